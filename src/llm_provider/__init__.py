@@ -1,0 +1,128 @@
+"""One `call()` reaches any language model: as fast as the wire, never paid twice, and with its cost.
+
+The names below are loaded when they are first used (PEP 562), so that `import llm_provider` costs a script
+next to nothing before it makes its first call.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ._api import acall, acall_many, aiter_many, astream, call, call_many, iter_many, price, stream
+    from ._cache import CacheWarning
+    from ._client import Client
+    from ._errors import (
+        Authentication,
+        BadRequest,
+        BadResponse,
+        BatchError,
+        Connection,
+        ContextLengthExceeded,
+        LLMError,
+        MissingAPIKey,
+        MissingDependency,
+        NotFound,
+        OutputError,
+        Overloaded,
+        PermissionDenied,
+        ProviderError,
+        QuotaExhausted,
+        RateLimited,
+        Refused,
+        RequestError,
+        SchemaMismatch,
+        ServerError,
+        Timeout,
+        Truncated,
+        UnknownModel,
+        UnsupportedParameter,
+    )
+    from ._limits import ScopeStatistics
+    from ._pricing import PriceWarning
+    from ._request import Parameters
+    from ._stream import AsyncStream, Stream
+    from ._types import (
+        Choice,
+        Delta,
+        FinishReason,
+        Message,
+        Prompt,
+        Response,
+        Timing,
+        ToolCall,
+        ToolCallDelta,
+        Usage,
+    )
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AsyncStream",
+    "Authentication",
+    "BadRequest",
+    "BadResponse",
+    "BatchError",
+    "CacheWarning",
+    "Choice",
+    "Client",
+    "Connection",
+    "ContextLengthExceeded",
+    "Delta",
+    "FinishReason",
+    "LLMError",
+    "Message",
+    "MissingAPIKey",
+    "MissingDependency",
+    "NotFound",
+    "OutputError",
+    "Overloaded",
+    "Parameters",
+    "PermissionDenied",
+    "PriceWarning",
+    "Prompt",
+    "ProviderError",
+    "QuotaExhausted",
+    "RateLimited",
+    "Refused",
+    "RequestError",
+    "Response",
+    "SchemaMismatch",
+    "ScopeStatistics",
+    "ServerError",
+    "Stream",
+    "Timeout",
+    "Timing",
+    "ToolCall",
+    "ToolCallDelta",
+    "Truncated",
+    "UnknownModel",
+    "UnsupportedParameter",
+    "Usage",
+    "acall",
+    "acall_many",
+    "aiter_many",
+    "astream",
+    "call",
+    "call_many",
+    "iter_many",
+    "price",
+    "stream",
+]
+
+_HOMES = ("_api", "_client", "_stream", "_types", "_errors", "_request", "_limits", "_cache", "_pricing")
+
+
+def __getattr__(name: str) -> object:
+    if name in __all__:
+        for home in _HOMES:
+            names = vars(_import_module(f"{__name__}.{home}"))
+            if name in names:
+                globals()[name] = names[name]
+                return names[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

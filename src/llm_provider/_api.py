@@ -1,0 +1,179 @@
+"""The functions of the module: `Client`'s methods on one default client, built on first use."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from typing import TYPE_CHECKING, Unpack
+
+from ._client import Client, OnError
+from ._many import Result
+from ._request import Parameters
+from ._stream import AsyncStream, Stream
+from ._types import Prompt, Response, Usage
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+_default: dict[int, Client] = {}
+
+
+def default_client() -> Client:
+    """The client behind the functions; it reads the environment when it is first used."""
+    # One per process: `setdefault` is atomic, so threads that race agree on one.
+    process = os.getpid()
+    client = _default.get(process)
+    return client if client is not None else _default.setdefault(process, Client())
+
+
+def call(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
+    """Ask a model and wait for the answer.
+
+    Works in a script, in any number of threads, and inside a running event loop such as a notebook's.
+
+    Args:
+        model: A model name, as litellm spells it: "gpt-6.1-sol", "claude-sonnet-5-5",
+            "gemini/gemini-3.8-flash", "together_ai/zai-org/GLM-5.3", "local/my-model".
+        messages: One user message, or a list of OpenAI-style messages.
+        **parameters: See `Parameters`.
+
+    Raises:
+        RequestError: the request cannot be served as it is; nothing was sent.
+        ProviderError: the provider failed, and retrying did not help.
+        TypeError: a parameter that does not exist.
+
+    >>> from llm_provider.simulator import Simulator
+    >>> with Simulator() as simulator:
+    ...     answer = call("gpt-6.1-sol", "What is 2+2?", base_url=simulator.url("openai"))
+    >>> answer.text, answer.finish_reason, answer.provider
+    ('4', 'stop', 'openai')
+    """
+    return default_client().call_with(model, messages, parameters)  # type: ignore[arg-type]  # a TypedDict is a dict
+
+
+async def acall(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
+    """`call`, awaited; from any event loop. Cancelling it cancels the request at the server.
+
+    >>> import asyncio
+    >>> from llm_provider.simulator import Simulator
+    >>> with Simulator() as simulator:
+    ...     asyncio.run(acall("claude-sonnet-5-5", "What is 3*3?", base_url=simulator.url("anthropic"))).text
+    '9'
+    """
+    return await default_client().acall_with(model, messages, parameters)  # type: ignore[arg-type]  # as above
+
+
+def stream(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Stream:
+    """Ask a model and read the answer as it is written.
+
+    The stream yields `Delta`s; at its end `.response` is the same `Response` that `call` would return.
+    Leaving early, by `close()` or a `with` block, cancels the request.
+
+    Raises:
+        RequestError, ProviderError: as `call`; what fails later is raised while iterating.
+
+    >>> from llm_provider.simulator import Simulator
+    >>> with Simulator() as simulator, stream("gpt-6.1-sol", "Hi", base_url=simulator.url("openai")) as deltas:
+    ...     text = "".join(delta.text for delta in deltas)
+    >>> text == deltas.response.text
+    True
+    """
+    return default_client().stream_with(model, messages, parameters)  # type: ignore[arg-type]  # as above
+
+
+def astream(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> AsyncStream:
+    """`stream` for `async for` and `async with`; call it inside a running event loop."""
+    return default_client().astream_with(model, messages, parameters)  # type: ignore[arg-type]  # as above
+
+
+def call_many(
+    model: str,
+    inputs: Iterable[Prompt],
+    *,
+    on_error: OnError = "return",
+    max_concurrent: int | None = None,
+    progress: bool | None = None,
+    **parameters: Unpack[Parameters],
+) -> list[Result]:
+    """Ask a model many things at once; the results are in the order of the inputs.
+
+    Each answer is stored before it counts as done: after an interruption, a second run sends only the rest.
+
+    Args:
+        model: As for `call`.
+        inputs: Any iterable of prompts.
+        on_error: "return" puts the error of a failed call in its place; "raise" raises a `BatchError`,
+            which holds all results, after every other call has finished.
+        max_concurrent: Most requests under way at once; default the client's.
+        progress: True or False to force the progress bar; None shows it on a terminal and in a notebook.
+        **parameters: See `Parameters`.
+
+    Raises:
+        RequestError: the model or a parameter cannot be served; nothing was sent.
+        BatchError: see `on_error`.
+
+    >>> from llm_provider.simulator import Simulator
+    >>> with Simulator() as simulator:
+    ...     answers = call_many("gpt-6.1-sol", ["1+1?", "2+3?"], base_url=simulator.url("openai"))
+    >>> [answer.text for answer in answers]
+    ['2', '5']
+    """
+    return default_client().call_many(
+        model, inputs, on_error=on_error, max_concurrent=max_concurrent, progress=progress, **parameters
+    )
+
+
+async def acall_many(
+    model: str,
+    inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+    *,
+    on_error: OnError = "return",
+    max_concurrent: int | None = None,
+    progress: bool | None = None,
+    **parameters: Unpack[Parameters],
+) -> list[Result]:
+    """`call_many`, awaited; `inputs` may also be an asynchronous iterable."""
+    return await default_client().acall_many(
+        model, inputs, on_error=on_error, max_concurrent=max_concurrent, progress=progress, **parameters
+    )
+
+
+def iter_many(
+    model: str,
+    inputs: Iterable[Prompt],
+    *,
+    max_concurrent: int | None = None,
+    progress: bool | None = None,
+    **parameters: Unpack[Parameters],
+) -> Iterator[tuple[int, Result]]:
+    """Ask many things and take `(index, result)` pairs as calls finish.
+
+    The inputs are read only as fast as results are taken, so memory stays bounded however many there are.
+    A failed call's result is its `LLMError`. Leaving the loop early cancels what is under way.
+    """
+    return default_client().iter_many(
+        model, inputs, max_concurrent=max_concurrent, progress=progress, **parameters
+    )
+
+
+def aiter_many(
+    model: str,
+    inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+    *,
+    max_concurrent: int | None = None,
+    progress: bool | None = None,
+    **parameters: Unpack[Parameters],
+) -> AsyncIterator[tuple[int, Result]]:
+    """`iter_many` for `async for`."""
+    return default_client().aiter_many(
+        model, inputs, max_concurrent=max_concurrent, progress=progress, **parameters
+    )
+
+
+def price(model: str, usage: Usage) -> Decimal | None:
+    """What a usage costs in USD by the shipped `prices.csv`; None where the price is not known.
+
+    >>> price("claude-haiku-5-5", Usage(input_tokens=1000, output_tokens=100))
+    Decimal('0.00015')
+    """
+    return default_client().price(model, usage)

@@ -1,0 +1,346 @@
+"""`Client`: settings, and ownership of everything mutable. Its methods only wait for the engine."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+import weakref
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sized
+from concurrent.futures import Future
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Unpack
+
+from . import _loop, _many, _stream
+from ._cache import ResponseCache
+from ._engine import Call, Engine, Settings
+from ._errors import RequestError, UnsupportedParameter
+from ._keys import APIKey
+from ._limits import DEFAULT_MAX_CONCURRENT, ScopeStatistics
+from ._many import Result
+from ._pricing import PriceTable
+from ._progress import Progress
+from ._request import DEFAULT_TIMEOUT, CacheMode, Parameters, Request, check
+from ._retry import DEFAULT_MAX_RETRIES
+from ._routing import ROUTES, priced_as, resolve
+from ._stream import AsyncStream, Stream
+from ._types import Prompt, Response, Usage
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+Transport = Literal["aiohttp", "http2", "http1"]
+OnError = Literal["return", "raise"]
+
+_TRANSPORTS = ("aiohttp", "http2", "http1")
+_clients: weakref.WeakSet[Client] = weakref.WeakSet()
+"""Every client that may hold something open."""
+
+
+class Client:
+    """Calls with settings, limits, cache and connections of their own.
+
+    The functions of the module do the same on one client with default settings.
+
+    Args:
+        cache_dir: Where answers are kept; default `LLM_PROVIDER_CACHE_DIR`, else the platform's user cache.
+        cache: "use" (default) or "off", for calls that do not say.
+        max_concurrent: Most requests under way per provider, model and key; default
+            `LLM_PROVIDER_MAX_CONCURRENT`, else 32. Refusals by the provider lower it for a while.
+        keys: API keys by provider name (`{"openai": "sk-..."}`), before those of the environment.
+        prices: A CSV file with the columns of `prices.csv`, whose rows win over the shipped ones.
+        timeout: Seconds for one attempt, waiting for a slot not counted.
+        max_retries: Requests sent at most after a first one that failed in a way that may pass.
+        transport: What carries the SDKs' requests: "aiohttp" (HTTP/1.1), "http2" or "http1".
+
+    Raises:
+        RequestError: a setting is not valid.
+
+    >>> with Client(max_concurrent=8, cache="off") as client:
+    ...     client.price("gpt-6.1-sol", Usage(input_tokens=1_000_000))
+    Decimal('2')
+    """
+
+    def __init__(
+        self,
+        *,
+        cache_dir: str | os.PathLike[str] | None = None,
+        cache: CacheMode | bool = "use",
+        max_concurrent: int | None = None,
+        keys: Mapping[str, str] | None = None,
+        prices: str | os.PathLike[str] | None = None,
+        timeout: float = DEFAULT_TIMEOUT,
+        max_retries: int = DEFAULT_MAX_RETRIES,
+        transport: Transport = "aiohttp",
+    ) -> None:
+        if transport not in _TRANSPORTS:
+            raise RequestError(f"transport must be one of {', '.join(_TRANSPORTS)}, not {transport!r}")
+        unknown = set(keys or ()) - set(ROUTES)
+        if unknown:
+            raise RequestError(f"keys names no provider: {', '.join(sorted(unknown))}; known: {', '.join(ROUTES)}")
+        self._settings = Settings(
+            max_concurrent=_ceiling(max_concurrent) or _default_max_concurrent(),
+            timeout=check("timeout", timeout),
+            max_retries=check("max_retries", max_retries),
+            cache=check("cache", cache),
+            transport=transport,
+            keys={provider: APIKey(check("api_key", key)) for provider, key in (keys or {}).items()},
+        )
+        self._prices = functools.cache(lambda: PriceTable.load(overrides=prices))
+        self._cache = ResponseCache(cache_dir)
+        self._engine = Engine(self._settings, self._cache, self._prices)
+        self._closed = False
+        _clients.add(self)
+        # For a client that is dropped without `close`; whatever thread that happens in must not wait.
+        weakref.finalize(self, _release, self._engine, self._cache).atexit = False
+
+    # --- one call --------------------------------------------------------------------------------------
+
+    def call(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
+        """See `llm_provider.call`."""
+        return self.call_with(model, messages, dict(parameters))
+
+    async def acall(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
+        """See `llm_provider.acall`."""
+        return await self.acall_with(model, messages, dict(parameters))
+
+    def stream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Stream:
+        """See `llm_provider.stream`."""
+        return self.stream_with(model, messages, dict(parameters))
+
+    def astream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> AsyncStream:
+        """See `llm_provider.astream`."""
+        return self.astream_with(model, messages, dict(parameters))
+
+    def call_with(self, model: str, messages: Prompt, parameters: dict[str, Any]) -> Response:
+        """`call` with the parameters in a dict, out of which the API key is taken.
+
+        So no frame of a traceback holds a key in its local variables.
+        """
+        _loop.refuse_own_thread("call")
+        call = self._prepare(model, messages, parameters)
+        return self._engine.lookup(call) or _loop.wait(_loop.submit(self._engine.run(call)))
+
+    async def acall_with(self, model: str, messages: Prompt, parameters: dict[str, Any]) -> Response:
+        """`acall` with the parameters in a dict."""
+        _loop.refuse_own_thread("acall")
+        call = self._prepare(model, messages, parameters)
+        return self._engine.lookup(call) or await asyncio.wrap_future(_loop.submit(self._engine.run(call)))
+
+    def stream_with(self, model: str, messages: Prompt, parameters: dict[str, Any]) -> Stream:
+        """`stream` with the parameters in a dict."""
+        _loop.refuse_own_thread("stream")
+        return Stream(self._start_of_stream(model, messages, parameters))
+
+    def astream_with(self, model: str, messages: Prompt, parameters: dict[str, Any]) -> AsyncStream:
+        """`astream` with the parameters in a dict."""
+        _loop.refuse_own_thread("astream")
+        return AsyncStream(self._start_of_stream(model, messages, parameters))
+
+    def _start_of_stream(self, model: str, messages: Prompt, parameters: dict[str, Any]) -> _stream.Start:
+        call = self._prepare(model, messages, parameters)
+        if call.request.n > 1:
+            raise UnsupportedParameter(
+                "a stream shows one sample: leave n out, or use call", parameter="n", model=model
+            )
+        hit = self._engine.lookup(call)
+        if hit is not None:
+            return _stream.replay(hit)
+        return lambda emit: _loop.submit(self._engine.stream(call, emit))
+
+    def _prepare(
+        self, model: str, messages: Prompt, parameters: dict[str, Any], max_concurrent: int | None = None
+    ) -> Call:
+        if self._closed:
+            raise RuntimeError("this client is closed")
+        return self._engine.prepare(Request.build(model, messages, parameters), max_concurrent)
+
+    # --- many calls ------------------------------------------------------------------------------------
+
+    def call_many(
+        self,
+        model: str,
+        inputs: Iterable[Prompt],
+        *,
+        on_error: OnError = "return",
+        max_concurrent: int | None = None,
+        progress: bool | None = None,
+        **parameters: Unpack[Parameters],
+    ) -> list[Result]:
+        """See `llm_provider.call_many`."""
+        _check_on_error(on_error)
+        results = dict(
+            self.iter_many(model, inputs, max_concurrent=max_concurrent, progress=progress, **parameters)
+        )
+        return _many.in_order(results, on_error)
+
+    async def acall_many(
+        self,
+        model: str,
+        inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+        *,
+        on_error: OnError = "return",
+        max_concurrent: int | None = None,
+        progress: bool | None = None,
+        **parameters: Unpack[Parameters],
+    ) -> list[Result]:
+        """See `llm_provider.acall_many`."""
+        _check_on_error(on_error)
+        results = {
+            index: result
+            async for index, result in self.aiter_many(
+                model, inputs, max_concurrent=max_concurrent, progress=progress, **parameters
+            )
+        }
+        return _many.in_order(results, on_error)
+
+    def iter_many(
+        self,
+        model: str,
+        inputs: Iterable[Prompt],
+        *,
+        max_concurrent: int | None = None,
+        progress: bool | None = None,
+        **parameters: Unpack[Parameters],
+    ) -> Iterator[tuple[int, Result]]:
+        """See `llm_provider.iter_many`."""
+        _loop.refuse_own_thread("iter_many")
+        begin, width = self._batch(model, dict(parameters), max_concurrent)
+        return self._watched(_many.iterate(begin, inputs, width), inputs, progress)
+
+    def aiter_many(
+        self,
+        model: str,
+        inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+        *,
+        max_concurrent: int | None = None,
+        progress: bool | None = None,
+        **parameters: Unpack[Parameters],
+    ) -> AsyncIterator[tuple[int, Result]]:
+        """See `llm_provider.aiter_many`."""
+        _loop.refuse_own_thread("aiter_many")
+        begin, width = self._batch(model, dict(parameters), max_concurrent)
+        return self._awatched(_many.aiterate(begin, inputs, width), inputs, progress)
+
+    def _batch(
+        self, model: str, parameters: dict[str, Any], max_concurrent: int | None
+    ) -> tuple[_many.Begin, int]:
+        """How one call of a batch is started, and how many may be under way at once.
+
+        What is wrong with the model or the parameters is wrong for every input, so it is found here, once.
+        """
+        ceiling = _ceiling(max_concurrent) or self._settings.max_concurrent
+        key = parameters.pop("api_key", None)
+        secret = None if key is None else APIKey(key)
+
+        def prepare(prompt: Prompt) -> Call:
+            given = {**parameters} if secret is None else {**parameters, "api_key": secret.reveal()}
+            return self._prepare(model, prompt, given, ceiling)
+
+        def begin(prompt: Prompt) -> Response | Future[Response]:
+            call = prepare(prompt)
+            return self._engine.lookup(call) or _loop.submit(self._engine.run(call))
+
+        prepare("a prompt that is never sent")
+        # More than the slots, so that one is taken at once while others back off or are being stored.
+        return begin, 2 * ceiling + 16
+
+    def _watched(
+        self, results: Iterator[tuple[int, Result]], inputs: object, show: bool | None
+    ) -> Iterator[tuple[int, Result]]:
+        with Progress(_length(inputs), show) as progress:
+            for index, result in results:
+                progress.update(result)
+                yield index, result
+
+    async def _awatched(
+        self, results: AsyncIterator[tuple[int, Result]], inputs: object, show: bool | None
+    ) -> AsyncIterator[tuple[int, Result]]:
+        with Progress(_length(inputs), show) as progress:
+            async for index, result in results:
+                progress.update(result)
+                yield index, result
+
+    # --- the client itself -----------------------------------------------------------------------------
+
+    @property
+    def cache(self) -> ResponseCache:
+        """The disk cache."""
+        return self._cache
+
+    def price(self, model: str, usage: Usage) -> Decimal | None:
+        """See `llm_provider.price`."""
+        return self._prices().cost(*priced_as(resolve(model)), usage)
+
+    def statistics(self) -> list[ScopeStatistics]:
+        """Window, requests under way, waiting calls and refusals of each scope in use."""
+        return self._engine.statistics()
+
+    def close(self) -> None:
+        """Close connections and files. Calls under way fail; later ones raise `RuntimeError`."""
+        if not self._closed:
+            self._closed = True
+            _loop.close_on_loop(self._engine.close)
+            self._cache.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Client:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.to_thread(self.close)
+
+
+def _ceiling(max_concurrent: int | None) -> int | None:
+    if max_concurrent is None:
+        return None
+    if isinstance(max_concurrent, bool) or not isinstance(max_concurrent, int) or max_concurrent < 1:
+        raise RequestError(f"max_concurrent must be an int of at least 1, not {max_concurrent!r}")
+    return max_concurrent
+
+
+def _default_max_concurrent() -> int:
+    text = os.environ.get("LLM_PROVIDER_MAX_CONCURRENT", "").strip()
+    if not text:
+        return DEFAULT_MAX_CONCURRENT
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise RequestError(f"LLM_PROVIDER_MAX_CONCURRENT must be an int of at least 1, not {text!r}")
+    return int(text)
+
+
+def _check_on_error(on_error: str) -> None:
+    if on_error not in ("return", "raise"):
+        raise RequestError(f"on_error must be 'return' or 'raise', not {on_error!r}")
+
+
+def _length(inputs: object) -> int | None:
+    return len(inputs) if isinstance(inputs, Sized) else None
+
+
+def _release(engine: Engine, cache: ResponseCache) -> None:
+    _loop.close_on_loop(engine.close, wait=False)
+    cache.close(wait=False)
+
+
+def _close_all() -> None:
+    for client in list(_clients):
+        client.close()
+
+
+def _after_fork() -> None:
+    for client in list(_clients):
+        client._cache.after_fork()
+
+
+_loop.at_exit(_close_all)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,38 @@
+"""The form of diskcache's rows: raw bytes only. Imported when a cache is opened, with diskcache."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+import diskcache
+from diskcache.core import MODE_RAW
+
+
+class BytesDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
+    """Stores `bytes` inside the database and reads nothing else.
+
+    diskcache's own forms unpickle what a row holds and open the file that a row names, so whoever can
+    write the database could run code or read files (CVE-2025-69872). Here such a row is an error, which
+    the cache counts as a miss.
+    """
+
+    def put(self, key: Any) -> tuple[str, bool]:
+        if type(key) is not str:
+            raise TypeError(f"cache keys are str, not {type(key).__name__}")
+        return key, True
+
+    def get(self, key: Any, raw: bool) -> str:
+        if not raw or type(key) is not str:
+            raise ValueError("a cache row has a foreign key")
+        return key
+
+    def store(self, value: Any, read: bool, key: Any = None) -> tuple[int, int, None, memoryview]:
+        if read or type(value) is not bytes:
+            raise TypeError(f"cache values are bytes, not {type(value).__name__}")
+        return 0, MODE_RAW, None, sqlite3.Binary(value)
+
+    def fetch(self, mode: int, filename: str | None, value: Any, read: bool) -> bytes:
+        if mode != MODE_RAW or filename is not None or type(value) is not bytes or read:
+            raise ValueError("a cache row is not raw bytes")
+        return value

@@ -1,0 +1,235 @@
+"""Every error that leaves the library.
+
+    LLMError
+    ├── RequestError              the request cannot be served as it is; sending it again will not help
+    │   ├── UnknownModel          no route for the name; the message suggests near ones
+    │   ├── MissingAPIKey         no key in the arguments or the environment
+    │   ├── MissingDependency     the route's SDK is an extra that is not installed
+    │   ├── UnsupportedParameter  the route cannot honour a parameter; raised before anything is sent
+    │   ├── BadRequest            the provider refused the request (400, 409, 413, 422)
+    │   ├── NotFound              the provider knows no such model or path (404)
+    │   └── ContextLengthExceeded the conversation does not fit
+    ├── ProviderError             the provider or the way to it failed
+    │   ├── Authentication        401: the key is wrong
+    │   ├── PermissionDenied      403: the key may not do this
+    │   ├── RateLimited           429: too fast; retried
+    │   ├── QuotaExhausted        402 or 429: no money or no quota left; final
+    │   ├── Overloaded            503, 529: the provider is full; retried
+    │   ├── ServerError           5xx and 408: retried
+    │   ├── Timeout               no answer in time; retried
+    │   ├── Connection            no connection, or it broke; retried
+    │   └── BadResponse           an answer that is not a complete, valid one; retried once
+    ├── OutputError               a valid answer that cannot be used as asked
+    │   ├── Refused
+    │   ├── Truncated
+    │   └── SchemaMismatch
+    └── BatchError                calls of a batch failed; carries every result
+
+Each pickles, and none holds a key, a header or an object of an SDK.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+class LLMError(Exception):
+    """The root of the tree.
+
+    Attributes:
+        provider: The route's name, such as "openai"; None before one is chosen.
+        model: The model as the user named it.
+        status: The HTTP status, where there was an answer.
+        code: The provider's own word for the failure, such as "insufficient_quota".
+        request_id: The provider's id of the request, for its support.
+        attempts: Requests that were sent for this call; 0 if none was.
+        retryable: Whether sending the same request later may succeed.
+        retry_after: Seconds the provider asked to wait, if it did.
+        maybe_billed: Whether the provider may have charged for this call.
+
+    >>> try:
+    ...     raise RateLimited("slow down", provider="openai", status=429, retry_after=2.0)
+    ... except LLMError as error:
+    ...     print(error.retryable, error.retry_after, error)
+    True 2.0 slow down [openai, HTTP 429]
+    """
+
+    retryable: bool = False
+    maybe_billed: bool = False
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        provider: str | None = None,
+        model: str | None = None,
+        status: int | None = None,
+        code: str | None = None,
+        request_id: str | None = None,
+        attempts: int = 0,
+        retry_after: float | None = None,
+        retryable: bool | None = None,
+        maybe_billed: bool | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.provider = provider
+        self.model = model
+        self.status = status
+        self.code = code
+        self.request_id = request_id
+        self.attempts = attempts
+        self.retry_after = retry_after
+        if retryable is not None:
+            self.retryable = retryable
+        if maybe_billed is not None:
+            self.maybe_billed = maybe_billed
+
+    def __str__(self) -> str:
+        facts = [fact for fact in (self.provider, self.model) if fact]
+        if self.status is not None:
+            facts.append(f"HTTP {self.status}")
+        if self.request_id:
+            facts.append(f"request {self.request_id}")
+        if self.attempts > 1:
+            facts.append(f"{self.attempts} attempts")
+        return f"{self.message} [{', '.join(facts)}]" if facts else self.message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.__dict__.copy())
+
+
+def _rebuild(kind: type[LLMError], state: dict[str, Any]) -> LLMError:
+    error = kind.__new__(kind)
+    Exception.__init__(error, state["message"])
+    error.__dict__.update(state)
+    return error
+
+
+class RequestError(LLMError, ValueError):
+    """The request cannot be served as it is."""
+
+
+class UnknownModel(RequestError):
+    """No route serves this model name."""
+
+
+class MissingAPIKey(RequestError):
+    """The provider wants a key and none was found."""
+
+
+class MissingDependency(RequestError):
+    """The route needs a package that is not installed; the message holds the command."""
+
+
+class UnsupportedParameter(RequestError):
+    """The route cannot honour a parameter.
+
+    `parameter` names it; the message names the model and what to do instead.
+    """
+
+    def __init__(self, message: str, *, parameter: str, **facts: Any) -> None:
+        super().__init__(message, **facts)
+        self.parameter = parameter
+
+
+class BadRequest(RequestError):
+    """The provider refused the request as malformed."""
+
+
+class NotFound(RequestError):
+    """The provider knows no such model or path."""
+
+
+class ContextLengthExceeded(RequestError):
+    """The conversation is longer than the model's context."""
+
+
+class ProviderError(LLMError):
+    """The provider, or the way to it, failed."""
+
+
+class Authentication(ProviderError):
+    """The provider does not accept the key."""
+
+
+class PermissionDenied(ProviderError):
+    """The key may not use this model or feature."""
+
+
+class RateLimited(ProviderError):
+    """Too many requests or tokens for now."""
+
+    retryable = True
+
+
+class QuotaExhausted(ProviderError):
+    """The account has no money or no quota left; waiting seconds does not help."""
+
+
+class Overloaded(ProviderError):
+    """The provider is out of capacity for now."""
+
+    retryable = True
+
+
+class ServerError(ProviderError):
+    """The provider failed inside."""
+
+    retryable = True
+
+
+class Timeout(ProviderError):
+    """No complete answer within `timeout`; the provider may still have worked, and billed."""
+
+    retryable = True
+    maybe_billed = True
+
+
+class Connection(ProviderError):
+    """The connection could not be made, or broke."""
+
+    retryable = True
+
+
+class BadResponse(ProviderError):
+    """The answer is malformed or incomplete."""
+
+    retryable = True
+    maybe_billed = True
+
+
+class OutputError(LLMError):
+    """A valid answer that cannot be used as asked; it was billed."""
+
+    maybe_billed = True
+
+
+class Refused(OutputError):
+    """The model refused, or a content filter stopped it."""
+
+
+class Truncated(OutputError):
+    """The answer ended at its token limit."""
+
+
+class SchemaMismatch(OutputError):
+    """The answer is not JSON, or does not match the schema asked for."""
+
+
+class BatchError(LLMError):
+    """At least one call of a batch failed, and `on_error="raise"` was asked for.
+
+    Raised after every other call has finished and is stored. `results` holds one entry per input, in
+    order: a `Response`, or the `LLMError` of the call that failed. `__cause__` is the first failure.
+    """
+
+    def __init__(self, message: str, *, results: Sequence[Any], **facts: Any) -> None:
+        super().__init__(message, **facts)
+        self.results = list(results)
+
+    @property
+    def errors(self) -> dict[int, LLMError]:
+        """The failures by input position."""
+        return {index: result for index, result in enumerate(self.results) if isinstance(result, LLMError)}

@@ -1,0 +1,156 @@
+"""Streams as the user holds them: iterate for deltas, then read `.response`. Leaving early cancels."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future
+from types import TracebackType
+from typing import TypeAlias
+
+from ._engine import Emit
+from ._types import Delta, Response, ToolCallDelta
+
+Start: TypeAlias = Callable[[Emit], "Future[Response]"]
+"""Starts the call; deltas go to the function it is given, from another thread."""
+
+
+class _Ending:
+    """What both kinds of stream know about their end."""
+
+    _future: Future[Response]
+    _response: Response | None = None
+
+    @property
+    def response(self) -> Response:
+        """The complete answer, equal to that of a call that is not streamed.
+
+        Raises:
+            RuntimeError: the stream has not been read to its end.
+        """
+        if self._response is None:
+            raise RuntimeError("the stream has not ended: read it to the end before asking for .response")
+        return self._response
+
+    def _finish(self) -> None:
+        try:
+            self._response = self._future.result()
+        except CancelledError:
+            raise RuntimeError("the stream was closed") from None
+
+
+class Stream(_Ending):
+    """A synchronous stream: an iterator of `Delta` and a context manager."""
+
+    def __init__(self, start: Start) -> None:
+        self._items: queue.SimpleQueue[Delta | None] = queue.SimpleQueue()
+        self._ended = False
+        self._future = start(self._items.put)
+        self._future.add_done_callback(lambda _: self._items.put(None))
+
+    def __iter__(self) -> Stream:
+        return self
+
+    def __next__(self) -> Delta:
+        if self._ended:
+            raise StopIteration
+        try:
+            delta = self._items.get()
+        except BaseException:
+            self.close()
+            raise
+        if delta is None:
+            self._ended = True
+            self._finish()
+            raise StopIteration
+        return delta
+
+    def close(self) -> None:
+        """Stop here; the request is cancelled at the server if it still runs."""
+        self._ended = True
+        self._future.cancel()
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_future"):
+            self._future.cancel()
+
+
+class AsyncStream(_Ending):
+    """An asynchronous stream: an async iterator of `Delta` and an async context manager."""
+
+    def __init__(self, start: Start) -> None:
+        loop = asyncio.get_running_loop()
+        self._items: asyncio.Queue[Delta | None] = asyncio.Queue()
+        self._ended = False
+
+        def put(delta: Delta | None) -> None:
+            # The user's loop may be gone by the time something arrives; nobody waits then.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(self._items.put_nowait, delta)
+
+        self._future = start(put)
+        self._future.add_done_callback(lambda _: put(None))
+
+    def __aiter__(self) -> AsyncStream:
+        return self
+
+    async def __anext__(self) -> Delta:
+        if self._ended:
+            raise StopAsyncIteration
+        try:
+            delta = await self._items.get()
+        except BaseException:
+            self.close()
+            raise
+        if delta is None:
+            self._ended = True
+            self._finish()
+            raise StopAsyncIteration
+        return delta
+
+    def close(self) -> None:
+        """Stop here; the request is cancelled at the server if it still runs."""
+        self._ended = True
+        self._future.cancel()
+
+    async def aclose(self) -> None:
+        """The same as `close`, under the name that asynchronous iterators have for it."""
+        self.close()
+
+    async def __aenter__(self) -> AsyncStream:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_future"):
+            self._future.cancel()
+
+
+def replay(response: Response) -> Start:
+    """A stream of an answer that is there already: one delta with all of it."""
+
+    def start(emit: Emit) -> Future[Response]:
+        calls = tuple(
+            ToolCallDelta(index=index, id=call.id, name=call.name, arguments=call.arguments)
+            for index, call in enumerate(response.tool_calls)
+        )
+        emit(Delta(text=response.text, reasoning=response.reasoning, tool_calls=calls))
+        future: Future[Response] = Future()
+        future.set_result(response)
+        return future
+
+    return start

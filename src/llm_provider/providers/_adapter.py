@@ -1,0 +1,182 @@
+"""What an adapter is, and the few things all adapters share.
+
+An adapter is a module that speaks one wire format through its provider's SDK:
+
+- `encode(request, target) -> Wire`      pure: what will be sent
+- `connect(transport) -> Connection`     imports the SDK; its clients are shared: `send`, `stream`, `close`
+- `decode(reply) -> Answer`              pure: what came back; anything incomplete is `BadResponse`
+- `Assembler`                            folds a stream's events into the reply it would have been
+- `map_error(error) -> LLMError`         every exception of the SDK and of what is below it
+
+Nothing here or in an adapter's pure part imports an SDK: a cache hit never loads one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from .._errors import BadResponse, UnsupportedParameter
+from .._keys import APIKey
+from .._request import Request
+from .._routing import Target
+from .._types import Choice, Delta, FinishReason, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """A request as it goes out.
+
+    `operation` names the endpoint, `payload` is the JSON body without any streaming flag, so that live
+    and streamed calls are one cache entry. `headers` are those that change the answer. `samples` is how
+    many times it must be sent to serve `n`.
+    """
+
+    operation: str
+    payload: dict[str, Any]
+    headers: Mapping[str, str] = field(default_factory=dict)
+    samples: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """One request on its way: what `Connection.send` needs to know."""
+
+    wire: Wire
+    body: bytes
+    """The payload as canonical JSON."""
+    target: Target
+    key: APIKey
+    timeout: float
+    """Seconds that the SDK may take; the engine's own deadline ends the attempt in any case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A decoded reply. `usage` is None where the provider told none."""
+
+    choices: tuple[Choice, ...]
+    usage: Usage | None
+    model: str | None = None
+    id: str | None = None
+    service_tier: str | None = None
+    """The tier that served and so prices the call ("flex", "priority"), where the provider tells."""
+
+
+class Connection(Protocol):
+    """An adapter's open clients, shared by all calls; lives on one event loop."""
+
+    async def send(self, outgoing: Outgoing) -> bytes:
+        """Send and return the reply's JSON bytes; raises whatever the SDK raises."""
+
+    def stream(self, outgoing: Outgoing) -> AsyncIterator[Any]:
+        """Send and yield the stream's events, JSON decoded; closing the iterator cancels."""
+
+    async def close(self) -> None:
+        """Close every connection."""
+
+
+class StreamAssembler(Protocol):
+    """Folds the events of one stream."""
+
+    def feed(self, event: Any) -> Delta:
+        """Take one event; returns what it added, which may be nothing."""
+
+    def reply(self) -> Any:
+        """The reply as if it had not been streamed.
+
+        Raises:
+            BadResponse: the stream ended before the provider said that the answer was complete.
+        """
+
+
+class Adapter(Protocol):
+    """The shape of an adapter module."""
+
+    @property
+    def Assembler(self) -> type[StreamAssembler]: ...
+
+    def encode(self, request: Request, target: Target) -> Wire:
+        """Raises `UnsupportedParameter` for what the model does not accept."""
+
+    def decode(self, reply: Any) -> Answer:
+        """Raises `BadResponse` for what is not a complete, valid answer."""
+
+    def connect(self, transport: str) -> Connection:
+        """Imports the SDK. Raises `MissingDependency` where it is not installed."""
+
+
+    def map_error(self, error: BaseException) -> Any: ...
+
+
+def refuse(parameter: str, request: Request, remedy: str, *, provider: str) -> UnsupportedParameter:
+    """The error for a parameter that a model does not accept.
+
+    >>> print(refuse("seed", Request.build("claude-opus-5-5", "Hi", {}), "leave it out", provider="anthropic"))
+    claude-opus-5-5 does not accept seed: leave it out [anthropic, claude-opus-5-5]
+    """
+    return UnsupportedParameter(
+        f"{request.model} does not accept {parameter}: {remedy}",
+        parameter=parameter,
+        model=request.model,
+        provider=provider,
+    )
+
+
+def schema_of(response_format: Any) -> tuple[str, dict[str, Any] | None, bool | None]:
+    """What a `response_format` asks for: its name, its JSON schema (None for plain JSON), and strictness."""
+    if isinstance(response_format, type):
+        return response_format.__name__, response_format.model_json_schema(), None  # type: ignore[attr-defined]
+    if response_format.get("type") == "json_schema":
+        inner = response_format["json_schema"]
+        return inner.get("name", "answer"), dict(inner["schema"]), inner.get("strict")
+    return "answer", None, None
+
+
+def merge(payload: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+    """`payload` with `extra_body` merged in, level by level; the user's value wins.
+
+    >>> merge({"a": {"b": 1}, "c": 2}, {"a": {"d": 3}})
+    {'a': {'b': 1, 'd': 3}, 'c': 2}
+    """
+    merged = dict(payload)
+    for name, value in extra.items():
+        present = merged.get(name)
+        both = isinstance(present, dict) and isinstance(value, Mapping)
+        merged[name] = merge(present, value) if both else value  # type: ignore[arg-type]  # `both` narrows
+    return merged
+
+
+def expect_dict(value: Any, what: str) -> dict[str, Any]:
+    """`value` if it is a JSON object.
+
+    Raises:
+        BadResponse: it is anything else.
+    """
+    if not isinstance(value, dict):
+        raise BadResponse(f"the provider's {what} is {type(value).__name__}, not a JSON object")
+    return value
+
+
+def count(container: Mapping[str, Any], name: str) -> int:
+    """A token count out of a usage object: 0 where it is absent, null or nonsense."""
+    value = container.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def part(container: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """A nested object out of a usage object; empty where it is absent."""
+    value = container.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def finish(value: str | None, table: Mapping[str, FinishReason]) -> FinishReason:
+    """The provider's word for the end of an answer in the common vocabulary.
+
+    Raises:
+        BadResponse: there is no word, so the answer was cut.
+    """
+    if not value:
+        raise BadResponse("the answer ends without a finish reason: it was cut")
+    return table.get(value, "stop")

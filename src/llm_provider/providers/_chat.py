@@ -1,0 +1,313 @@
+"""The Chat Completions wire format: OpenAI's own, and every compatible host's. Pure.
+
+Facts from the OpenAI API reference for `POST /chat/completions`; usage there is inclusive already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .._errors import BadResponse
+from .._request import Request
+from .._routing import Target
+from .._types import Choice, Delta, FinishReason, Message, ToolCall, ToolCallDelta, Usage
+from ._adapter import Answer, Wire, count, expect_dict, finish, merge, part, refuse, schema_of
+from ._failures import error_fields, from_answer
+
+OPERATION = "chat/completions"
+
+_FINISH: Mapping[str, FinishReason] = {
+    "stop": "stop",
+    "eos": "stop",
+    "length": "length",
+    "model_length": "length",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+    "content_filter": "content_filter",
+    "refusal": "refusal",
+}
+
+# What vLLM, SGLang, OpenRouter, Mistral and DeepSeek say for an answer that the host broke off.
+_BROKEN_OFF = ("abort", "error", "insufficient_system_resource")
+
+# Where hosts put what the model thought: vLLM and OpenRouter, then DeepSeek and the rest.
+_REASONING_FIELDS = ("reasoning_content", "reasoning")
+
+# What only this library or another wire format puts into a message.
+_FOREIGN_FIELDS = frozenset({"provider_specific_fields"})
+
+_MOST_ENTRIES = 10_000
+
+_PLAIN = ("temperature", "top_p", "seed", "reasoning_effort", "logprobs", "top_logprobs", "tool_choice")
+
+
+def encode(request: Request, target: Target, *, max_tokens_name: str = "max_tokens") -> Wire:
+    """Build the payload, with the route's spelling of each parameter.
+
+    Raises:
+        UnsupportedParameter: the route's row says that its API has no such parameter.
+    """
+    route = target.route
+    payload: dict[str, Any] = {
+        "model": target.model,
+        "messages": [_message(message) for message in request.messages],
+    }
+    fields: dict[str, Any] = {name: getattr(request, name) for name in _PLAIN}
+    fields["stop"] = list(request.stop) if request.stop else None
+    fields["tools"] = [dict(tool) for tool in request.tools] if request.tools else None
+    fields["response_format"] = response_format(request.response_format)
+    for name, value in fields.items():
+        if value is None:
+            continue
+        if name in route.unsupported:
+            raise refuse(name, request, route.unsupported[name], provider=route.provider)
+        payload[route.spelling.get(name, name)] = value
+    if request.max_tokens is not None:
+        payload[max_tokens_name] = request.max_tokens
+    samples = 1
+    if request.n > 1:
+        if "n" in route.unsupported:
+            samples = request.n
+        else:
+            payload["n"] = request.n
+    if route.spelling.get("top_logprobs") == "logprobs" and request.logprobs:
+        payload["logprobs"] = request.top_logprobs or 1
+    if request.extra_body:
+        payload = merge(payload, request.extra_body)
+    return Wire(OPERATION, payload, request.extra_headers or {}, samples)
+
+
+def _message(message: Message) -> Message:
+    if _FOREIGN_FIELDS.isdisjoint(message):
+        return message
+    return {name: value for name, value in message.items() if name not in _FOREIGN_FIELDS}
+
+
+def response_format(asked: Any) -> dict[str, Any] | None:
+    """OpenAI's `response_format` for a dict or a pydantic model class."""
+    if asked is None or isinstance(asked, dict):
+        return asked
+    name, schema, _ = schema_of(asked)
+    return {"type": "json_schema", "json_schema": {"name": name, "schema": schema}}
+
+
+def decode(reply: Any) -> Answer:
+    """Turn a completion into an `Answer`.
+
+    Raises:
+        BadResponse: it is not a complete one.
+        LLMError: it is an error that came with status 200.
+    """
+    reply = expect_dict(reply, "answer")
+    if reply.get("error"):
+        codes, message = error_fields(reply)
+        raise from_answer(200, codes=codes, message=message)
+    choices = reply.get("choices")
+    if not isinstance(choices, list) or not choices:
+        raise BadResponse("the answer holds no choices")
+    usage = reply.get("usage")
+    return Answer(
+        choices=tuple(_choice(expect_dict(choice, "choice")) for choice in choices),
+        usage=decode_usage(usage) if isinstance(usage, dict) else None,
+        model=_str(reply.get("model")),
+        id=_str(reply.get("id")),
+        service_tier=_str(reply.get("service_tier")),
+    )
+
+
+def _choice(choice: dict[str, Any]) -> Choice:
+    if choice.get("error"):
+        codes, explanation = error_fields(choice)
+        raise from_answer(200, codes=codes, message=explanation)
+    message = expect_dict(choice.get("message"), "message")
+    content, thoughts = _split(message.get("content"))
+    calls = _tool_calls(message.get("tool_calls"))
+    refusal = message.get("refusal")
+    reason = finish(_str(choice.get("finish_reason")), _FINISH)
+    if choice["finish_reason"] in _BROKEN_OFF:
+        raise BadResponse(f"the host broke the answer off, finish_reason {choice['finish_reason']!r}")
+    if isinstance(refusal, str) and refusal:
+        reason = "refusal"
+    elif calls and reason == "stop":
+        reason = "tool_calls"
+    told = (_str(message.get(name)) for name in _REASONING_FIELDS)
+    reasoning = next((text for text in told if text), thoughts)
+    kept: dict[str, Any] = {"role": "assistant", "content": message.get("content")}
+    kept |= {name: message[name] for name in ("tool_calls", "refusal", *_REASONING_FIELDS) if message.get(name)}
+    return Choice(
+        text=content or (refusal if reason == "refusal" and isinstance(refusal, str) else ""),
+        reasoning=reasoning,
+        tool_calls=calls,
+        finish_reason=reason,
+        message=kept,
+        logprobs=choice.get("logprobs"),
+    )
+
+
+def _split(content: Any) -> tuple[str | None, str]:
+    """The text of a message's content, and the reasoning that Mistral's models put beside it as parts."""
+    if content is None or isinstance(content, str):
+        return content, ""
+    texts, thoughts = [], []
+    for entry in _dicts(content, "content"):
+        if entry.get("type") == "thinking":
+            inner = _dicts(entry.get("thinking"), "thinking")
+            thoughts += [text for piece in inner if (text := _str(piece.get("text")))]
+        elif text := _str(entry.get("text")):
+            texts.append(text)
+    return "".join(texts), "".join(thoughts)
+
+
+def _dicts(value: Any, what: str) -> list[dict[str, Any]]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise BadResponse(f"the answer's {what} is {type(value).__name__}, not a list")
+    return [expect_dict(entry, f"entry of {what}") for entry in value]
+
+
+def _tool_calls(value: Any) -> tuple[ToolCall, ...]:
+    calls = []
+    for entry in _dicts(value, "tool_calls"):
+        function = expect_dict(entry.get("function"), "tool call's function")
+        name, arguments = function.get("name"), function.get("arguments") or "{}"
+        if not isinstance(name, str) or not isinstance(arguments, str):
+            raise BadResponse("a tool call has no name, or arguments that are not text")
+        calls.append(ToolCall(id=_str(entry.get("id")) or "", name=name, arguments=arguments))
+    return tuple(calls)
+
+
+def decode_usage(usage: Mapping[str, Any]) -> Usage:
+    """OpenAI's usage object, whose totals contain cached and reasoning tokens already.
+
+    xAI counts reasoning beside its `completion_tokens`; its own total tells.
+    """
+    details = part(usage, "prompt_tokens_details")
+    read, generated = count(usage, "prompt_tokens"), count(usage, "completion_tokens")
+    reasoning = count(part(usage, "completion_tokens_details"), "reasoning_tokens")
+    if reasoning and count(usage, "total_tokens") == read + generated + reasoning:
+        generated += reasoning
+    written = count(details, "cache_write_tokens") or count(details, "cache_creation_tokens")
+    return Usage(
+        input_tokens=read,
+        output_tokens=generated,
+        # DeepSeek reports hits beside the total instead of in the details.
+        cache_read_input_tokens=count(details, "cached_tokens") or count(usage, "prompt_cache_hit_tokens"),
+        cache_write_input_tokens=written,
+        cache_write_1h_input_tokens=count(
+            part(details, "cache_creation_token_details"), "ephemeral_1h_input_tokens"
+        ),
+        reasoning_output_tokens=reasoning,
+    )
+
+
+def _str(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+class Assembler:
+    """Folds chat completion chunks into the completion they are pieces of."""
+
+    def __init__(self) -> None:
+        self._head: dict[str, Any] = {}
+        self._usage: Any = None
+        self._choices: dict[int, dict[str, Any]] = {}
+
+    def feed(self, event: Any) -> Delta:
+        """Take one chunk; the delta returned is the first sample's."""
+        event = expect_dict(event, "stream event")
+        if event.get("error") or event.get("type") == "error":
+            codes, message = error_fields(event)
+            # At the top of an event "type" is the event's name, not a word for the failure.
+            raise from_answer(200, codes=tuple(code for code in codes if code != "error"), message=message)
+        for name in ("id", "model", "created", "service_tier", "system_fingerprint"):
+            if event.get(name) is not None:
+                self._head[name] = event[name]
+        if event.get("usage"):
+            self._usage = event["usage"]
+        shown = Delta()
+        for piece in _dicts(event.get("choices"), "choices"):
+            index = _index(piece)
+            delta = self._add(index, piece)
+            if index == 0:
+                shown = delta
+        return shown
+
+    def _add(self, index: int, piece: dict[str, Any]) -> Delta:
+        choice = self._choices.setdefault(index, {"index": index, "message": {"role": "assistant"}})
+        for name in ("finish_reason", "error"):
+            if piece.get(name):
+                choice[name] = piece[name]
+        if piece.get("logprobs"):
+            _extend_logprobs(choice, piece["logprobs"])
+        delta, message = expect_dict(piece.get("delta") or {}, "delta"), choice["message"]
+        text, reasoning = _add_content(message, delta.get("content"))
+        for name in _REASONING_FIELDS:
+            if told := _str(delta.get(name)):
+                message[name] = message.get(name, "") + told
+                # Some hosts send the same text under both names.
+                reasoning = reasoning or told
+        if refusal := _str(delta.get("refusal")):
+            message["refusal"] = message.get("refusal", "") + refusal
+        fragments = _dicts(delta.get("tool_calls"), "tool_calls")
+        calls = tuple(_add_tool_call(message, fragment) for fragment in fragments)
+        return Delta(text=text + (refusal or ""), reasoning=reasoning, tool_calls=calls)
+
+    def reply(self) -> Any:
+        """The whole completion."""
+        if not self._choices:
+            raise BadResponse("the stream was empty")
+        for choice in self._choices.values():
+            if not choice.get("finish_reason") and not choice.get("error"):
+                raise BadResponse("the stream ended before its finish reason: it was cut")
+            choice["message"].setdefault("content", None)
+        choices = [choice for _, choice in sorted(self._choices.items())]
+        return {**self._head, "object": "chat.completion", "choices": choices, "usage": self._usage}
+
+
+def _index(container: Mapping[str, Any]) -> int:
+    """A place in a list that a stream fills. The bound keeps a broken host from filling the memory."""
+    index = container.get("index") or 0
+    if not isinstance(index, int) or not 0 <= index < _MOST_ENTRIES:
+        raise BadResponse(f"the stream has an entry at the impossible index {index!r:.40}")
+    return index
+
+
+def _add_content(message: dict[str, Any], piece: Any) -> tuple[str, str]:
+    """Append one delta's content: text, or Mistral's parts, which stay parts once there are any."""
+    text, reasoning = _split(piece)
+    present = message.get("content")
+    if isinstance(piece, list) or isinstance(present, list):
+        before = [{"type": "text", "text": present}] if isinstance(present, str) and present else present
+        added = piece if isinstance(piece, list) else [{"type": "text", "text": text}] if text else []
+        message["content"] = [*(before or ()), *added]
+    elif text:
+        message["content"] = (present or "") + text
+    return text or "", reasoning
+
+
+def _add_tool_call(message: dict[str, Any], fragment: dict[str, Any]) -> ToolCallDelta:
+    calls, index = message.setdefault("tool_calls", []), _index(fragment)
+    while len(calls) <= index:
+        calls.append({"id": "", "type": "function", "function": {"name": "", "arguments": ""}})
+    function, call = expect_dict(fragment.get("function") or {}, "tool call's function"), calls[index]
+    identifier, name = _str(fragment.get("id")) or "", _str(function.get("name")) or ""
+    arguments = _str(function.get("arguments")) or ""
+    call["id"] = identifier or call["id"]
+    call["function"]["name"] += name
+    call["function"]["arguments"] += arguments
+    return ToolCallDelta(index=index, id=identifier, name=name, arguments=arguments)
+
+
+def _extend_logprobs(choice: dict[str, Any], piece: Any) -> None:
+    if not isinstance(piece, dict):
+        # Together streams the bare number of each token.
+        piece = {"token_logprobs": [piece]}
+    kept = choice.setdefault("logprobs", {})
+    for name, value in piece.items():
+        present = kept.get(name)
+        if isinstance(value, list):
+            kept[name] = [*(present if isinstance(present, list) else ()), *value]
+        else:
+            kept.setdefault(name, value)

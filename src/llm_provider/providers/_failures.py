@@ -1,0 +1,233 @@
+"""Foreign failures → our errors: HTTP statuses and provider codes, and what transports raise.
+
+Classes are recognised by name and module along the exception's chain, so nothing is imported here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from .._errors import (
+    Authentication,
+    BadRequest,
+    BadResponse,
+    Connection,
+    ContextLengthExceeded,
+    LLMError,
+    NotFound,
+    Overloaded,
+    PermissionDenied,
+    QuotaExhausted,
+    RateLimited,
+    Refused,
+    ServerError,
+    Timeout,
+)
+from .._retry import retry_after
+
+_LONGEST_MESSAGE = 500
+
+# A provider's own code says more than the status: these win over the table of statuses.
+_CODES: tuple[tuple[re.Pattern[str], type[LLMError]], ...] = tuple(
+    (re.compile(pattern), kind)
+    for pattern, kind in (
+        (r"context_length_exceeded|context_window", ContextLengthExceeded),
+        (r"insufficient_quota|billing_error|billing_hard_limit_reached|.*per_?day.*", QuotaExhausted),
+        (r".*content_policy_violation|content_filter|bio_policy", Refused),
+        (r"invalid_api_key|authentication_error|unauthenticated", Authentication),
+        (r"permission_error|permission_denied", PermissionDenied),
+        (r"overloaded_error|unavailable|slow_down", Overloaded),
+        (r"rate_limit_error|rate_limit_exceeded|requests|tokens|resource_exhausted", RateLimited),
+        (r"model_not_found|not_found_error|not_found", NotFound),
+        (r"invalid_request_error|invalid_argument|failed_precondition|invalid_prompt", BadRequest),
+        # What OpenAI says inside a 200 about an image that it was sent.
+        (r"image_\w+|(invalid|empty|failed_to_download|unsupported)(_base64)?_image\w*", BadRequest),
+        (r"data_residency_mismatch", BadRequest),
+        (r"api_error|server_error|internal", ServerError),
+        (r"timeout_error|deadline_exceeded", Timeout),
+    )
+)
+
+_STATUSES: dict[int, type[LLMError]] = {
+    400: BadRequest,
+    401: Authentication,
+    402: QuotaExhausted,
+    403: PermissionDenied,
+    404: NotFound,
+    408: ServerError,
+    409: ServerError,
+    413: BadRequest,
+    422: BadRequest,
+    429: RateLimited,
+    503: Overloaded,
+    529: Overloaded,
+}
+
+# Only for answers with status 400 or 413, and only where no code tells: the wordings of providers for a
+# conversation that does not fit.
+_TOO_LONG = re.compile(
+    r"context (length|window)|maximum context|prompt is too long|input token count.*exceeds"
+    r"|exceeds? the (maximum|available)|too many (input )?tokens",
+    re.IGNORECASE,
+)
+
+_TLS = ("ClientConnectorCertificateError", "SSLCertVerificationError", "CertificateError")
+_NOT_SENT = (
+    "ClientConnectorDNSError", "ClientConnectorError", "ClientConnectorSSLError", "ClientProxyConnectionError",
+    "ConnectError", "ConnectionRefusedError", "gaierror", "UnsupportedProtocol", "ProxyError",
+)  # fmt: skip
+_CONNECT_TIMED_OUT = ("ConnectionTimeoutError", "ConnectTimeout", "PoolTimeout")
+_TIMED_OUT = (
+    "SocketTimeoutError", "ServerTimeoutError", "ReadTimeout", "WriteTimeout", "TimeoutException",
+    "TimeoutError", "APITimeoutError",
+)  # fmt: skip
+_MALFORMED = (
+    "JSONDecodeError", "APIResponseValidationError", "ClientResponseError", "BadHttpMessage", "DecodingError",
+    "InvalidHeader", "LineTooLong", "BadStatusLine", "UnicodeDecodeError", "ContentEncodingError",
+    "TransferEncodingError", "ContentLengthError", "UnknownApiResponseError", "RecursionError", "ValidationError",
+)  # fmt: skip
+_BROKEN = (
+    "ServerDisconnectedError", "ClientOSError", "ClientPayloadError", "ClientConnectionResetError",
+    "ClientConnectionError", "ReadError", "WriteError", "CloseError", "RemoteProtocolError", "LocalProtocolError",
+    "ProtocolError", "NetworkError", "TransportError", "ConnectionResetError", "BrokenPipeError",
+    "ConnectionError", "IncompleteRead", "EndOfStream", "SSLError", "APIConnectionError",
+)  # fmt: skip
+
+
+def from_answer(
+    status: int | None,
+    *,
+    codes: tuple[str | None, ...] = (),
+    message: str = "",
+    headers: Mapping[str, str] | None = None,
+    wait: float | None = None,
+) -> LLMError:
+    """The error for an answer that is not a success.
+
+    Args:
+        status: HTTP status; None or 200 where the failure came inside a stream or a 200.
+        codes: The provider's words for it (code, type), most telling first.
+        message: The provider's message; HTML and length are cut.
+        headers: The answer's headers, lower-case names.
+        wait: Seconds to wait, where the body said so rather than a header.
+
+    >>> from_answer(429, codes=("insufficient_quota",), message="You exceeded your quota").retryable
+    False
+    """
+    headers = headers or {}
+    kind = _kind(status, codes, message)
+    after = wait if wait is not None else retry_after(headers)
+    error = kind(
+        _presentable(message) or f"HTTP {status}",
+        status=status,
+        code=next((code for code in codes if code), None),
+        request_id=headers.get("x-request-id") or headers.get("request-id"),
+        retry_after=after,
+    )
+    # A 409 is a conflict between requests; sent again it may pass. So may what failed inside a stream.
+    if kind in (Timeout, ServerError) or status == 200:
+        error.maybe_billed = True
+    return error
+
+
+def _kind(status: int | None, codes: tuple[str | None, ...], message: str) -> type[LLMError]:
+    if status is not None and 300 <= status < 400:
+        return BadResponse
+    for code in codes:
+        if code:
+            for pattern, kind in _CODES:
+                if pattern.fullmatch(code.lower()):
+                    if kind is BadRequest and _TOO_LONG.search(message):
+                        return ContextLengthExceeded
+                    if _agrees(kind, status):
+                        return kind
+    if status in (400, 413) and _TOO_LONG.search(message):
+        return ContextLengthExceeded
+    if status in _STATUSES:
+        return _STATUSES[status]
+    if status is None or 200 <= status < 300 or status >= 500:
+        return ServerError
+    return BadRequest
+
+
+def _agrees(kind: type[LLMError], status: int | None) -> bool:
+    """Whether a code fits its status: a 5xx called `invalid_request_error` is still the server's fault."""
+    if status is None or status < 400:
+        return True
+    if kind in (Overloaded, ServerError, Timeout):
+        return status >= 500 or status in (408, 409, 429)
+    return status < 500
+
+
+def from_exception(error: BaseException) -> LLMError:
+    """The error for an exception of a transport: no answer came, or not a whole one.
+
+    >>> from_exception(ConnectionRefusedError("refused")).maybe_billed
+    False
+    """
+    names = [name for link in _chain(error) for name in _names(link)]
+    detail = _presentable(str(error)) or type(error).__name__
+    if _any(names, _TLS):
+        return Connection(f"the server's certificate is not trusted: {detail}", retryable=False)
+    if _any(names, _CONNECT_TIMED_OUT):
+        return Timeout("no connection could be made in time", maybe_billed=False)
+    if _any(names, _NOT_SENT):
+        return Connection(f"no connection could be made: {detail}")
+    if _any(names, _MALFORMED):
+        return BadResponse(f"the answer cannot be read: {detail}")
+    if any(name in ("ServerDisconnectedError", "ClientPayloadError") for name in names):
+        return Connection(f"the connection broke: {detail}", maybe_billed=True)
+    if _any(names, _TIMED_OUT):
+        return Timeout(f"the provider did not answer in time: {detail}")
+    if _any(names, _BROKEN):
+        return Connection(f"the connection broke: {detail}", maybe_billed=True)
+    return Connection(f"the call failed in its SDK: {type(error).__name__}: {detail}", retryable=False)
+
+
+def _any(names: list[str], wanted: tuple[str, ...]) -> bool:
+    return any(name in wanted for name in names)
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    link: BaseException | None = error
+    while link is not None and id(link) not in seen:
+        seen.add(id(link))
+        yield link
+        link = link.__cause__ or link.__context__
+
+
+def _names(error: BaseException) -> list[str]:
+    return [kind.__name__ for kind in type(error).__mro__[:-2]]
+
+
+def _presentable(message: Any) -> str:
+    text = str(message).strip()
+    if text[:200].lstrip().lower().startswith(("<!doctype", "<html", "<?xml")):
+        title = re.search(r"<title>([^<]{1,200})</title>", text, re.IGNORECASE)
+        text = f"a web page instead of an answer{f': {title.group(1).strip()}' if title else ''}"
+    text = " ".join(text.split())
+    return text if len(text) <= _LONGEST_MESSAGE else f"{text[: _LONGEST_MESSAGE - 3]}..."
+
+
+def headers_of(response: Any) -> dict[str, str]:
+    """An SDK response's headers with lower-case names; empty where there are none."""
+    headers = getattr(response, "headers", None)
+    if not headers:
+        return {}
+    return {str(name).lower(): str(value) for name, value in headers.items()}
+
+
+def error_fields(body: Any) -> tuple[tuple[str | None, ...], str]:
+    """The codes and the message of an OpenAI- or Anthropic-style error body, however it is nested."""
+    if isinstance(body, dict) and isinstance(body.get("error"), dict):
+        body = body["error"]
+    elif isinstance(body, dict) and isinstance(body.get("error"), str):
+        return (), body["error"]
+    if not isinstance(body, dict):
+        return (), body if isinstance(body, str) else ""
+    codes = tuple(str(body[name]) if body.get(name) else None for name in ("code", "type", "status"))
+    message = body.get("message") or body.get("detail") or ""
+    return codes, message if isinstance(message, str) else str(message)
