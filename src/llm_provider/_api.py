@@ -73,8 +73,9 @@ def stream(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> St
         RequestError, ProviderError: as `call`; what fails later is raised while iterating.
 
     >>> from llm_provider.simulator import Simulator
-    >>> with Simulator() as simulator, stream("gpt-6.1-sol", "Hi", base_url=simulator.url("openai")) as deltas:
-    ...     text = "".join(delta.text for delta in deltas)
+    >>> with Simulator() as simulator:
+    ...     with stream("gpt-6.1-sol", "Hi", base_url=simulator.url("openai")) as deltas:
+    ...         text = "".join(delta.text for delta in deltas)
     >>> text == deltas.response.text
     True
     """

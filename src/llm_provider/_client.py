@@ -9,7 +9,7 @@ import weakref
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sized
 from concurrent.futures import Future
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from . import _loop, _many, _stream
 from ._cache import ResponseCache
@@ -77,14 +77,16 @@ class Client:
             raise RequestError(f"transport must be one of {', '.join(_TRANSPORTS)}, not {transport!r}")
         unknown = set(keys or ()) - set(ROUTES)
         if unknown:
-            raise RequestError(f"keys names no provider: {', '.join(sorted(unknown))}; known: {', '.join(ROUTES)}")
+            raise RequestError(
+                f"keys names no provider: {', '.join(sorted(unknown))}; known: {', '.join(ROUTES)}"
+            )
         self._settings = Settings(
             max_concurrent=_ceiling(max_concurrent) or _default_max_concurrent(),
             timeout=check("timeout", timeout),
             max_retries=check("max_retries", max_retries),
             cache=check("cache", cache),
             transport=transport,
-            keys={provider: APIKey(check("api_key", key)) for provider, key in (keys or {}).items()},
+            keys={provider: _key(provider, key) for provider, key in (keys or {}).items()},
         )
         self._prices = functools.cache(lambda: PriceTable.load(overrides=prices))
         self._cache = ResponseCache(cache_dir)
@@ -119,13 +121,15 @@ class Client:
         """
         _loop.refuse_own_thread("call")
         call = self._prepare(model, messages, parameters)
-        return self._engine.lookup(call) or _loop.wait(_loop.submit(self._engine.run(call)))
+        hit = self._engine.lookup(call)
+        return hit if hit is not None else _loop.wait(_loop.submit(self._engine.run(call)))
 
     async def acall_with(self, model: str, messages: Prompt, parameters: dict[str, Any]) -> Response:
         """`acall` with the parameters in a dict."""
         _loop.refuse_own_thread("acall")
         call = self._prepare(model, messages, parameters)
-        return self._engine.lookup(call) or await asyncio.wrap_future(_loop.submit(self._engine.run(call)))
+        hit = self._engine.lookup(call)
+        return hit if hit is not None else await asyncio.wrap_future(_loop.submit(self._engine.run(call)))
 
     def stream_with(self, model: str, messages: Prompt, parameters: dict[str, Any]) -> Stream:
         """`stream` with the parameters in a dict."""
@@ -239,7 +243,8 @@ class Client:
 
         def begin(prompt: Prompt) -> Response | Future[Response]:
             call = prepare(prompt)
-            return self._engine.lookup(call) or _loop.submit(self._engine.run(call))
+            hit = self._engine.lookup(call)
+            return hit if hit is not None else _loop.submit(self._engine.run(call))
 
         prepare("a prompt that is never sent")
         # More than the slots, so that one is taken at once while others back off or are being stored.
@@ -283,7 +288,7 @@ class Client:
             _loop.close_on_loop(self._engine.close)
             self._cache.close()
 
-    def __enter__(self) -> Client:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -291,7 +296,7 @@ class Client:
     ) -> None:
         self.close()
 
-    async def __aenter__(self) -> Client:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(
@@ -306,6 +311,12 @@ def _ceiling(max_concurrent: int | None) -> int | None:
     if isinstance(max_concurrent, bool) or not isinstance(max_concurrent, int) or max_concurrent < 1:
         raise RequestError(f"max_concurrent must be an int of at least 1, not {max_concurrent!r}")
     return max_concurrent
+
+
+def _key(provider: str, key: object) -> APIKey:
+    if not isinstance(key, str) or not key:
+        raise RequestError(f"keys[{provider!r}] must be a non-empty str")
+    return APIKey(key)
 
 
 def _default_max_concurrent() -> int:
@@ -338,7 +349,7 @@ def _close_all() -> None:
 
 def _after_fork() -> None:
     for client in list(_clients):
-        client._cache.after_fork()
+        client.cache.after_fork()
 
 
 _loop.at_exit(_close_all)

@@ -395,7 +395,11 @@ def _explained(error: LLMError, call: Call, key: APIKey, attempts: int) -> LLMEr
     error.message = key.scrub(error.message)
     error.args = (error.message,)
     error.__cause__ = error.__context__ = error.__traceback__ = None
-    if isinstance(error, RateLimited) and error.retry_after and error.retry_after > _retry.LONGEST_RETRY_AFTER:
+    if (
+        isinstance(error, RateLimited)
+        and error.retry_after
+        and error.retry_after > _retry.LONGEST_RETRY_AFTER
+    ):
         error.message += f" (asked to wait {error.retry_after:.0f} s, which is too long to wait for)"
     return error
 

@@ -6,7 +6,7 @@
     │   ├── MissingAPIKey         no key in the arguments or the environment
     │   ├── MissingDependency     the route's SDK is an extra that is not installed
     │   ├── UnsupportedParameter  the route cannot honour a parameter; raised before anything is sent
-    │   ├── BadRequest            the provider refused the request (400, 409, 413, 422)
+    │   ├── BadRequest            the provider refused the request (400, 413, 422)
     │   ├── NotFound              the provider knows no such model or path (404)
     │   └── ContextLengthExceeded the conversation does not fit
     ├── ProviderError             the provider or the way to it failed
@@ -15,7 +15,7 @@
     │   ├── RateLimited           429: too fast; retried
     │   ├── QuotaExhausted        402 or 429: no money or no quota left; final
     │   ├── Overloaded            503, 529: the provider is full; retried
-    │   ├── ServerError           5xx and 408: retried
+    │   ├── ServerError           5xx, 408 and 409: retried
     │   ├── Timeout               no answer in time; retried
     │   ├── Connection            no connection, or it broke; retried
     │   └── BadResponse           an answer that is not a complete, valid one; retried once

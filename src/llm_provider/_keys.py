@@ -18,7 +18,7 @@ class APIKey:
         RequestError: the text cannot be sent in a header: it is empty, or not printable ASCII.
 
     >>> APIKey("sk-secret")
-    APIKey(746b4ad1ce4c3cf1)
+    APIKey(746b4ad1ca9129e1)
     """
 
     __slots__ = ("_text", "identity")

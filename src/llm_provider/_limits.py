@@ -5,8 +5,8 @@ is the rule, pure and without a clock of its own; `Scope` lets callers wait for 
 
 | state | a success | a congestion error | sends |
 |---|---|---|---|
-| open: nothing was ever refused | stays open | cut; gate | while in flight < max_concurrent |
-| limited | +1 per window, while ≥80 % of it is used | cut, once per episode; gate | while in flight < window |
+| open: nothing was ever refused | stays open | cut; gate | in flight < max_concurrent |
+| limited | +1 per window, while 80 % of it is used | cut, once per episode; gate | in flight < window |
 | gated | as above | the gate moves out, no cut | none until the gate opens |
 
 Congestion errors are what `_retry.is_congestion` says; every other outcome leaves the window alone.

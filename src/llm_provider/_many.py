@@ -44,7 +44,9 @@ class _Batch(Generic[ItemT]):
         self.exhausted = True
         self.source_error = error
 
-    def begin(self, index: int, prompt: Prompt, finished: Callable[[Future[Response]], object]) -> Result | None:
+    def begin(
+        self, index: int, prompt: Prompt, finished: Callable[[Future[Response]], object]
+    ) -> Result | None:
         """Start one call; its result if it is known at once."""
         try:
             started = self._begin(prompt)

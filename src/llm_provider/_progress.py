@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
+from importlib import import_module
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from ._types import Response
 
@@ -34,7 +37,7 @@ class Progress:
             self._bar.set_postfix_str(facts, refresh=False)
             self._bar.update()
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -49,12 +52,21 @@ def _is_watched() -> bool:
 
 
 def _bar(total: int | None) -> Any:
+    from tqdm import tqdm
+
+    kind: Any = tqdm
     if "ipykernel" in sys.modules:
-        try:
-            import ipywidgets  # noqa: F401  # without it tqdm's notebook bar is only a warning
-            from tqdm.notebook import tqdm
-        except ImportError:
-            from tqdm import tqdm
-    else:
-        from tqdm import tqdm
-    return tqdm(total=total, unit="call", dynamic_ncols=True, file=sys.stderr)
+        # Without ipywidgets tqdm's bar for notebooks is only a warning.
+        with contextlib.suppress(ImportError):
+            import_module("ipywidgets")
+            kind = import_module("tqdm.notebook").tqdm
+    # A terminal that does not know its size would be shown an empty bar.
+    size = {} if _columns() else {"ncols": 100, "nrows": 24}
+    return kind(total=total, unit="call", dynamic_ncols=not size, file=sys.stderr, **size)
+
+
+def _columns() -> int:
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns
+    except (OSError, ValueError):
+        return 0

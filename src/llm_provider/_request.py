@@ -101,10 +101,10 @@ class Request:
 
         >>> Request.build("gpt-5.5", "Hi", {"stop": "END"}).stop
         ('END',)
-        >>> Request.build("gpt-5.5", "Hi", {"temprature": 0})
+        >>> Request.build("gpt-5.5", "Hi", {"temprature": 0})  # doctest: +ELLIPSIS
         Traceback (most recent call last):
         ...
-        TypeError: call() got an unexpected parameter 'temprature'; did you mean 'temperature'?
+        TypeError: call() got an unexpected parameter 'temprature'; did you mean 'temperature'? ...
         """
         key = parameters.pop("api_key", None)
         if not isinstance(model, str) or not _MODEL_NAME.fullmatch(model) or ".." in model or "//" in model:
@@ -203,6 +203,14 @@ def _mapping(name: str, value: Any) -> Mapping[str, Any]:
     return dict(value)
 
 
+def _extra_body(name: str, value: Any) -> Mapping[str, Any]:
+    body = _mapping(name, value)
+    if "stream" in body:
+        # The answer would come as events where one JSON object is awaited.
+        raise RequestError(f"{name} cannot set 'stream'; use stream() or astream()")
+    return body
+
+
 def _stop(name: str, value: Any) -> tuple[str, ...]:
     sequences = (value,) if isinstance(value, str) else value
     if not isinstance(sequences, (list, tuple)) or not all(isinstance(one, str) and one for one in sequences):
@@ -296,9 +304,10 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "timeout": _seconds,
     "max_retries": _number(0, 1000, whole=True),
     "cache": _cache,
-    "extra_body": _mapping,
+    "extra_body": _extra_body,
     "extra_headers": _headers,
     "base_url": _text,
+    "api_key": _text,
 }
 
 
@@ -311,17 +320,17 @@ def check(name: str, value: Any) -> Any:
     >>> check("cache", True)
     'use'
     """
-    return _text(name, value) if name == "api_key" else _CHECKS[name](name, value)
+    return _CHECKS[name](name, value)
 
 
 def _unexpected(name: str) -> str:
-    near = difflib.get_close_matches(name, [*_CHECKS, "api_key"], n=1)
-    remedy = f"did you mean {near[0]!r}?" if near else "fields of one provider go into extra_body="
-    return f"call() got an unexpected parameter {name!r}; {remedy}"
+    near = difflib.get_close_matches(name, _CHECKS, n=1)
+    guess = f"; did you mean {near[0]!r}?" if near else ""
+    return f"call() got an unexpected parameter {name!r}{guess} (one provider's own go into extra_body=)"
 
 
 def _shown(value: Any, name: str = "") -> str:
-    if name == "api_key":
+    if name in ("api_key", "keys"):
         return type(value).__name__
     try:
         text = repr(value)

@@ -51,7 +51,9 @@ def judge(error: LLMError, *, attempts: int, max_retries: int, random_source: ra
     if not error.retryable or attempts > allowed:
         return Verdict(retry=False)
     if error.retry_after is not None:
-        return Verdict(retry=error.retry_after <= LONGEST_RETRY_AFTER, delay=error.retry_after)
+        if error.retry_after > LONGEST_RETRY_AFTER:
+            return Verdict(retry=False)
+        return Verdict(retry=True, delay=error.retry_after)
     ceiling = min(_BASE_DELAY * 2.0 ** min(attempts - 1, 16), _LONGEST_DELAY)
     return Verdict(retry=True, delay=random_source.uniform(0.0, ceiling))
 

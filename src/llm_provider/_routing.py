@@ -38,6 +38,8 @@ class Route:
     spelling: Mapping[str, str] = field(default_factory=dict)
     stream_usage: bool = True
     """Whether a streamed answer must be asked for its usage (`stream_options`)."""
+    output_only: frozenset[str] = frozenset()
+    """What another host's answer may hold and this host refuses in the messages it is sent."""
 
 
 # Names under which clouds hand out a machine's credentials.
@@ -46,6 +48,7 @@ _METADATA_HOSTS = ("metadata", "metadata.google.internal")
 _NO_LOGPROBS = "leave logprobs out; this host's API has none"
 _NO_SEED = "leave seed out; this host's API has none"
 _SEPARATE = "sent as separate calls"
+_REASONING = frozenset({"reasoning", "reasoning_content", "thinking_blocks"})
 
 
 def _host(provider: str, base_url: str, variable: str, **columns: object) -> Route:
@@ -69,6 +72,7 @@ _ROWS = (
         base_url_variable="OPENAI_BASE_URL",
         key_variables=("OPENAI_API_KEY",),
         bare_names=r"(ft:)?(gpt-(\d|audio|realtime|image|live)|o[134](-|$)|chatgpt-).*",
+        output_only=_REASONING,
     ),
     Route(
         provider="anthropic",
@@ -101,6 +105,8 @@ _ROWS = (
         "https://api.groq.com/openai/v1",
         "GROQ",
         unsupported={"n": _SEPARATE, "logprobs": _NO_LOGPROBS, "top_logprobs": _NO_LOGPROBS},
+        # Its own answers have `reasoning`, which it takes back.
+        output_only=_REASONING - {"reasoning"},
     ),
     _host(
         "deepseek",
@@ -116,6 +122,7 @@ _ROWS = (
         unsupported={"logprobs": _NO_LOGPROBS, "top_logprobs": _NO_LOGPROBS},
         spelling={"seed": "random_seed"},
         stream_usage=False,
+        output_only=_REASONING,
     ),
     _host("fireworks_ai", "https://api.fireworks.ai/inference/v1", "FIREWORKS"),
     _host(

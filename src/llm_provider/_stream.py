@@ -8,7 +8,7 @@ import queue
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from types import TracebackType
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 from ._engine import Emit
 from ._types import Delta, Response, ToolCallDelta
@@ -45,12 +45,14 @@ class Stream(_Ending):
     """A synchronous stream: an iterator of `Delta` and a context manager."""
 
     def __init__(self, start: Start) -> None:
-        self._items: queue.SimpleQueue[Delta | None] = queue.SimpleQueue()
+        items: queue.SimpleQueue[Delta | None] = queue.SimpleQueue()
+        self._items = items
         self._ended = False
-        self._future = start(self._items.put)
-        self._future.add_done_callback(lambda _: self._items.put(None))
+        # Only the queue is reachable from the work under way, so a dropped stream is collected, and cancels.
+        self._future = start(items.put)
+        self._future.add_done_callback(lambda _: items.put(None))
 
-    def __iter__(self) -> Stream:
+    def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> Delta:
@@ -72,7 +74,7 @@ class Stream(_Ending):
         self._ended = True
         self._future.cancel()
 
-    def __enter__(self) -> Stream:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -90,18 +92,19 @@ class AsyncStream(_Ending):
 
     def __init__(self, start: Start) -> None:
         loop = asyncio.get_running_loop()
-        self._items: asyncio.Queue[Delta | None] = asyncio.Queue()
+        items: asyncio.Queue[Delta | None] = asyncio.Queue()
+        self._items = items
         self._ended = False
 
         def put(delta: Delta | None) -> None:
             # The user's loop may be gone by the time something arrives; nobody waits then.
             with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(self._items.put_nowait, delta)
+                loop.call_soon_threadsafe(items.put_nowait, delta)
 
         self._future = start(put)
         self._future.add_done_callback(lambda _: put(None))
 
-    def __aiter__(self) -> AsyncStream:
+    def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Delta:
@@ -127,7 +130,7 @@ class AsyncStream(_Ending):
         """The same as `close`, under the name that asynchronous iterators have for it."""
         self.close()
 
-    async def __aenter__(self) -> AsyncStream:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(

@@ -13,11 +13,12 @@ Nothing here or in an adapter's pure part imports an SDK: a cache hit never load
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from .._errors import BadResponse, UnsupportedParameter
+from .._errors import BadResponse, RequestError, UnsupportedParameter
 from .._keys import APIKey
 from .._request import Request
 from .._routing import Target
@@ -106,14 +107,14 @@ class Adapter(Protocol):
     def connect(self, transport: str) -> Connection:
         """Imports the SDK. Raises `MissingDependency` where it is not installed."""
 
-
     def map_error(self, error: BaseException) -> Any: ...
 
 
 def refuse(parameter: str, request: Request, remedy: str, *, provider: str) -> UnsupportedParameter:
     """The error for a parameter that a model does not accept.
 
-    >>> print(refuse("seed", Request.build("claude-opus-5-5", "Hi", {}), "leave it out", provider="anthropic"))
+    >>> request = Request.build("claude-opus-5-5", "Hi", {})
+    >>> print(refuse("seed", request, "leave it out", provider="anthropic"))
     claude-opus-5-5 does not accept seed: leave it out [anthropic, claude-opus-5-5]
     """
     return UnsupportedParameter(
@@ -125,9 +126,21 @@ def refuse(parameter: str, request: Request, remedy: str, *, provider: str) -> U
 
 
 def schema_of(response_format: Any) -> tuple[str, dict[str, Any] | None, bool | None]:
-    """What a `response_format` asks for: its name, its JSON schema (None for plain JSON), and strictness."""
+    """What a `response_format` asks for: its name, its JSON schema (None for plain JSON), and strictness.
+
+    Raises:
+        RequestError: a pydantic model that no JSON schema describes.
+    """
     if isinstance(response_format, type):
-        return response_format.__name__, response_format.model_json_schema(), None  # type: ignore[attr-defined]
+        name = response_format.__name__
+        try:
+            schema = response_format.model_json_schema()  # type: ignore[attr-defined]
+        except (RuntimeError, NameError, TypeError, ValueError) as error:
+            # What pydantic's own errors derive from; it is not imported here.
+            problem = str(error).partition("\n")[0]
+            raise RequestError(f"response_format {name} has no JSON schema: {problem}") from None
+        # A generic model is called `Page[City]`, which providers take for no name.
+        return re.sub(r"[^A-Za-z0-9_-]+", "_", name)[:64], schema, None
     if response_format.get("type") == "json_schema":
         inner = response_format["json_schema"]
         return inner.get("name", "answer"), dict(inner["schema"]), inner.get("strict")
@@ -171,12 +184,12 @@ def part(container: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def finish(value: str | None, table: Mapping[str, FinishReason]) -> FinishReason:
+def finish(value: Any, table: Mapping[str, FinishReason]) -> FinishReason:
     """The provider's word for the end of an answer in the common vocabulary.
 
     Raises:
         BadResponse: there is no word, so the answer was cut.
     """
-    if not value:
+    if not isinstance(value, str) or not value:
         raise BadResponse("the answer ends without a finish reason: it was cut")
     return table.get(value, "stop")

@@ -49,9 +49,11 @@ def encode(request: Request, target: Target, *, max_tokens_name: str = "max_toke
         UnsupportedParameter: the route's row says that its API has no such parameter.
     """
     route = target.route
+    # Behind a base URL of the user's own may be a server that wants the reasoning back.
+    foreign = _FOREIGN_FIELDS if target.custom_base_url else _FOREIGN_FIELDS | route.output_only
     payload: dict[str, Any] = {
         "model": target.model,
-        "messages": [_message(message) for message in request.messages],
+        "messages": [_message(message, foreign) for message in request.messages],
     }
     fields: dict[str, Any] = {name: getattr(request, name) for name in _PLAIN}
     fields["stop"] = list(request.stop) if request.stop else None
@@ -78,10 +80,10 @@ def encode(request: Request, target: Target, *, max_tokens_name: str = "max_toke
     return Wire(OPERATION, payload, request.extra_headers or {}, samples)
 
 
-def _message(message: Message) -> Message:
-    if _FOREIGN_FIELDS.isdisjoint(message):
+def _message(message: Message, foreign: frozenset[str]) -> Message:
+    if foreign.isdisjoint(message):
         return message
-    return {name: value for name, value in message.items() if name not in _FOREIGN_FIELDS}
+    return {name: value for name, value in message.items() if name not in foreign}
 
 
 def response_format(asked: Any) -> dict[str, Any] | None:
@@ -134,7 +136,9 @@ def _choice(choice: dict[str, Any]) -> Choice:
     told = (_str(message.get(name)) for name in _REASONING_FIELDS)
     reasoning = next((text for text in told if text), thoughts)
     kept: dict[str, Any] = {"role": "assistant", "content": message.get("content")}
-    kept |= {name: message[name] for name in ("tool_calls", "refusal", *_REASONING_FIELDS) if message.get(name)}
+    kept |= {
+        name: message[name] for name in ("tool_calls", "refusal", *_REASONING_FIELDS) if message.get(name)
+    }
     return Choice(
         text=content or (refusal if reason == "refusal" and isinstance(refusal, str) else ""),
         reasoning=reasoning,

@@ -29,24 +29,28 @@ from .._retry import retry_after
 
 _LONGEST_MESSAGE = 500
 
+_CODE_FIELDS = ("code", "type", "status")
+
 # A provider's own code says more than the status: these win over the table of statuses.
 _CODES: tuple[tuple[re.Pattern[str], type[LLMError]], ...] = tuple(
     (re.compile(pattern), kind)
     for pattern, kind in (
-        (r"context_length_exceeded|context_window", ContextLengthExceeded),
+        (r"context_length_exceeded|context_window|exceed_context_size_error", ContextLengthExceeded),
         (r"insufficient_quota|billing_error|billing_hard_limit_reached|.*per_?day.*", QuotaExhausted),
+        # Anthropic's details.error_code, under a type that promises a short wait.
+        (r"\w+_spend_limit_reached|linked_organization_billing_unavailable", QuotaExhausted),
         (r".*content_policy_violation|content_filter|bio_policy", Refused),
         (r"invalid_api_key|authentication_error|unauthenticated", Authentication),
-        (r"permission_error|permission_denied", PermissionDenied),
-        (r"overloaded_error|unavailable|slow_down", Overloaded),
+        (r"permission_error|permission_denied|organization_on_hold", PermissionDenied),
+        (r"overloaded(_error)?|(service_)?unavailable(_error)?|slow_down", Overloaded),
         (r"rate_limit_error|rate_limit_exceeded|requests|tokens|resource_exhausted", RateLimited),
         (r"model_not_found|not_found_error|not_found", NotFound),
         (r"invalid_request_error|invalid_argument|failed_precondition|invalid_prompt", BadRequest),
-        # What OpenAI says inside a 200 about an image that it was sent.
+        # What OpenAI says about an image, inside a 200.
         (r"image_\w+|(invalid|empty|failed_to_download|unsupported)(_base64)?_image\w*", BadRequest),
         (r"data_residency_mismatch", BadRequest),
         (r"api_error|server_error|internal", ServerError),
-        (r"timeout_error|deadline_exceeded", Timeout),
+        (r"timeout_error|deadline_exceeded|vector_store_timeout", Timeout),
     )
 )
 
@@ -65,18 +69,23 @@ _STATUSES: dict[int, type[LLMError]] = {
     529: Overloaded,
 }
 
-# Only for answers with status 400 or 413, and only where no code tells: the wordings of providers for a
+# Only for answers with one of these statuses, and only where no code tells: the wordings of providers for a
 # conversation that does not fit.
+_TOO_LONG_STATUSES = (400, 413, 422)
 _TOO_LONG = re.compile(
     r"context (length|window)|maximum context|prompt is too long|input token count.*exceeds"
     r"|exceeds? the (maximum|available)|too many (input )?tokens",
     re.IGNORECASE,
 )
 
-_TLS = ("ClientConnectorCertificateError", "SSLCertVerificationError", "CertificateError")
+_TLS = (
+    "ClientConnectorCertificateError", "SSLCertVerificationError", "CertificateError",
+    "ServerFingerprintMismatch",
+)  # fmt: skip
 _NOT_SENT = (
-    "ClientConnectorDNSError", "ClientConnectorError", "ClientConnectorSSLError", "ClientProxyConnectionError",
-    "ConnectError", "ConnectionRefusedError", "gaierror", "UnsupportedProtocol", "ProxyError",
+    "ClientConnectorDNSError", "ClientConnectorError", "ClientConnectorSSLError", "ClientHttpProxyError",
+    "ClientProxyConnectionError", "ConnectError", "ConnectionRefusedError", "gaierror", "ProxyError",
+    "UnsupportedProtocol",
 )  # fmt: skip
 _CONNECT_TIMED_OUT = ("ConnectionTimeoutError", "ConnectTimeout", "PoolTimeout")
 _TIMED_OUT = (
@@ -86,14 +95,21 @@ _TIMED_OUT = (
 _MALFORMED = (
     "JSONDecodeError", "APIResponseValidationError", "ClientResponseError", "BadHttpMessage", "DecodingError",
     "InvalidHeader", "LineTooLong", "BadStatusLine", "UnicodeDecodeError", "ContentEncodingError",
-    "TransferEncodingError", "ContentLengthError", "UnknownApiResponseError", "RecursionError", "ValidationError",
+    "UnknownApiResponseError", "RecursionError", "ValidationError", "HttpProcessingError", "TooManyRedirects",
 )  # fmt: skip
 _BROKEN = (
-    "ServerDisconnectedError", "ClientOSError", "ClientPayloadError", "ClientConnectionResetError",
-    "ClientConnectionError", "ReadError", "WriteError", "CloseError", "RemoteProtocolError", "LocalProtocolError",
-    "ProtocolError", "NetworkError", "TransportError", "ConnectionResetError", "BrokenPipeError",
-    "ConnectionError", "IncompleteRead", "EndOfStream", "SSLError", "APIConnectionError",
+    "ClientOSError", "ClientConnectionResetError", "ClientConnectionError", "ReadError", "WriteError",
+    "CloseError", "RemoteProtocolError", "LocalProtocolError", "ProtocolError", "NetworkError",
+    "TransportError", "ConnectionResetError", "BrokenPipeError", "ConnectionError", "IncompleteRead",
+    "IncompleteReadError", "EndOfStream", "BrokenResourceError", "SSLError", "H2Error", "UploadAbortedError",
+    "APIConnectionError", "httpx.RequestError", "httpx2.RequestError", "aiohttp.ClientError",
 )  # fmt: skip
+
+# An answer that began and did not end.
+_CUT = ("ServerDisconnectedError", "ClientPayloadError", "TransferEncodingError", "ContentLengthError")
+
+# A request that cannot be sent as it is, though its transport calls it by the name of a failed connection.
+_MISUSED = ("InvalidURL", "NonHttpUrlClientError", "RedirectClientError")
 
 
 def from_answer(
@@ -119,15 +135,16 @@ def from_answer(
     headers = headers or {}
     kind = _kind(status, codes, message)
     after = wait if wait is not None else retry_after(headers)
+    unexplained = "an error without a message" if status in (None, 200) else f"HTTP {status}"
     error = kind(
-        _presentable(message) or f"HTTP {status}",
+        presentable(message) or unexplained,
         status=status,
         code=next((code for code in codes if code), None),
         request_id=headers.get("x-request-id") or headers.get("request-id"),
         retry_after=after,
     )
-    # A 409 is a conflict between requests; sent again it may pass. So may what failed inside a stream.
-    if kind in (Timeout, ServerError) or status == 200:
+    # What fails inside a stream, or late, may have been worked on.
+    if kind in (Timeout, ServerError) or status in (None, 200):
         error.maybe_billed = True
     return error
 
@@ -143,7 +160,7 @@ def _kind(status: int | None, codes: tuple[str | None, ...], message: str) -> ty
                         return ContextLengthExceeded
                     if _agrees(kind, status):
                         return kind
-    if status in (400, 413) and _TOO_LONG.search(message):
+    if status in _TOO_LONG_STATUSES and _TOO_LONG.search(message):
         return ContextLengthExceeded
     if status in _STATUSES:
         return _STATUSES[status]
@@ -156,7 +173,10 @@ def _agrees(kind: type[LLMError], status: int | None) -> bool:
     """Whether a code fits its status: a 5xx called `invalid_request_error` is still the server's fault."""
     if status is None or status < 400:
         return True
-    if kind in (Overloaded, ServerError, Timeout):
+    if kind in (BadRequest, ServerError):
+        # The vaguest of codes: a status with a meaning of its own says more.
+        return _STATUSES.get(status, ServerError if status >= 500 else BadRequest) is kind
+    if kind in (Overloaded, Timeout):
         return status >= 500 or status in (408, 409, 429)
     return status < 500
 
@@ -167,18 +187,20 @@ def from_exception(error: BaseException) -> LLMError:
     >>> from_exception(ConnectionRefusedError("refused")).maybe_billed
     False
     """
-    names = [name for link in _chain(error) for name in _names(link)]
-    detail = _presentable(str(error)) or type(error).__name__
+    names = [name for link in _told_truly(error) for name in _names(link)]
+    detail = presentable(str(error)) or type(error).__name__
+    if _any(names, _MISUSED):
+        return Connection(f"the request cannot be sent: {detail}", retryable=False)
     if _any(names, _TLS):
         return Connection(f"the server's certificate is not trusted: {detail}", retryable=False)
     if _any(names, _CONNECT_TIMED_OUT):
         return Timeout("no connection could be made in time", maybe_billed=False)
     if _any(names, _NOT_SENT):
         return Connection(f"no connection could be made: {detail}")
+    if _any(names, _CUT) and "ContentEncodingError" not in names:
+        return Connection(f"the connection broke: {detail}", maybe_billed=True)
     if _any(names, _MALFORMED):
         return BadResponse(f"the answer cannot be read: {detail}")
-    if any(name in ("ServerDisconnectedError", "ClientPayloadError") for name in names):
-        return Connection(f"the connection broke: {detail}", maybe_billed=True)
     if _any(names, _TIMED_OUT):
         return Timeout(f"the provider did not answer in time: {detail}")
     if _any(names, _BROKEN):
@@ -199,11 +221,28 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         link = link.__cause__ or link.__context__
 
 
-def _names(error: BaseException) -> list[str]:
-    return [kind.__name__ for kind in type(error).__mro__[:-2]]
+def _told_truly(error: BaseException) -> list[BaseException]:
+    """The exception's chain, from aiohttp's own exception on where there is one.
+
+    The bridges that put httpx over aiohttp call a connection that is refused or that breaks a
+    `ConnectTimeout` or a `ConnectError`, all alike.
+    """
+    links = list(_chain(error))
+    for place, link in enumerate(links):
+        if type(link).__module__.startswith("aiohttp."):
+            return links[place:]
+    return links
 
 
-def _presentable(message: Any) -> str:
+def _names(error: BaseException) -> Iterator[str]:
+    """The names of a class and its bases, each also with its package: some names are another's, too."""
+    for kind in type(error).__mro__[:-2]:
+        yield kind.__name__
+        yield f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+
+
+def presentable(message: Any) -> str:
+    """A provider's message on one line, cut where it is long; of a web page only its title."""
     text = str(message).strip()
     if text[:200].lstrip().lower().startswith(("<!doctype", "<html", "<?xml")):
         title = re.search(r"<title>([^<]{1,200})</title>", text, re.IGNORECASE)
@@ -221,13 +260,15 @@ def headers_of(response: Any) -> dict[str, str]:
 
 
 def error_fields(body: Any) -> tuple[tuple[str | None, ...], str]:
-    """The codes and the message of an OpenAI- or Anthropic-style error body, however it is nested."""
+    """The codes, most telling first, and the message of an OpenAI- or Anthropic-style error body."""
     if isinstance(body, dict) and isinstance(body.get("error"), dict):
         body = body["error"]
     elif isinstance(body, dict) and isinstance(body.get("error"), str):
         return (), body["error"]
     if not isinstance(body, dict):
         return (), body if isinstance(body, str) else ""
-    codes = tuple(str(body[name]) if body.get(name) else None for name in ("code", "type", "status"))
+    details = body.get("details")
+    told = (details.get("error_code") if isinstance(details, dict) else None, *map(body.get, _CODE_FIELDS))
+    codes = tuple(str(code) if code else None for code in told)
     message = body.get("message") or body.get("detail") or ""
     return codes, message if isinstance(message, str) else str(message)

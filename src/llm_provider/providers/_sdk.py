@@ -136,7 +136,7 @@ def build_http_client(sdk: ModuleType, transport: str) -> Any:
 
 
 def http_library_name(client_class: type) -> str:
-    """ "httpx" or "httpx2": openai 2 is built on the one, openai 3 and anthropic on the other."""
+    """The name `httpx` or `httpx2`: openai 2 is built on the one, openai 3 and anthropic on the other."""
     for kind in client_class.__mro__:
         root = kind.__module__.partition(".")[0]
         if root in ("httpx", "httpx2"):

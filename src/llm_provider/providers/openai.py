@@ -56,7 +56,9 @@ _FAMILIES = (
     _Family(r"gpt-5(-mini|-nano|-search-api)?" + _DATE, efforts=_CLASSIC),
     _Family(r"gpt-5\.1(-mini)?" + _DATE, efforts=("none", "low", "medium", "high"), default="none"),
     _Family(
-        r"gpt-5\.[23](-mini|-nano)?" + _DATE, efforts=("none", "low", "medium", "high", "xhigh"), default="none"
+        r"gpt-5\.[23](-mini|-nano)?" + _DATE,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default="none",
     ),
     _Family(
         r"gpt-5\.4(-mini|-nano)?" + _DATE,
@@ -106,15 +108,23 @@ def encode(request: Request, target: Target) -> Wire:
 def _check(request: Request, family: _Family) -> None:
     effort = request.reasoning_effort
     if effort is not None and effort not in family.efforts:
-        remedy = f"use one of {', '.join(family.efforts)}" if family.efforts else "leave it out; it does not reason"
+        remedy = (
+            f"use one of {', '.join(family.efforts)}"
+            if family.efforts
+            else "leave it out; it does not reason"
+        )
         raise refuse(f"reasoning_effort={effort!r}", request, remedy, provider="openai")
     if family.efforts and (effort or family.default) != "none":
         for name in _SAMPLING:
+            value = getattr(request, name)
             # 1 is what the model uses anyway, so it is the one value that its API takes.
-            if getattr(request, name) not in (None, False) and not (
-                name in ("temperature", "top_p") and getattr(request, name) == 1
-            ):
-                switch = "set reasoning_effort='none' or leave it out" if "none" in family.efforts else "leave it out"
+            taken = value == 1 if name in ("temperature", "top_p") else value is False
+            if value is not None and not taken:
+                switch = (
+                    "set reasoning_effort='none' or leave it out"
+                    if "none" in family.efforts
+                    else "leave it out"
+                )
                 raise refuse(name, request, f"it reasons before it answers; {switch}", provider="openai")
 
 

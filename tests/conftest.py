@@ -1,0 +1,83 @@
+"""Every test runs without the user's keys, servers, proxies and cache."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+import pytest
+
+from llm_provider import Client
+from llm_provider.simulator import Simulator
+from support import RunScript
+
+FOREIGN = re.compile(
+    r".*_(API_KEY|AUTH_TOKEN|BASE_URL|API_BASE|PROXY)|(LLM_PROVIDER|OPENAI|ANTHROPIC|GOOGLE|GEMINI|LITELLM)_.*",
+    re.IGNORECASE,
+)
+"""Variables that change where a call goes, who pays for it, or how an SDK behaves."""
+
+USERS_ENVIRONMENT = MappingProxyType(dict(os.environ))
+
+# Here, not in a fixture: fixtures of wider scope start servers before any function's fixture runs.
+for name in list(os.environ):
+    if FOREIGN.fullmatch(name):
+        del os.environ[name]
+
+
+@pytest.fixture(scope="session")
+def users_environment() -> Mapping[str, str]:
+    """The environment as it was, for the one test that installs packages."""
+    return USERS_ENVIRONMENT
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A cache directory of the test's own, which the module's functions use as well."""
+    directory = tmp_path / "cache"
+    monkeypatch.setenv("LLM_PROVIDER_CACHE_DIR", str(directory))
+    yield directory
+    # They share one client, which read the environment on its first use: the next test needs a new one.
+    fronts = sys.modules.get("llm_provider._api")
+    while fronts is not None and fronts._default:
+        fronts._default.popitem()[1].close()
+
+
+@pytest.fixture
+def simulator(llm_simulator: Simulator, monkeypatch: pytest.MonkeyPatch) -> Simulator:
+    """A cleared simulator that every route is pointed at."""
+    for name, value in llm_simulator.environment().items():
+        monkeypatch.setenv(name, value)
+    return llm_simulator
+
+
+@pytest.fixture
+def client(simulator: Simulator, own_cache: Path) -> Iterator[Client]:
+    """A client of the test's own, pointed at the simulator."""
+    with Client(cache_dir=own_cache) as client:
+        yield client
+
+
+@pytest.fixture
+def run_script() -> RunScript:
+    """Run a program with the test's environment; it must end well."""
+
+    def run(code: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        completed = subprocess.run(
+            [sys.executable, "-W", "error", "-c", textwrap.dedent(code)],
+            env={**os.environ, **variables},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert completed.returncode == 0, completed.stderr
+        return completed
+
+    return run

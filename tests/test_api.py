@@ -1,0 +1,190 @@
+"""`call` and its siblings from wherever users call them: scripts, threads, loops, children, callbacks."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from llm_provider import Client, Response, _loop, acall, call
+from llm_provider.simulator import Simulator
+from support import RunScript, wait_until
+
+OPEN_FILES = Path("/proc/self/fd")
+
+
+def test_a_script_of_one_call(simulator: Simulator, run_script: RunScript) -> None:
+    shown = run_script("from llm_provider import call; print(call('gpt-6.1-sol', 'What is 2+2?'))")
+    assert (shown.stdout, shown.stderr) == ("4\n", "")
+
+
+def test_a_hundred_threads_are_in_flight_together(simulator: Simulator, own_cache: Path) -> None:
+    simulator.configure(latency=0.3)
+    answers: list[Response] = []
+    with Client(cache_dir=own_cache, max_concurrent=100) as client:
+
+        def ask(number: int) -> None:
+            answers.append(client.call("gpt-6.1-sol", f"What is {number}+0?"))
+
+        client.call("gpt-6.1-sol", "warm up")
+        threads = [threading.Thread(target=ask, args=(number,)) for number in range(100)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sorted(int(answer.text) for answer in answers) == list(range(100))
+    assert simulator.ledger().peak_in_flight == 100
+
+
+def test_inside_a_running_event_loop(client: Client) -> None:
+    async def cell() -> tuple[str, str]:
+        return client.call("gpt-6.1-sol", "1+1?").text, (await client.acall("gpt-6.1-sol", "1+2?")).text
+
+    assert asyncio.run(cell()) == ("2", "3")
+
+
+def test_fifty_event_loops_one_after_the_other(client: Client, simulator: Simulator) -> None:
+    def fifty(name: str) -> int:
+        for number in range(50):
+            answer = asyncio.run(client.acall("gpt-6.1-sol", f"{name} {number}"))
+            assert answer.text == f"echo: {name} {number}"
+        return len(list(OPEN_FILES.iterdir())) if OPEN_FILES.is_dir() else 0
+
+    open_files = fifty("warm up, so that every shard of the cache is open")
+    assert fifty("again") == open_files
+    assert simulator.ledger().connections == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_parent_and_forked_child_get_their_own_answers(simulator: Simulator, run_script: RunScript) -> None:
+    run_script(
+        """
+        import os, sys
+        from llm_provider import Client, call
+
+        own = Client()
+        call("gpt-6.1-sol", "before"); own.call("gpt-6.1-sol", "before, too")
+        def ask(who):
+            return all(
+                ask(f"{who} {number}").text == f"echo: {who} {number}"
+                for number in range(60) for ask in (lambda prompt: call("gpt-6.1-sol", prompt),
+                                                    lambda prompt: own.call("gpt-6.1-sol", prompt))
+            ) and call("gpt-6.1-sol", "before").cached
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if ask("child") else 1)
+        assert ask("parent")
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        """
+    )
+
+
+def test_a_call_on_the_loops_own_thread_raises(client: Client) -> None:
+    async def callback() -> list[str]:
+        refused = []
+        for attempt in (
+            lambda: client.call("gpt-6.1-sol", "Hi"),
+            lambda: client.stream("gpt-6.1-sol", "Hi"),
+            lambda: client.iter_many("gpt-6.1-sol", ["Hi"]),
+        ):
+            with pytest.raises(RuntimeError, match="own event loop thread") as caught:
+                attempt()
+            refused.append(str(caught.value))
+        with pytest.raises(RuntimeError, match="own event loop thread"):
+            await client.acall("gpt-6.1-sol", "Hi")
+        return refused
+
+    assert len(_loop.submit(callback()).result(10)) == 3
+
+
+def test_cancelling_the_waiter_cancels_the_request(client: Client, simulator: Simulator) -> None:
+    simulator.configure(latency=30)
+
+    async def main() -> None:
+        task = asyncio.create_task(client.acall("gpt-6.1-sol", "slow"))
+        while simulator.ledger().in_flight == 0:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert wait_until(lambda: simulator.ledger().disconnects == 1)
+    assert all(scope.in_flight == 0 for scope in client.statistics())
+
+
+def test_wait_for_cancels_the_request(client: Client, simulator: Simulator) -> None:
+    simulator.configure(latency=30)
+
+    async def main() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(client.acall("gpt-6.1-sol", "slow"), 1.0)
+
+    asyncio.run(main())
+    assert wait_until(lambda: simulator.ledger().disconnects == 1)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "llm_provider.call('gpt-6.1-sol', 'slow')",
+        "llm_provider.call_many('gpt-6.1-sol', ['slow', 'slower'])",
+        "list(llm_provider.stream('gpt-6.1-sol', 'slow'))",
+    ],
+)
+def test_interrupting_cancels_the_request(simulator: Simulator, statement: str) -> None:
+    simulator.configure(latency=30)
+    program = subprocess.Popen(
+        [sys.executable, "-c", f"import llm_provider; {statement}"], stderr=subprocess.PIPE, text=True
+    )
+    assert wait_until(lambda: simulator.ledger().in_flight > 0, 20)
+    program.send_signal(signal.SIGINT)
+    _, errors = program.communicate(timeout=10)
+    assert errors.rstrip().endswith("KeyboardInterrupt")
+    assert program.returncode == -signal.SIGINT
+    assert wait_until(lambda: simulator.ledger().in_flight == 0)
+    assert simulator.ledger().disconnects >= 1
+
+
+def test_context_variables_reach_the_work() -> None:
+    import contextvars
+
+    seen = contextvars.ContextVar("seen", default="nothing")
+
+    async def look() -> str:
+        return seen.get()
+
+    seen.set("the caller's")
+    assert _loop.submit(look()).result(5) == "the caller's"
+
+
+def test_module_functions_share_one_client(simulator: Simulator) -> None:
+    first = call("gpt-6.1-sol", "shared or not?")
+    again = asyncio.run(acall("gpt-6.1-sol", "shared or not?"))
+    assert (first.cached, again.cached, again.cost) == (False, True, 0.0)
+    assert again.choices == first.choices
+
+
+HEAVY = ["openai", "anthropic", "google.genai", "litellm", "httpx", "httpx2", "aiohttp", "pydantic"]
+
+
+def test_neither_import_nor_a_hit_loads_an_sdk(simulator: Simulator, run_script: RunScript) -> None:
+    ask = "llm_provider.call('{}', 'remember this')"
+    models = ("gpt-6.1-sol", "claude-sonnet-5-5", "gemini-3.8-flash", "together_ai/zai-org/GLM-5.3")
+    asks = "; ".join(f"answer = {ask.format(model)}" for model in models)
+    run_script(f"import llm_provider; {asks}")
+    sent = simulator.ledger().requests
+    hit = run_script(
+        f"import sys, llm_provider; {asks}; assert answer.cached and answer.cost == 0; "
+        f"print([name for name in {HEAVY} if name in sys.modules])",
+        # A hit needs no key either.
+        OPENAI_API_KEY="", ANTHROPIC_API_KEY="", GEMINI_API_KEY="", GOOGLE_API_KEY="", TOGETHER_API_KEY="",
+    )  # fmt: skip
+    assert hit.stdout == "[]\n"
+    assert simulator.ledger().requests == sent

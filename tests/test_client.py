@@ -1,0 +1,120 @@
+"""Client: settings, ownership, closing."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llm_provider import Client, MissingAPIKey, RequestError, Usage, price
+from llm_provider.simulator import Simulator
+from support import wait_until
+
+MODEL = "gpt-6.1-sol"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"max_concurrent": 0}, {"max_concurrent": True}, {"max_concurrent": 2.5}, {"timeout": 0},
+        {"timeout": float("nan")}, {"max_retries": -1}, {"cache": "maybe"}, {"transport": "carrier pigeon"},
+        {"keys": {"opnai": "k"}}, {"keys": {"openai": 5}}, {"keys": {"openai": ""}},
+    ],
+)  # fmt: skip
+def test_a_wrong_setting_is_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(RequestError, match=next(iter(settings))):
+        Client(**settings)
+
+
+def test_settings_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch, simulator: Simulator, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("LLM_PROVIDER_MAX_CONCURRENT", "2")
+    simulator.configure(latency=0.02)
+    with Client(cache_dir=tmp_path) as client:
+        client.call_many(MODEL, [f"item {number}" for number in range(10)])
+    assert simulator.ledger().peak_in_flight == 2
+    monkeypatch.setenv("LLM_PROVIDER_MAX_CONCURRENT", "lots")
+    with pytest.raises(RequestError, match="LLM_PROVIDER_MAX_CONCURRENT"):
+        Client()
+
+
+def test_keys_of_the_client_win_over_the_environment(simulator: Simulator, own_cache: Path) -> None:
+    simulator.configure(require_key="sk-right-key")
+    with Client(cache_dir=own_cache, keys={"openai": "sk-right-key"}) as client:
+        assert client.call(MODEL, "1+1?").text == "2"
+        assert client.call("claude-sonnet-5-5", "1+1?", api_key="sk-right-key").text == "2"
+
+
+def test_a_missing_key_names_its_variables(monkeypatch: pytest.MonkeyPatch, own_cache: Path) -> None:
+    with Client(cache_dir=own_cache) as client:
+        for model, variable in [
+            (MODEL, "OPENAI_API_KEY"), ("claude-sonnet-5-5", "ANTHROPIC_API_KEY"),
+            ("gemini-3.8-flash", "GEMINI_API_KEY or GOOGLE_API_KEY"), ("groq/x", "GROQ_API_KEY"),
+        ]:  # fmt: skip
+            with pytest.raises(MissingAPIKey, match=variable):
+                client.call(model, "Hi")
+
+
+def test_a_server_of_the_users_own_needs_no_key(llm_simulator: Simulator, own_cache: Path) -> None:
+    with Client(cache_dir=own_cache) as client:
+        for model in ("openai/any", "local/any", "groq/any"):
+            assert client.call(model, "1+1?", base_url=llm_simulator.url("local")).text == "2"
+        assert client.call("claude-x", "1+1?", base_url=llm_simulator.url("anthropic")).text == "2"
+        assert client.call("gemini-x", "1+1?", base_url=llm_simulator.url("gemini")).text == "2"
+
+
+def test_prices_of_the_users_own(tmp_path: Path) -> None:
+    table = tmp_path / "prices.csv"
+    table.write_text(
+        "provider,model,variant,min_input_tokens,input,cache_read,cache_write,cache_write_1h,output,"
+        "effective_from,source,as_of\nlocal,mine,standard,0,1,,,,2,,me,2026-11-20\n"
+    )
+    usage = Usage(input_tokens=1_000_000, output_tokens=500_000)
+    with Client(prices=table) as client:
+        assert client.price("local/mine", usage) == Decimal(2)
+        assert client.price("gpt-6.1-sol", usage) == price("gpt-6.1-sol", usage) is not None
+    assert price("local/mine", usage) is None
+
+
+def test_a_closed_client_says_so(simulator: Simulator, own_cache: Path) -> None:
+    with Client(cache_dir=own_cache) as client:
+        client.call(MODEL, "Hi")
+    with pytest.raises(RuntimeError, match="closed"):
+        client.call(MODEL, "Hi")
+    client.close()
+
+
+def test_asynchronous_context(simulator: Simulator, own_cache: Path) -> None:
+    async def main() -> str:
+        async with Client(cache_dir=own_cache) as client:
+            return (await client.acall(MODEL, "1+1?")).text
+
+    assert asyncio.run(main()) == "2"
+
+
+def test_a_dropped_client_closes_its_connections(simulator: Simulator, own_cache: Path) -> None:
+    client = Client(cache_dir=own_cache)
+    client.call(MODEL, "Hi")
+    engine = client._engine
+    del client
+    gc.collect()
+    assert wait_until(lambda: engine._state is None)
+
+
+def test_connections_are_shared(client: Client, simulator: Simulator) -> None:
+    for number in range(20):
+        client.call(MODEL, f"item {number}")
+        client.call(MODEL, f"item {number}", api_key="sk-another-key", cache="off")
+    assert simulator.ledger().connections == 1
+
+
+def test_clients_have_limits_of_their_own(simulator: Simulator, tmp_path: Path) -> None:
+    with Client(cache_dir=tmp_path) as one, Client(cache_dir=tmp_path) as other:
+        one.call(MODEL, "Hi")
+        assert (len(one.statistics()), len(other.statistics())) == (1, 0)
+        assert other.call(MODEL, "Hi").cached

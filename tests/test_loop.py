@@ -1,0 +1,83 @@
+"""The background loop: one per process, waits that cancel, a clean end."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from llm_provider import _loop
+from support import RunScript
+
+
+async def where() -> tuple[int, int]:
+    return threading.get_ident(), id(asyncio.get_running_loop())
+
+
+def test_there_is_one_loop_for_all_threads() -> None:
+    seen: set[tuple[int, int]] = set()
+    threads = [
+        threading.Thread(target=lambda: seen.add(_loop.wait(_loop.submit(where())))) for _ in range(20)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(seen) == 1
+    assert threading.get_ident() not in {thread for thread, _ in seen}
+
+
+def test_cancelling_the_future_cancels_the_work() -> None:
+    cancelled = threading.Event()
+
+    async def work() -> None:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    future = _loop.submit(work())
+    _loop.submit(where()).result(5)
+    future.cancel()
+    assert cancelled.wait(5)
+
+
+def test_errors_come_through() -> None:
+    async def fail() -> None:
+        raise LookupError("lost")
+
+    with pytest.raises(LookupError, match="lost"):
+        _loop.wait(_loop.submit(fail()))
+
+
+def test_importing_starts_nothing_and_the_end_is_quiet(run_script: RunScript) -> None:
+    ended = run_script(
+        """
+        import asyncio, threading
+        from llm_provider import Client, call, _loop
+        assert threading.active_count() == 1
+        async def forever():
+            await asyncio.sleep(3600)
+        _loop.submit(forever())
+        """,
+        PYTHONDEVMODE="1",
+    )
+    assert (ended.stdout, ended.stderr) == ("", "")
+
+
+def test_open_connections_are_closed_quietly_at_the_end(llm_simulator: object, run_script: RunScript) -> None:
+    base_url = llm_simulator.url("openai")  # type: ignore[attr-defined]
+    ended = run_script(
+        f"""
+        from llm_provider import Client, call
+        call("gpt-6.1-sol", "Hi", base_url={base_url!r})
+        own = Client()
+        own.call("gpt-6.1-sol", "Ho", base_url={base_url!r})
+        dropped = Client()
+        dropped.call("gpt-6.1-sol", "Hu", base_url={base_url!r})
+        del dropped
+        """,
+    )
+    assert (ended.stdout, ended.stderr) == ("", "")
