@@ -57,8 +57,8 @@ class Client:
         RequestError: a setting is not valid.
 
     >>> with Client(max_concurrent=8, cache="off") as client:
-    ...     client.price("gpt-6.1-sol", Usage(input_tokens=1_000_000))
-    Decimal('2')
+    ...     client.price("gpt-6.1-sol", Usage(input_tokens=1000))
+    Decimal('0.002')
     """
 
     def __init__(
