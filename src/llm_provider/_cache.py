@@ -16,7 +16,6 @@ import warnings
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import orjson
@@ -25,6 +24,8 @@ from ._json import canonical
 from ._worker import Worker
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import diskcache
 
 SCHEMA_VERSION = 1
@@ -80,6 +81,8 @@ def cache_key(
 
 def default_directory() -> Path:
     """`LLM_PROVIDER_CACHE_DIR`, else the user's cache directory of the platform."""
+    from pathlib import Path
+
     chosen = os.environ.get("LLM_PROVIDER_CACHE_DIR", "").strip()
     if chosen:
         return Path(chosen).expanduser()
@@ -113,6 +116,8 @@ class ResponseCache:
     @property
     def directory(self) -> Path:
         """Where the entries are."""
+        from pathlib import Path
+
         return Path(self._given).expanduser() if self._given is not None else default_directory()
 
     def get(self, key: str) -> Entry | None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import random
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -94,6 +93,10 @@ class _LoopState:
         self.loop = loop
         self.limiter = Limiter()
         self.connections: dict[str, Connection] = {}
+        # Imported with the first request: a script that only reads its cache needs none of it.
+        import random
+
+        self.random = random.Random()
 
 
 class Engine:
@@ -103,7 +106,6 @@ class Engine:
         self.settings = settings
         self._cache = cache
         self._prices = prices
-        self._random = random.Random()
         self._state: _LoopState | None = None
 
     # --- in the user's thread --------------------------------------------------------------------------
@@ -222,7 +224,9 @@ class Engine:
         if error is None:
             scope.window.succeeded()
             return 0.0
-        verdict = _retry.judge(error, attempts=attempts, max_retries=max_retries, random_source=self._random)
+        verdict = _retry.judge(
+            error, attempts=attempts, max_retries=max_retries, random_source=self._state_here().random
+        )
         delay = verdict.delay
         if _retry.is_congestion(error):
             scope.congested(sent=sent, delay=delay)
@@ -393,14 +397,14 @@ def _explained(error: LLMError, call: Call, key: APIKey, attempts: int) -> LLMEr
     error.model = call.request.model
     error.attempts = attempts
     error.message = key.scrub(error.message)
-    error.args = (error.message,)
-    error.__cause__ = error.__context__ = error.__traceback__ = None
     if (
         isinstance(error, RateLimited)
         and error.retry_after
         and error.retry_after > _retry.LONGEST_RETRY_AFTER
     ):
         error.message += f" (asked to wait {error.retry_after:.0f} s, which is too long to wait for)"
+    error.args = (error.message,)
+    error.__cause__ = error.__context__ = error.__traceback__ = None
     return error
 
 

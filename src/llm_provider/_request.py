@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -324,6 +323,8 @@ def check(name: str, value: Any) -> Any:
 
 
 def _unexpected(name: str) -> str:
+    import difflib
+
     near = difflib.get_close_matches(name, _CHECKS, n=1)
     guess = f"; did you mean {near[0]!r}?" if near else ""
     return f"call() got an unexpected parameter {name!r}{guess} (one provider's own go into extra_body=)"

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import datetime
-import email.utils
-import random
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ._errors import BadResponse, LLMError, Overloaded, RateLimited
+
+if TYPE_CHECKING:
+    import datetime
+    import random
 
 DEFAULT_MAX_RETRIES = 6
 """Requests sent at most after the first. The SDKs' 2 is made for one interactive call; a batch that
@@ -44,6 +46,7 @@ def judge(error: LLMError, *, attempts: int, max_retries: int, random_source: ra
     A malformed answer is asked for once more only: it may have been billed. Waiting time is the
     provider's Retry-After, else full jitter: uniform from 0 to 0.5 s doubled per attempt, 30 s at most.
 
+    >>> import random
     >>> judge(RateLimited("slow", retry_after=3.0), attempts=1, max_retries=2, random_source=random.Random())
     Verdict(retry=True, delay=3.0)
     """
@@ -82,6 +85,9 @@ def retry_after(headers: Mapping[str, str], *, now: datetime.datetime | None = N
         return float(text)
     if not text or not text.isascii() or len(text) > 40:
         return None
+    import datetime
+    import email.utils
+
     try:
         moment = email.utils.parsedate_to_datetime(text)
         moment = moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)

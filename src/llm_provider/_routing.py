@@ -5,17 +5,13 @@ A new OpenAI-compatible host is one row. Names follow litellm's convention.
 
 from __future__ import annotations
 
-import difflib
-import ipaddress
 import os
 import re
-import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from urllib.parse import urlsplit
 
-from ._errors import RequestError, UnknownModel
+from ._errors import UnknownModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +37,6 @@ class Route:
     output_only: frozenset[str] = frozenset()
     """What another host's answer may hold and this host refuses in the messages it is sent."""
 
-
-# Names under which clouds hand out a machine's credentials.
-_METADATA_HOSTS = ("metadata", "metadata.google.internal")
 
 _NO_LOGPROBS = "leave logprobs out; this host's API has none"
 _NO_SEED = "leave seed out; this host's API has none"
@@ -201,7 +194,9 @@ def resolve(model: str, base_url: str | None = None) -> Target:
         route, name = ROUTES["litellm"], model
     own = base_url or os.environ.get(route.base_url_variable, "").strip()
     if own:
-        return Target(route, name, _checked_base_url(own), custom_base_url=True)
+        from ._base_url import checked_base_url
+
+        return Target(route, name, checked_base_url(own), custom_base_url=True)
     return Target(route, name, route.base_url)
 
 
@@ -231,6 +226,8 @@ def known_models() -> Iterable[str]:
 
 
 def _suggestion(model: str) -> str:
+    import difflib
+
     named: dict[str, list[str]] = {}
     for full in known_models():
         named.setdefault(full.rpartition("/")[2].lower(), []).append(full)
@@ -240,46 +237,5 @@ def _suggestion(model: str) -> str:
         full_names = sorted({full for name in near for full in named[name]})[:6]
         parts.append(f"did you mean {', '.join(full_names)}?")
     prefixes = ", ".join(f"{name}/" for name in ROUTES)
-    parts.append(f"Put the provider before the name: one of {prefixes} or any provider of litellm's")
+    parts.append(f"put the provider before the name: one of {prefixes} or any provider of litellm's")
     return "; ".join(parts)
-
-
-def _checked_base_url(base_url: str) -> str:
-    """The base URL without a slash at its end.
-
-    It may be https anywhere, plain http to this machine or a private network, a link-local address never.
-    """
-    if any(character in base_url for character in "@?#"):
-        # Said first, so that no message quotes a password.
-        raise RequestError("base_url may hold no user, password, query or fragment; a key goes into api_key=")
-    try:
-        parts = urlsplit(base_url)
-        host, _ = parts.hostname or "", parts.port
-    except ValueError:
-        raise RequestError(f"base_url {base_url!r} is not a URL") from None
-    if parts.scheme not in ("http", "https") or not host or not base_url.isprintable():
-        raise RequestError(f"base_url {base_url!r} is not an http or https URL")
-    if any(character in base_url for character in " \\") or host in _METADATA_HOSTS:
-        raise RequestError(f"base_url {base_url!r} is not the address of a provider")
-    address = _address(host)
-    if address is not None and address.is_link_local:
-        # 169.254.169.254 hands out a cloud machine's credentials.
-        raise RequestError(f"base_url {base_url!r} is a link-local address, which no provider has")
-    if parts.scheme == "http":
-        named = "." not in host or host.endswith((".local", ".internal", ".localhost"))
-        if not (named if address is None else not address.is_global):
-            raise RequestError(f"base_url {base_url!r} would send the key in the clear: use https")
-    return base_url.rstrip("/")
-
-
-def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """The IP address that `host` is, in any spelling that a resolver takes: 2852039166 is 169.254.169.254."""
-    host = host.rstrip(".")
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        try:
-            return ipaddress.IPv4Address(socket.inet_aton(host))
-        except OSError:
-            return None
-    return getattr(address, "ipv4_mapped", None) or address

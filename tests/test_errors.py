@@ -1,0 +1,106 @@
+"""The error tree: its shape, what an error carries and shows, and that every class pickles."""
+
+import copy
+import inspect
+import pickle
+import re
+from typing import Any
+
+import pytest
+
+from llm_provider import _errors
+from llm_provider._errors import (
+    BadResponse,
+    BatchError,
+    Connection,
+    LLMError,
+    OutputError,
+    Overloaded,
+    ProviderError,
+    RateLimited,
+    RequestError,
+    ServerError,
+    Timeout,
+    UnsupportedParameter,
+)
+from llm_provider._types import Choice, Response, Usage
+
+CLASSES = [kind for kind in vars(_errors).values() if inspect.isclass(kind) and issubclass(kind, LLMError)]
+FACTS: dict[str, Any] = {
+    "provider": "openai",
+    "model": "gpt-5.5",
+    "status": 429,
+    "code": "slow_down",
+    "request_id": "req_1",
+    "attempts": 3,
+    "retry_after": 1.5,
+    "retryable": False,
+    "maybe_billed": True,
+}
+EXTRA: dict[type[LLMError], dict[str, Any]] = {
+    UnsupportedParameter: {"parameter": "seed"},
+    BatchError: {"results": [RateLimited("slow"), 1]},
+}
+
+
+def make(kind: type[LLMError], **facts: Any) -> LLMError:
+    return kind("It failed.", **EXTRA.get(kind, {}), **facts)
+
+
+def test_the_drawing_is_the_tree() -> None:
+    drawn = re.findall(r"^[ │├└─]*(\w+)(?= |$)", str(_errors.__doc__).split("\n\n")[1], re.MULTILINE)
+    assert sorted(drawn) == sorted(kind.__name__ for kind in CLASSES)
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+class TestEveryClass:
+    def test_pickles_whole(self, kind: type[LLMError]) -> None:
+        error = make(kind, **FACTS)
+        error.add_note("in the third cell")
+        for back in (pickle.loads(pickle.dumps(error)), copy.copy(error), copy.deepcopy(error)):
+            assert type(back) is kind
+            assert str(back) == str(error)
+            assert back.__notes__ == error.__notes__
+            for name in vars(error).keys() - {"results"}:
+                assert getattr(back, name) == getattr(error, name)
+            assert repr(getattr(back, "results", None)) == repr(getattr(error, "results", None))
+
+    def test_carries_its_facts(self, kind: type[LLMError]) -> None:
+        error = make(kind, **FACTS)
+        assert {name: getattr(error, name) for name in FACTS} == FACTS
+        bare = make(kind)
+        assert (bare.status, bare.attempts, bare.retry_after) == (None, 0, None)
+        assert (bare.retryable, bare.maybe_billed) == (kind.retryable, kind.maybe_billed)
+
+    def test_shows_what_helps_and_nothing_that_is_absent(self, kind: type[LLMError]) -> None:
+        assert str(make(kind)) == "It failed."
+        shown = "It failed. [openai, gpt-5.5, HTTP 429, request req_1, 3 attempts]"
+        assert str(make(kind, **FACTS)) == shown
+
+    def test_has_one_of_the_four_branches(self, kind: type[LLMError]) -> None:
+        branches = [
+            branch
+            for branch in (RequestError, ProviderError, OutputError, BatchError)
+            if issubclass(kind, branch)
+        ]
+        assert len(branches) == (kind is not LLMError)
+
+
+def test_what_may_pass_is_retried() -> None:
+    retried = {kind for kind in CLASSES if kind.retryable}
+    assert retried == {RateLimited, Overloaded, ServerError, Timeout, Connection, BadResponse}
+
+
+def test_a_request_error_is_a_value_error_too() -> None:
+    assert issubclass(RequestError, ValueError)
+    assert not issubclass(ProviderError, ValueError)
+
+
+def test_a_batch_error_tells_which_calls_failed() -> None:
+    answer = Response(choices=(Choice(text="4"),), usage=Usage(), model="m", provider="p")
+    failure = RateLimited("slow")
+    error = BatchError("1 of 2 calls failed", results=[answer, failure])
+    assert error.errors == {1: failure}
+    back = pickle.loads(pickle.dumps(error))
+    assert back.results[0] == answer
+    assert list(back.errors) == [1]

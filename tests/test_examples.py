@@ -1,0 +1,36 @@
+"""The examples in the docstrings of every module run."""
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+import llm_provider
+from llm_provider.simulator import Simulator
+
+# A `__main__` is a program: importing it runs it.
+MODULES = [
+    "llm_provider",
+    *(
+        module.name
+        for module in pkgutil.walk_packages(llm_provider.__path__, "llm_provider.")
+        if not module.name.endswith(".__main__")
+    ),
+]
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_of(name: str, simulator: Simulator) -> None:
+    """A call that an example makes goes to the simulator."""
+    outcome = doctest.testmod(importlib.import_module(name), optionflags=OPTIONS)
+    assert outcome.failed == 0
+
+
+def test_there_are_examples_to_run() -> None:
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    examples = [
+        found for name in MODULES for found in finder.find(importlib.import_module(name)) if found.examples
+    ]
+    assert len(examples) >= 20

@@ -1,0 +1,151 @@
+"""The values a user receives."""
+
+import copy
+import dataclasses
+import json
+import pickle
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from llm_provider._errors import Refused, SchemaMismatch, Truncated
+from llm_provider._types import Choice, Delta, Response, Timing, ToolCall, ToolCallDelta, Usage
+
+COUNTS = st.builds(Usage, **{field.name: st.integers(0, 10**9) for field in dataclasses.fields(Usage)})
+DEEP = "[" * 100_000
+
+
+class City(BaseModel):
+    name: str
+    people: int
+
+
+def response(text: str = "Hello", **fields: Any) -> Response:
+    choice = {
+        name: fields.pop(name)
+        for name in ("finish_reason", "reasoning", "tool_calls", "message")
+        if name in fields
+    }
+    defaults: dict[str, Any] = {
+        "usage": Usage(input_tokens=10, output_tokens=5),
+        "model": "m",
+        "provider": "p",
+    }
+    return Response(choices=(Choice(text=text, **choice),), **{**defaults, **fields})
+
+
+class TestUsage:
+    @given(COUNTS, COUNTS, COUNTS)
+    def test_adds_up(self, one: Usage, two: Usage, three: Usage) -> None:
+        assert one + two == two + one
+        assert (one + two) + three == one + (two + three)
+        assert one + Usage() == one
+        assert (one + two).total_tokens == one.total_tokens + two.total_tokens
+
+    @given(COUNTS)
+    def test_shows_what_it_holds(self, usage: Usage) -> None:
+        assert eval(repr(usage)) == usage
+
+    def test_adds_to_nothing_else(self) -> None:
+        with pytest.raises(TypeError):
+            Usage() + 1  # type: ignore[operator]
+
+
+class TestToolCall:
+    def test_arguments_are_python_values(self) -> None:
+        assert ToolCall(id="1", name="f", arguments='{"a": [1, null]}').parsed_arguments == {"a": [1, None]}
+
+    @pytest.mark.parametrize("arguments", ["", "{", "{'a': 1}", DEEP])
+    def test_what_is_not_json_is_our_error(self, arguments: str) -> None:
+        with pytest.raises(SchemaMismatch, match="tool call 'f'"):
+            _ = ToolCall(id="1", name="f", arguments=arguments).parsed_arguments
+
+
+class TestDelta:
+    def test_is_true_where_it_adds_something(self) -> None:
+        assert not Delta()
+        for delta in (Delta(text="a"), Delta(reasoning="a"), Delta(tool_calls=(ToolCallDelta(index=0),))):
+            assert delta
+        assert str(Delta(text="a", reasoning="b")) == "a"
+
+
+class TestResponse:
+    def test_the_first_sample_is_at_hand(self) -> None:
+        calls = (ToolCall(id="1", name="f", arguments="{}"),)
+        message = {"role": "assistant", "content": "a"}
+        first = Choice(
+            text="a",
+            reasoning="r",
+            tool_calls=calls,
+            finish_reason="tool_calls",
+            message=message,
+            logprobs=[1],
+        )
+        answer = dataclasses.replace(response(), choices=(first, Choice(text="b")))
+        assert (answer.text, answer.texts, str(answer)) == ("a", ["a", "b"], "a")
+        assert (answer.reasoning, answer.tool_calls, answer.finish_reason) == ("r", calls, "tool_calls")
+        assert (answer.message, answer.logprobs) == (message, [1])
+
+    def test_raw_is_the_body(self) -> None:
+        assert response(body=b'{"id": "x"}').raw == {"id": "x"}
+        assert response().raw is None
+
+    def test_is_frozen_and_pickles(self) -> None:
+        answer = response(cost=0.5, timing=Timing(total=1.0, attempts=1), response_format=City)
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            answer.cost = 0  # type: ignore[misc]
+        for back in (pickle.loads(pickle.dumps(answer)), copy.deepcopy(answer)):
+            assert back == answer
+            assert back.response_format is City
+
+    def test_shows_the_text_the_tokens_and_the_cost(self) -> None:
+        assert repr(response(cost=0.0123)) == (
+            "Response('Hello', model='m', finish_reason='stop', tokens=10+5, $0.012300)"
+        )
+        assert "cost unknown" in repr(response())
+        assert "cached" in repr(response(cached=True, cost=0.0))
+        assert len(repr(response("x" * 10_000))) < 200
+
+    def test_a_notebook_shows_it_without_running_it(self) -> None:
+        shown = response("<script>alert(1)</script> & more", model="<m>")._repr_html_()
+        assert "<script>" not in shown
+        assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; more" in shown
+        assert "&lt;m&gt;" in shown
+
+
+class TestParsed:
+    def test_a_pydantic_model_is_an_instance(self) -> None:
+        assert response('{"name": "Bern", "people": 134591}', response_format=City).parsed == City(
+            name="Bern", people=134591
+        )
+
+    @pytest.mark.parametrize(
+        "asked", [{"type": "json_object"}, {"type": "json_schema", "json_schema": {"schema": {}}}]
+    )
+    def test_a_dict_is_python_values(self, asked: dict[str, Any]) -> None:
+        assert response('{"a": 1}', response_format=asked).parsed == {"a": 1}
+
+    @pytest.mark.parametrize("asked", [None, {"type": "text"}])
+    def test_is_none_where_no_json_was_asked_for(self, asked: Any) -> None:
+        assert response("Hello", response_format=asked).parsed is None
+
+    @pytest.mark.parametrize(
+        ("reason", "kind"), [("refusal", Refused), ("content_filter", Refused), ("length", Truncated)]
+    )
+    def test_says_why_there_is_nothing_to_parse(self, reason: str, kind: type[Exception]) -> None:
+        with pytest.raises(kind):
+            _ = response("{", finish_reason=reason, response_format=City).parsed
+
+    @pytest.mark.parametrize("asked", [City, {"type": "json_object"}])
+    @pytest.mark.parametrize("text", ["", "no json", DEEP])
+    def test_what_does_not_match_is_our_error(self, text: str, asked: Any) -> None:
+        with pytest.raises(SchemaMismatch) as caught:
+            _ = response(text, response_format=asked).parsed
+        assert (caught.value.provider, caught.value.model, caught.value.maybe_billed) == ("p", "m", True)
+
+    def test_a_wrong_field_is_our_error(self) -> None:
+        with pytest.raises(SchemaMismatch, match="people"):
+            _ = response(json.dumps({"name": "Bern", "people": "many"}), response_format=City).parsed
