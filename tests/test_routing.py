@@ -79,7 +79,7 @@ class TestResolve:
     def test_a_bare_name_is_never_guessed(self, model: str) -> None:
         with pytest.raises(UnknownModel) as caught:
             resolve(model)
-        assert "Put the provider before the name" in str(caught.value)
+        assert "put the provider before the name" in str(caught.value)
         assert caught.value.model == model
 
     @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Anthropic's Claude, through the anthropic SDK 2.
 
-Which parameters a model takes is in `_FAMILIES`; the wire format itself is `_messages`.
+Which parameters a model takes is in `_FAMILIES`; the wire format itself is `_turns` and `_messages`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from .._errors import RequestError
 from .._request import Request
 from .._routing import Target
 from ._adapter import Wire, merge, refuse, schema_of
-from ._messages import OPERATION, PROVIDER, Assembler, decode, system_prompt, turns, verbatim
+from ._messages import OPERATION, PROVIDER, Assembler, decode
 from ._sdk import PostConnection, map_error
+from ._turns import system_prompt, turns, verbatim
 
 __all__ = ["DEFAULT_MAX_TOKENS", "Assembler", "connect", "decode", "encode", "map_error"]
 

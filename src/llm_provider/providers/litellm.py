@@ -171,13 +171,16 @@ def _load() -> ModuleType:
             warnings.simplefilter("ignore")
             litellm = importlib.import_module("litellm")
             types = importlib.import_module("litellm.types.utils")
-            types.ModelResponse(), types.ModelResponseStream()
+            for name in ("ModelResponse", "ModelResponseStream"):
+                getattr(types, name)()
     except ImportError as error:
         raise MissingDependency(f"this model needs litellm: {INSTALL}", provider=PROVIDER) from error
     settings: Any = litellm
     settings.suppress_debug_info = True
     if first:
         settings.telemetry = False
+        # It reads attributes that pydantic has deprecated, for every chunk of some streams.
+        warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"litellm\.")
         if "LITELLM_LOG" not in os.environ:
             for name in _LOGGERS:
                 # Its records still reach the handlers that the program itself sets up.
