@@ -37,8 +37,11 @@ from llm_provider.providers._adapter import Outgoing, Wire
 from llm_provider.simulator import Fault, Simulator
 from support import RunScript, wait_until
 
-# pytest puts its own filters in place for each test, and so takes away the one set with litellm's import.
-pytestmark = pytest.mark.filterwarnings(r"ignore::DeprecationWarning:litellm\.")
+# pytest puts its own filters in place for each test, and so takes away those set with litellm's import.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*`ReadOnly` qualifier:UserWarning"),
+    pytest.mark.filterwarnings(r"ignore::DeprecationWarning:litellm\."),
+]
 needs_litellm = pytest.mark.skipif(find_spec("litellm") is None, reason="the extra is not installed")
 
 ANTHROPIC, OPENAI, COMPATIBLE = (

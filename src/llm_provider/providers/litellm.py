@@ -166,20 +166,18 @@ def _load() -> ModuleType:
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     os.environ.setdefault("LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS", "True")
     try:
-        # pydantic warns about litellm's types, some of which it builds on their first use only.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             litellm = importlib.import_module("litellm")
-            types = importlib.import_module("litellm.types.utils")
-            for name in ("ModelResponse", "ModelResponseStream"):
-                getattr(types, name)()
     except ImportError as error:
         raise MissingDependency(f"this model needs litellm: {INSTALL}", provider=PROVIDER) from error
     settings: Any = litellm
     settings.suppress_debug_info = True
     if first:
         settings.telemetry = False
-        # It reads attributes that pydantic has deprecated, for every chunk of some streams.
+        # pydantic warns about litellm's types when they are first used, and about what it reads of them
+        # for every chunk of some streams.
+        warnings.filterwarnings("ignore", message=".*`ReadOnly` qualifier", category=UserWarning)
         warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"litellm\.")
         if "LITELLM_LOG" not in os.environ:
             for name in _LOGGERS:

@@ -1,0 +1,52 @@
+"""The text in the content of a message, whatever the wire format calls its parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+__all__ = ["text_of"]
+
+MEDIA_CHARACTERS = 1024
+MEDIA_TYPES = frozenset(
+    {"image_url", "input_audio", "file", "image", "document", "input_image", "input_file", "audio_url"}
+)
+MEDIA_FIELDS = frozenset({"inlineData", "inline_data", "fileData", "file_data"})
+
+
+def text_of(content: Any) -> tuple[str, int]:
+    """The text of a message's content and the number of characters it counts for.
+
+    Media count 1,024 characters each; parts that are neither, such as tool calls, the length of their JSON.
+    The result of a tool is text, so that a conversation with tools goes on from it.
+
+    >>> text_of([{"type": "text", "text": "What is this?"}, {"type": "image_url"}])
+    ('What is this?', 1037)
+    """
+    if isinstance(content, str):
+        return content, len(content)
+    texts: list[str] = []
+    characters = 0
+    for part in content if isinstance(content, list) else ():
+        text, length = _text_of_part(part)
+        characters += length
+        if text:
+            texts.append(text)
+    return "\n".join(texts), characters
+
+
+def _text_of_part(part: Any) -> tuple[str, int]:
+    if isinstance(part, str):
+        return part, len(part)
+    if isinstance(part.get("text"), str):
+        return part["text"], len(part["text"])
+    if part.get("type") == "tool_result":
+        return text_of(part.get("content") or "")
+    answer = part.get("functionResponse") or part.get("function_response")
+    if answer:
+        text = orjson.dumps(answer.get("response")).decode()
+        return text, len(text)
+    if part.get("type") in MEDIA_TYPES or not MEDIA_FIELDS.isdisjoint(part):
+        return "", MEDIA_CHARACTERS
+    return "", len(orjson.dumps(part))

@@ -1,0 +1,40 @@
+"""The control channel: what a :class:`Simulator` asks of its server, as JSON over HTTP."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
+
+import orjson
+
+if TYPE_CHECKING:
+    from ._state import State
+
+__all__ = ["CONTROL_PREFIX", "control"]
+
+CONTROL_PREFIX = "/_simulator/"
+
+
+def control(state: State, path: str, query: bytes, body: bytes) -> tuple[int, Any]:
+    """Do what is asked; status and JSON of the answer, 400 with the reason for a mistake."""
+    action = path.removeprefix(CONTROL_PREFIX)
+    try:
+        if action == "health":
+            return 200, {"ready": True}
+        if action == "ledger":
+            return 200, state.book.to_json()
+        if action == "requests":
+            return 200, state.recorder.to_json(parse_qs(query.decode()).get("provider", [None])[0])
+        if action == "clear":
+            state.clear()
+            return 200, {}
+        if action == "configure":
+            asked = orjson.loads(body)
+            state.configure(asked["provider"], asked["settings"])
+            return 200, {}
+        if action == "inject":
+            state.inject(orjson.loads(body))
+            return 200, {}
+    except (TypeError, ValueError, KeyError, OSError) as problem:
+        return 400, {"error": type(problem).__name__, "message": str(problem)}
+    return 404, {"error": "LookupError", "message": f"no control action {action!r}"}

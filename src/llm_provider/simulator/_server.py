@@ -1,0 +1,125 @@
+"""The server process: granian round the ASGI application, in one process with one event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from typing import TYPE_CHECKING
+
+from granian.constants import Interfaces
+from granian.http import HTTP2Settings
+from granian.server.embed import Server
+
+from ._app import Application
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from ._state import State
+
+__all__ = ["serve"]
+
+BACKLOG = 4096
+CONNECTIONS = 100_000
+STREAMS_PER_CONNECTION = 1000
+PARENT_POLL_SECONDS = 0.25
+READY_POLL_SECONDS = 0.005
+GRACE_SECONDS = 0.5
+
+
+def serve(
+    state: State,
+    *,
+    host: str,
+    port: int,
+    certificate: tuple[Path, Path] | None,
+    parent: int | None,
+    ready: Callable[[int], None],
+) -> None:
+    """Serve until SIGINT or SIGTERM arrives.
+
+    Args:
+        state: what is served.
+        host: address to listen on.
+        port: 0 for any that is free.
+        certificate: paths of certificate and key, for HTTPS with HTTP/2 and HTTP/1.1.
+        parent: process whose end ends this one, however it ends.
+        ready: called with the port once connections are accepted.
+
+    Raises:
+        OSError: the port is taken.
+    """
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as reserved:
+        # Held, but never listened on, while the server runs: a port chosen here cannot go to anybody else
+        # before granian binds it. Only Linux lets two sockets share a port that way.
+        hold = port == 0 and sys.platform == "linux"
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT if hold else socket.SO_REUSEADDR, 1)
+        reserved.bind((host, port))
+        chosen = reserved.getsockname()[1]
+        if not hold:
+            reserved.close()
+        asyncio.run(_serve(state, host, chosen, certificate, parent, ready))
+
+
+async def _serve(
+    state: State,
+    host: str,
+    port: int,
+    certificate: tuple[Path, Path] | None,
+    parent: int | None,
+    ready: Callable[[int], None],
+) -> None:
+    server = Server(
+        Application(state),
+        address=host,
+        port=port,
+        interface=Interfaces.ASGINL,
+        websockets=False,
+        backlog=BACKLOG,
+        backpressure=CONNECTIONS,
+        http2_settings=HTTP2Settings(max_concurrent_streams=STREAMS_PER_CONNECTION),
+        ssl_cert=None if certificate is None else certificate[0],
+        ssl_key=None if certificate is None else certificate[1],
+        log_enabled=False,
+    )
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    serving = loop.create_task(server.serve())
+    watching = loop.create_task(_stop_with_parent(parent, stop))
+    announcing = loop.create_task(_announce(host, port, ready))
+    stopping = loop.create_task(stop.wait())
+    await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+    for task in (watching, announcing):
+        task.cancel()
+    if stop.is_set() and parent is None:
+        server.stop()  # type: ignore[no-untyped-call]
+        # Requests that hang by order would keep a graceful end waiting for ever.
+        await asyncio.wait((serving,), timeout=GRACE_SECONDS)
+    if serving.done():
+        serving.result()
+
+
+async def _announce(host: str, port: int, ready: Callable[[int], None]) -> None:
+    while True:
+        try:
+            _, writer = await asyncio.open_connection(host, port)
+        except OSError:
+            await asyncio.sleep(READY_POLL_SECONDS)
+        else:
+            writer.close()
+            ready(port)
+            return
+
+
+async def _stop_with_parent(parent: int | None, stop: asyncio.Event) -> None:
+    while parent is not None:
+        if os.getppid() != parent:
+            stop.set()
+            return
+        await asyncio.sleep(PARENT_POLL_SECONDS)

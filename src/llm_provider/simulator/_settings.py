@@ -1,0 +1,121 @@
+"""What can be set on the simulator, for all providers or for one, at the start or while it runs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Settings"]
+
+LIMIT_SCOPES = ("provider", "model", "key")
+
+
+def _option(default: Any, text: str) -> Any:
+    return field(default=default, metadata={"help": text})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How the simulated providers behave. Every field can differ from provider to provider.
+
+    Raises:
+        TypeError: a value of the wrong type.
+        ValueError: a negative or non-finite number, or a word that is not in the list.
+
+    >>> Settings(latency=0.05, requests_per_minute=600).burst_requests
+    60.0
+    """
+
+    latency: float = _option(0.0, "seconds before the first byte of an answer")
+    latency_jitter: float = _option(0.0, "up to this many seconds more, drawn from a seeded generator")
+    chunk_interval: float = _option(0.0, "seconds between two text chunks of a stream")
+    chunks: int | None = _option(None, "text chunks per stream; default: one per word")
+    answer: str = _option("auto", '"auto" solves small sums and echoes the rest; "echo"; or a fixed text')
+    output_tokens: int | None = _option(None, "length of every answer in tokens, filled with distinct words")
+    error_rate: float = _option(0.0, "fraction of sums answered wrongly, the same ones every time")
+    max_concurrent: int | None = _option(None, "requests in progress above which 429 is answered")
+    requests_per_minute: float | None = _option(None, "request rate above which 429 is answered")
+    tokens_per_minute: float | None = _option(
+        None, "token rate (input and output) above which 429 is answered"
+    )
+    burst: float | None = _option(
+        None, "requests a rested bucket lets through at once; default: six seconds' worth"
+    )
+    token_burst: float | None = _option(
+        None, "tokens a rested bucket lets through at once; default: six seconds' worth"
+    )
+    limits_per: str = _option("provider", 'what shares one limit: "provider", "model" or "key"')
+    rate_limit_headers: bool = _option(True, "send each provider's rate-limit headers, always truthful")
+    require_key: str | None = _option(None, "answer 401 to every other API key")
+    reject_parameters: bool = _option(
+        True, "answer 400 where the real provider does, e.g. temperature on current Claude"
+    )
+    context_window: int | None = _option(
+        None, "input tokens above which the provider's context-length error is sent"
+    )
+    cached_tokens: int = _option(0, "input tokens reported as read from the prompt cache")
+    cache_write_tokens: int = _option(0, "input tokens reported as written to the prompt cache (not Gemini)")
+    reasoning_tokens: int | None = _option(
+        None, "reasoning tokens; default: as many as the reasoning text has, if asked for"
+    )
+    snapshot_suffix: str = _option("", 'appended to the served model name, e.g. "-2026-10-21"')
+    prices: str | None = _option(None, "path of a prices.csv by which the ledger bills; default: tokens only")
+    seed: int = _option(0, "seed of the latency jitter")
+
+    def __post_init__(self) -> None:
+        hints = get_type_hints(Settings)
+        for one in fields(self):
+            _check(one.name, getattr(self, one.name), hints[one.name])
+        if not self.error_rate <= 1:
+            raise ValueError(f"error_rate is a fraction from 0 to 1, not {self.error_rate!r}")
+        if self.limits_per not in LIMIT_SCOPES:
+            raise ValueError(f"limits_per is one of {', '.join(LIMIT_SCOPES)}, not {self.limits_per!r}")
+
+    @property
+    def burst_requests(self) -> float:
+        """Capacity of the request bucket; infinite without a request limit."""
+        return _capacity(self.burst, self.requests_per_minute)
+
+    @property
+    def burst_tokens(self) -> float:
+        """Capacity of the token bucket; infinite without a token limit."""
+        return _capacity(self.token_burst, self.tokens_per_minute)
+
+    def changed(self, changes: Mapping[str, Any]) -> Settings:
+        """A copy with some values replaced; ``TypeError`` names a setting that does not exist."""
+        known = {one.name for one in fields(self)}
+        for name in changes:
+            if name not in known:
+                raise TypeError(f"the simulator has no setting {name!r}; it has {', '.join(sorted(known))}")
+        return replace(self, **changes)
+
+    def to_json(self) -> dict[str, Any]:
+        """All values, as JSON types."""
+        return asdict(self)
+
+
+def _capacity(burst: float | None, per_minute: float | None) -> float:
+    if burst is not None:
+        return max(1.0, burst)
+    return math.inf if per_minute is None else max(1.0, per_minute / 10)
+
+
+def _check(name: str, value: Any, expected: Any) -> None:
+    optional = expected not in (str, bool, int, float)
+    if optional and value is None:
+        return
+    kind = expected if not optional else expected.__args__[0]
+    if kind is float:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise TypeError(f"{name} is a number, not {value!r}")
+    elif kind is int:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"{name} is a whole number, not {value!r}")
+    elif not isinstance(value, kind):
+        raise TypeError(f"{name} is a {kind.__name__}, not {value!r}")
+    if kind in (int, float) and name != "seed" and not (0 <= value < math.inf):
+        raise ValueError(f"{name} is finite and not negative, not {value!r}")

@@ -1,0 +1,207 @@
+"""The simulator seen from a program that uses it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import ssl
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import quote
+
+from ._addresses import environment, provider_url
+from ._ledger import Ledger
+from ._recording import RecordedRequest
+from ._settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ._faults import Fault
+
+__all__ = ["Simulator"]
+
+HOST = "127.0.0.1"
+CONTROL_SECONDS = 30.0
+TERMINATION_SECONDS = 5.0
+NEEDED_MODULES = ("granian", "orjson")
+
+
+class Simulator:
+    """A loopback server that behaves like the providers, in a process of its own.
+
+    The process ends with the ``with`` block, with :meth:`close`, or when this process ends, however it ends.
+
+    Args:
+        tls: serve HTTPS with HTTP/2 and HTTP/1.1; ``certificate`` is then the path of the authority to trust.
+        port: 0 for any that is free.
+        settings: see :class:`Settings`; they hold for all providers.
+
+    Raises:
+        ImportError: the extra ``simulator`` is not installed.
+        TypeError, ValueError: a setting is unknown or has no sense.
+        RuntimeError: the server did not start.
+
+    >>> with Simulator() as simulator:
+    ...     simulator.url("openai").endswith("/openai/v1"), simulator.ledger().requests
+    (True, 0)
+    """
+
+    def __init__(self, *, tls: bool = False, port: int = 0, **settings: Any) -> None:
+        self.port = port
+        self.pid: int | None = None
+        self.certificate: Path | None = None
+        self._settings = Settings().changed(settings)
+        self._tls = tls
+        self._process: subprocess.Popen[str] | None = None
+        self._owner = 0
+        self._context: ssl.SSLContext | None = None
+
+    def start(self) -> Self:
+        """Start the server and wait until it answers."""
+        if self._process is not None:
+            raise RuntimeError("the simulator is running already")
+        for name in NEEDED_MODULES:
+            if find_spec(name) is None:
+                raise ImportError(f"the simulator needs {name}: pip install 'llm-provider[simulator]'")
+        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+            self._command(),
+            env=_environment_of_server(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
+            # Ctrl-C in a terminal goes to the whole session; it is this process that decides what becomes of
+            # its requests, and the server has to be there to see them cancelled.
+            start_new_session=True,
+        )
+        self._owner = os.getpid()
+        self.pid = self._process.pid
+        assert self._process.stdout is not None
+        ready = self._process.stdout.readline()
+        if not ready:
+            code = self._process.wait()
+            self.close()
+            raise RuntimeError(
+                f"the simulator did not start (exit code {code}); its message is on standard error"
+            )
+        facts = json.loads(ready)
+        self.port = facts["port"]
+        if facts["certificate"] is not None:
+            self.certificate = Path(facts["certificate"])
+            self._context = ssl.create_default_context(cafile=facts["certificate"])
+        return self
+
+    def close(self) -> None:
+        """End the server. What it counted is gone; closing twice does nothing, nor does closing in a fork."""
+        process, self._process = self._process, None
+        if process is not None and self._owner == os.getpid():
+            process.terminate()
+            try:
+                process.wait(TERMINATION_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
+        self.pid = None
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    @property
+    def root(self) -> str:
+        """Scheme, host and port, without a path."""
+        return f"{'https' if self._tls else 'http'}://{HOST}:{self.port}"
+
+    def url(self, provider: str) -> str:
+        """The base URL of a provider as its SDK wants it, with ``/v1`` except for Anthropic and Gemini."""
+        return provider_url(self.root, provider)
+
+    def environment(self) -> dict[str, str]:
+        """Environment variables that point every SDK at this simulator, with keys that hold no secret."""
+        return environment(self.root, self.certificate)
+
+    def configure(self, provider: str | None = None, **settings: Any) -> None:
+        """Change settings while the server runs, of one provider or of all (also those changed before).
+
+        Raises:
+            TypeError, ValueError: as :class:`Settings`; nothing is changed then.
+        """
+        Settings().changed(settings)
+        self._ask("POST", "configure", {"provider": provider, "settings": settings})
+
+    def inject(
+        self, fault: Fault, provider: str | None = None, times: int | None = 1, match: str | None = None
+    ) -> None:
+        """Order a fault.
+
+        Args:
+            fault: what goes wrong.
+            provider: only requests to this provider meet it.
+            times: that many requests meet it; None for all until :meth:`clear`.
+            match: only requests whose last user message contains this text meet it.
+        """
+        order = {"fault": fault.to_json(), "provider": provider, "times": times, "match": match}
+        self._ask("POST", "inject", order)
+
+    def clear(self) -> None:
+        """Drop faults, counts and recorded requests, and go back to the settings of the start."""
+        self._ask("POST", "clear", {})
+
+    def ledger(self) -> Ledger:
+        """What was counted and billed since the start or the last :meth:`clear`."""
+        return Ledger.from_json(self._ask("GET", "ledger"))
+
+    def requests(self, provider: str | None = None) -> list[RecordedRequest]:
+        """The last 10,000 requests (256 MB of bodies at most), newest last."""
+        query = "" if provider is None else f"?provider={quote(provider)}"
+        return [RecordedRequest(**one) for one in self._ask("GET", f"requests{query}")]
+
+    def _command(self) -> list[str]:
+        command = [sys.executable, "-m", "llm_provider.simulator", "--host", HOST, "--port", str(self.port)]
+        command += ["--parent", str(os.getpid())]
+        if self._tls:
+            command.append("--tls")
+        for name, value in self._settings.to_json().items():
+            flag = name.replace("_", "-")
+            if isinstance(value, bool):
+                command.append(f"--{flag}" if value else f"--no-{flag}")
+            elif value is not None:
+                command.append(f"--{flag}={value}")
+        return command
+
+    def _ask(self, method: str, action: str, body: Mapping[str, Any] | None = None) -> Any:
+        if self._process is None:
+            raise RuntimeError("the simulator is not running")
+        connection: http.client.HTTPConnection
+        if self._context is None:
+            connection = http.client.HTTPConnection(HOST, self.port, timeout=CONTROL_SECONDS)
+        else:
+            connection = http.client.HTTPSConnection(
+                HOST, self.port, timeout=CONTROL_SECONDS, context=self._context
+            )
+        try:
+            connection.request(method, f"/_simulator/{action}", None if body is None else json.dumps(body))
+            response = connection.getresponse()
+            answer = json.loads(response.read())
+        finally:
+            connection.close()
+        if response.status != 200:
+            kind = {"TypeError": TypeError, "ValueError": ValueError}.get(answer["error"], RuntimeError)
+            raise kind(answer["message"])
+        return answer
+
+
+def _environment_of_server() -> dict[str, str]:
+    """This process's environment, in which the server finds this very package before any other one."""
+    variables = dict(os.environ)
+    package_root = str(Path(__file__).resolve().parents[2])
+    variables["PYTHONPATH"] = os.pathsep.join(filter(None, (package_root, variables.get("PYTHONPATH", ""))))
+    return variables

@@ -1,0 +1,78 @@
+"""One server per test module, cleared for every test, and the plainest client there is."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import pytest
+
+from llm_provider.simulator import Simulator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def events(self) -> list[Any]:
+        """The data of all server-sent events, ``[DONE]`` as a string."""
+        lines = self.body.decode().replace("\r\n", "\n").split("\n")
+        data = [line.removeprefix("data: ") for line in lines if line.startswith("data: ")]
+        return [one if one == "[DONE]" else json.loads(one) for one in data]
+
+
+class Post(Protocol):
+    def __call__(self, path: str, body: Any, headers: Mapping[str, str] | None = None) -> Answer: ...
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Simulator]:
+    with Simulator() as simulator:
+        yield simulator
+
+
+@pytest.fixture
+def simulator(server: Simulator) -> Simulator:
+    server.clear()
+    return server
+
+
+@pytest.fixture
+def post(simulator: Simulator) -> Iterator[Post]:
+    connections: list[http.client.HTTPConnection] = []
+
+    def send(path: str, body: Any, headers: Mapping[str, str] | None = None) -> Answer:
+        connection = http.client.HTTPConnection("127.0.0.1", simulator.port, timeout=10)
+        connections.append(connection)
+        raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+        connection.request("POST", path, raw, dict(headers or {}))
+        response = connection.getresponse()
+        found = {name.lower(): value for name, value in response.getheaders()}
+        return Answer(response.status, found, response.read())
+
+    yield send
+    for connection in connections:
+        connection.close()
+
+
+@pytest.fixture
+def chat(post: Post) -> Post:
+    """Like ``post``, with a chat completions body filled up from a prompt or from some fields."""
+
+    def send(path: str, body: Any, headers: Mapping[str, str] | None = None) -> Answer:
+        fields = {"content": body} if isinstance(body, str) else dict(body)
+        content = fields.pop("content", "hello")
+        whole = {"model": "gpt-6.1-sol", "messages": [{"role": "user", "content": content}], **fields}
+        return post(f"/{path}/v1/chat/completions", whole, headers)
+
+    return send

@@ -1,0 +1,50 @@
+"""The fixture as a stranger's test suite meets it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import llm_provider.simulator
+
+SUITE = """
+import urllib.request
+
+def ask(simulator):
+    body = b'{"model": "m", "messages": [{"role": "user", "content": "1+1"}]}'
+    with urllib.request.urlopen(simulator.url("openai") + "/chat/completions", body, timeout=10) as answer:
+        return answer.read()
+
+def test_one(llm_simulator):
+    llm_simulator.configure(answer="changed")
+    assert b"changed" in ask(llm_simulator)
+    assert llm_simulator.ledger().requests == 1
+
+def test_other(llm_simulator):
+    assert b'"2"' in ask(llm_simulator)
+    assert llm_simulator.ledger().requests == 1
+"""
+
+
+def test_each_test_finds_the_simulator_cleared(tmp_path: Path) -> None:
+    (tmp_path / "test_suite.py").write_text(SUITE, encoding="utf-8")
+    plugin = "llm_provider.simulator.pytest_plugin"
+    root = Path(llm_provider.simulator.__file__).parents[2]
+    environment = {**os.environ, "PYTHONPATH": str(root), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        plugin,
+        "-W",
+        "error",
+        "-c",
+        os.devnull,
+        str(tmp_path),
+    ]
+    result = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=False)
+    assert "2 passed" in result.stdout, result.stdout + result.stderr

@@ -1,0 +1,66 @@
+"""Settings and their mistakes."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from llm_provider.simulator import Settings
+
+if TYPE_CHECKING:
+    from llm_provider.simulator import Simulator
+
+    from .conftest import Post
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error"),
+    [
+        ("latency", -1, ValueError),
+        ("latency", math.nan, ValueError),
+        ("latency", math.inf, ValueError),
+        ("latency", "fast", TypeError),
+        ("latency", True, TypeError),
+        ("latency", None, TypeError),
+        ("chunks", 1.5, TypeError),
+        ("chunks", -1, ValueError),
+        ("error_rate", 1.5, ValueError),
+        ("limits_per", "planet", ValueError),
+        ("rate_limit_headers", "yes", TypeError),
+        ("answer", None, TypeError),
+        ("unknown", 1, TypeError),
+    ],
+)
+def test_mistakes(name: str, value: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match=name):
+        Settings().changed({name: value})
+
+
+def test_buckets_hold_six_seconds_unless_told_otherwise() -> None:
+    assert Settings(requests_per_minute=600).burst_requests == 60
+    assert Settings(requests_per_minute=1).burst_requests == 1
+    assert Settings(requests_per_minute=600, burst=5).burst_requests == 5
+    assert Settings(tokens_per_minute=600).burst_tokens == 60
+    assert math.isinf(Settings().burst_requests)
+
+
+def test_settings_of_one_provider_and_of_all(simulator: Simulator, chat: Post) -> None:
+    def text(provider: str) -> str:
+        return chat(provider, "hi").json["choices"][0]["message"]["content"]  # type: ignore[no-any-return]
+
+    simulator.configure("groq", answer="one")
+    assert (text("groq"), text("openai")) == ("one", "echo: hi")
+    simulator.configure("groq", latency=0.0)
+    assert text("groq") == "one"
+    simulator.configure(answer="all")
+    assert (text("groq"), text("openai")) == ("all", "all")
+    simulator.clear()
+    assert (text("groq"), text("openai")) == ("echo: hi", "echo: hi")
+
+
+def test_a_mistake_changes_nothing(simulator: Simulator, chat: Post) -> None:
+    with pytest.raises(TypeError, match="latensy"):
+        simulator.configure(latensy=1, answer="changed")
+    assert chat("openai", "hi").json["choices"][0]["message"]["content"] == "echo: hi"
