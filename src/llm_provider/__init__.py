@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     )
     from ._limits import ScopeStatistics
     from ._pricing import PriceWarning
-    from ._request import Parameters
+    from ._request import BatchParameters, Parameters
     from ._stream import AsyncStream, Stream
     from ._types import (
         Choice,
@@ -64,6 +64,7 @@ __all__ = [
     "BadRequest",
     "BadResponse",
     "BatchError",
+    "BatchParameters",
     "CacheWarning",
     "Choice",
     "Client",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from ._client import Client, OnError
 from ._many import Result
-from ._request import Parameters
+from ._request import BatchParameters, Parameters, seal
 from ._stream import AsyncStream, Stream
 from ._types import Prompt, Response, Usage
 
@@ -48,7 +48,8 @@ def call(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Resp
     >>> answer.text, answer.finish_reason, answer.provider
     ('4', 'stop', 'openai')
     """
-    return default_client().call_with(model, messages, parameters)  # type: ignore[arg-type]  # a TypedDict is a dict
+    seal(parameters)
+    return default_client().call(model, messages, **parameters)
 
 
 async def acall(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
@@ -60,7 +61,8 @@ async def acall(model: str, messages: Prompt, **parameters: Unpack[Parameters]) 
     ...     asyncio.run(acall("claude-sonnet-5-5", "What is 3*3?", base_url=simulator.url("anthropic"))).text
     '9'
     """
-    return await default_client().acall_with(model, messages, parameters)  # type: ignore[arg-type]  # as above
+    seal(parameters)
+    return await default_client().acall(model, messages, **parameters)
 
 
 def stream(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Stream:
@@ -79,12 +81,14 @@ def stream(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> St
     >>> text == deltas.response.text
     True
     """
-    return default_client().stream_with(model, messages, parameters)  # type: ignore[arg-type]  # as above
+    seal(parameters)
+    return default_client().stream(model, messages, **parameters)
 
 
 def astream(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> AsyncStream:
     """`stream` for `async for` and `async with`; call it inside a running event loop."""
-    return default_client().astream_with(model, messages, parameters)  # type: ignore[arg-type]  # as above
+    seal(parameters)
+    return default_client().astream(model, messages, **parameters)
 
 
 def call_many(
@@ -92,9 +96,7 @@ def call_many(
     inputs: Iterable[Prompt],
     *,
     on_error: OnError = "return",
-    max_concurrent: int | None = None,
-    progress: bool | None = None,
-    **parameters: Unpack[Parameters],
+    **parameters: Unpack[BatchParameters],
 ) -> list[Result]:
     """Ask a model many things at once; the results are in the order of the inputs.
 
@@ -105,9 +107,7 @@ def call_many(
         inputs: Any iterable of prompts.
         on_error: "return" puts the error of a failed call in its place; "raise" raises a `BatchError`,
             which holds all results, after every other call has finished.
-        max_concurrent: Most requests under way at once; default the client's.
-        progress: True or False to force the progress bar; None shows it on a terminal and in a notebook.
-        **parameters: See `Parameters`.
+        **parameters: `max_concurrent` and `progress`, see `BatchParameters`, and all of `Parameters`.
 
     Raises:
         RequestError: the model or a parameter cannot be served; nothing was sent.
@@ -119,9 +119,8 @@ def call_many(
     >>> [answer.text for answer in answers]
     ['2', '5']
     """
-    return default_client().call_many(
-        model, inputs, on_error=on_error, max_concurrent=max_concurrent, progress=progress, **parameters
-    )
+    seal(parameters)
+    return default_client().call_many(model, inputs, on_error=on_error, **parameters)
 
 
 async def acall_many(
@@ -129,46 +128,35 @@ async def acall_many(
     inputs: Iterable[Prompt] | AsyncIterable[Prompt],
     *,
     on_error: OnError = "return",
-    max_concurrent: int | None = None,
-    progress: bool | None = None,
-    **parameters: Unpack[Parameters],
+    **parameters: Unpack[BatchParameters],
 ) -> list[Result]:
     """`call_many`, awaited; `inputs` may also be an asynchronous iterable."""
-    return await default_client().acall_many(
-        model, inputs, on_error=on_error, max_concurrent=max_concurrent, progress=progress, **parameters
-    )
+    seal(parameters)
+    return await default_client().acall_many(model, inputs, on_error=on_error, **parameters)
 
 
 def iter_many(
     model: str,
     inputs: Iterable[Prompt],
-    *,
-    max_concurrent: int | None = None,
-    progress: bool | None = None,
-    **parameters: Unpack[Parameters],
+    **parameters: Unpack[BatchParameters],
 ) -> Iterator[tuple[int, Result]]:
     """Ask many things and take `(index, result)` pairs as calls finish.
 
     The inputs are read only as fast as results are taken, so memory stays bounded however many there are.
     A failed call's result is its `LLMError`. Leaving the loop early cancels what is under way.
     """
-    return default_client().iter_many(
-        model, inputs, max_concurrent=max_concurrent, progress=progress, **parameters
-    )
+    seal(parameters)
+    return default_client().iter_many(model, inputs, **parameters)
 
 
 def aiter_many(
     model: str,
     inputs: Iterable[Prompt] | AsyncIterable[Prompt],
-    *,
-    max_concurrent: int | None = None,
-    progress: bool | None = None,
-    **parameters: Unpack[Parameters],
+    **parameters: Unpack[BatchParameters],
 ) -> AsyncIterator[tuple[int, Result]]:
     """`iter_many` for `async for`."""
-    return default_client().aiter_many(
-        model, inputs, max_concurrent=max_concurrent, progress=progress, **parameters
-    )
+    seal(parameters)
+    return default_client().aiter_many(model, inputs, **parameters)
 
 
 def price(model: str, usage: Usage) -> Decimal | None:

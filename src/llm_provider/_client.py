@@ -9,7 +9,7 @@ import weakref
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sized
 from concurrent.futures import Future
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
+from typing import TYPE_CHECKING, Literal, Self, Unpack
 
 from . import _loop, _many, _stream
 from ._cache import ResponseCache
@@ -20,7 +20,7 @@ from ._limits import DEFAULT_MAX_CONCURRENT, ScopeStatistics
 from ._many import Result
 from ._pricing import PriceTable
 from ._progress import Progress
-from ._request import DEFAULT_TIMEOUT, CacheMode, Parameters, Request, check
+from ._request import DEFAULT_TIMEOUT, BatchParameters, CacheMode, Parameters, Request, check, seal
 from ._retry import DEFAULT_MAX_RETRIES
 from ._routing import ROUTES, priced_as, resolve
 from ._stream import AsyncStream, Stream
@@ -100,48 +100,33 @@ class Client:
 
     def call(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
         """See `llm_provider.call`."""
-        return self.call_with(model, messages, dict(parameters))
-
-    async def acall(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
-        """See `llm_provider.acall`."""
-        return await self.acall_with(model, messages, dict(parameters))
-
-    def stream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Stream:
-        """See `llm_provider.stream`."""
-        return self.stream_with(model, messages, dict(parameters))
-
-    def astream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> AsyncStream:
-        """See `llm_provider.astream`."""
-        return self.astream_with(model, messages, dict(parameters))
-
-    def call_with(self, model: str, messages: Prompt, parameters: dict[str, Any]) -> Response:
-        """`call` with the parameters in a dict, out of which the API key is taken.
-
-        So no frame of a traceback holds a key in its local variables.
-        """
+        seal(parameters)
         _loop.refuse_own_thread("call")
         call = self._prepare(model, messages, parameters)
         hit = self._engine.lookup(call)
         return hit if hit is not None else _loop.wait(_loop.submit(self._engine.run(call)))
 
-    async def acall_with(self, model: str, messages: Prompt, parameters: dict[str, Any]) -> Response:
-        """`acall` with the parameters in a dict."""
+    async def acall(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
+        """See `llm_provider.acall`."""
+        seal(parameters)
         _loop.refuse_own_thread("acall")
         call = self._prepare(model, messages, parameters)
         hit = self._engine.lookup(call)
         return hit if hit is not None else await asyncio.wrap_future(_loop.submit(self._engine.run(call)))
 
-    def stream_with(self, model: str, messages: Prompt, parameters: dict[str, Any]) -> Stream:
-        """`stream` with the parameters in a dict."""
+    def stream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Stream:
+        """See `llm_provider.stream`."""
+        seal(parameters)
         _loop.refuse_own_thread("stream")
         return Stream(self._start_of_stream(model, messages, parameters))
 
-    def astream_with(self, model: str, messages: Prompt, parameters: dict[str, Any]) -> AsyncStream:
-        """`astream` with the parameters in a dict."""
+    def astream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> AsyncStream:
+        """See `llm_provider.astream`."""
+        seal(parameters)
         _loop.refuse_own_thread("astream")
         return AsyncStream(self._start_of_stream(model, messages, parameters))
 
-    def _start_of_stream(self, model: str, messages: Prompt, parameters: dict[str, Any]) -> _stream.Start:
+    def _start_of_stream(self, model: str, messages: Prompt, parameters: Parameters) -> _stream.Start:
         call = self._prepare(model, messages, parameters)
         if call.request.n > 1:
             raise UnsupportedParameter(
@@ -153,7 +138,7 @@ class Client:
         return lambda emit: _loop.submit(self._engine.stream(call, emit))
 
     def _prepare(
-        self, model: str, messages: Prompt, parameters: dict[str, Any], max_concurrent: int | None = None
+        self, model: str, messages: Prompt, parameters: Parameters, max_concurrent: int | None = None
     ) -> Call:
         if self._closed:
             raise RuntimeError("this client is closed")
@@ -167,16 +152,12 @@ class Client:
         inputs: Iterable[Prompt],
         *,
         on_error: OnError = "return",
-        max_concurrent: int | None = None,
-        progress: bool | None = None,
-        **parameters: Unpack[Parameters],
+        **parameters: Unpack[BatchParameters],
     ) -> list[Result]:
         """See `llm_provider.call_many`."""
+        seal(parameters)
         _check_on_error(on_error)
-        results = dict(
-            self.iter_many(model, inputs, max_concurrent=max_concurrent, progress=progress, **parameters)
-        )
-        return _many.in_order(results, on_error)
+        return _many.in_order(dict(self.iter_many(model, inputs, **parameters)), on_error)
 
     async def acall_many(
         self,
@@ -184,62 +165,46 @@ class Client:
         inputs: Iterable[Prompt] | AsyncIterable[Prompt],
         *,
         on_error: OnError = "return",
-        max_concurrent: int | None = None,
-        progress: bool | None = None,
-        **parameters: Unpack[Parameters],
+        **parameters: Unpack[BatchParameters],
     ) -> list[Result]:
         """See `llm_provider.acall_many`."""
+        seal(parameters)
         _check_on_error(on_error)
-        results = {
-            index: result
-            async for index, result in self.aiter_many(
-                model, inputs, max_concurrent=max_concurrent, progress=progress, **parameters
-            )
-        }
+        results = {index: result async for index, result in self.aiter_many(model, inputs, **parameters)}
         return _many.in_order(results, on_error)
 
     def iter_many(
-        self,
-        model: str,
-        inputs: Iterable[Prompt],
-        *,
-        max_concurrent: int | None = None,
-        progress: bool | None = None,
-        **parameters: Unpack[Parameters],
+        self, model: str, inputs: Iterable[Prompt], **parameters: Unpack[BatchParameters]
     ) -> Iterator[tuple[int, Result]]:
         """See `llm_provider.iter_many`."""
+        seal(parameters)
         _loop.refuse_own_thread("iter_many")
-        begin, width = self._batch(model, dict(parameters), max_concurrent)
-        return self._watched(_many.iterate(begin, inputs, width), inputs, progress)
+        show = parameters.pop("progress", None)
+        begin, width = self._batch(model, parameters)
+        return self._watched(_many.iterate(begin, inputs, width), inputs, show)
 
     def aiter_many(
         self,
         model: str,
         inputs: Iterable[Prompt] | AsyncIterable[Prompt],
-        *,
-        max_concurrent: int | None = None,
-        progress: bool | None = None,
-        **parameters: Unpack[Parameters],
+        **parameters: Unpack[BatchParameters],
     ) -> AsyncIterator[tuple[int, Result]]:
         """See `llm_provider.aiter_many`."""
+        seal(parameters)
         _loop.refuse_own_thread("aiter_many")
-        begin, width = self._batch(model, dict(parameters), max_concurrent)
-        return self._awatched(_many.aiterate(begin, inputs, width), inputs, progress)
+        show = parameters.pop("progress", None)
+        begin, width = self._batch(model, parameters)
+        return self._awatched(_many.aiterate(begin, inputs, width), inputs, show)
 
-    def _batch(
-        self, model: str, parameters: dict[str, Any], max_concurrent: int | None
-    ) -> tuple[_many.Begin, int]:
+    def _batch(self, model: str, parameters: BatchParameters) -> tuple[_many.Begin, int]:
         """How one call of a batch is started, and how many may be under way at once.
 
         What is wrong with the model or the parameters is wrong for every input, so it is found here, once.
         """
-        ceiling = _ceiling(max_concurrent) or self._settings.max_concurrent
-        key = parameters.pop("api_key", None)
-        secret = None if key is None else APIKey(key)
+        ceiling = _ceiling(parameters.pop("max_concurrent", None)) or self._settings.max_concurrent
 
         def prepare(prompt: Prompt) -> Call:
-            given = {**parameters} if secret is None else {**parameters, "api_key": secret.reveal()}
-            return self._prepare(model, prompt, given, ceiling)
+            return self._prepare(model, prompt, parameters, ceiling)
 
         def begin(prompt: Prompt) -> Response | Future[Response]:
             call = prepare(prompt)

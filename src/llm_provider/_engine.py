@@ -32,8 +32,8 @@ from .providers._adapter import Adapter, Answer, Connection, Outgoing, Wire
 
 Emit = Callable[[Delta], None]
 
-_TIERS = {"flex": "flex", "priority": "priority", "fast": "priority"}
-"""A provider's word for the tier that served → the variant that `prices.csv` lists it under."""
+_TIERS = frozenset({"fast", "flex", "priority", "ultrafast"})
+"""Providers' words for the tier that served that are also the variants under which `prices.csv` lists it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +312,7 @@ class Engine:
             if sample.cached:
                 continue
             answer = sample.answer
-            variant = _TIERS.get(answer.service_tier or "", "standard")
+            variant = answer.service_tier if answer.service_tier in _TIERS else "standard"
             cost = None
             if answer.usage is not None:
                 cost = self._prices().cost(*priced_as(call.target), answer.usage, variant=variant)

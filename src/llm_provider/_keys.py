@@ -25,7 +25,10 @@ class APIKey:
 
     def __init__(self, text: str) -> None:
         if not text or not text.isascii() or not text.isprintable() or " " in text:
-            # Transports refuse such a header too, but quote it, and the key with it, in their error.
+            # Transports refuse such a header too, but quote it, and the key with it, in their error. A
+            # traceback that shows local variables shall not have it either, and has to show `self`.
+            del text
+            self.identity = "invalid"
             raise RequestError("an API key must be printable ASCII without spaces; is it cut or mistyped?")
         self._text = text
         self.identity = hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -64,6 +64,15 @@ class Parameters(TypedDict, total=False):
     base_url: str | None
 
 
+class BatchParameters(Parameters, total=False):
+    """What `call_many` and its siblings take besides the model and the inputs."""
+
+    max_concurrent: int | None
+    """Most requests under way at once; default the client's."""
+    progress: bool | None
+    """True or False to force the progress bar; None shows it on a terminal and in a notebook."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """One call as the user asked for it; `Request.build` is the only way to make one."""
@@ -91,8 +100,8 @@ class Request:
     base_url: str | None = None
 
     @classmethod
-    def build(cls, model: str, messages: Prompt, parameters: dict[str, Any]) -> Request:
-        """Check and normalise a call's arguments; takes `api_key` out of `parameters`.
+    def build(cls, model: str, messages: Prompt, parameters: Parameters) -> Request:
+        """Check and normalise a call's arguments.
 
         Raises:
             TypeError: a parameter that does not exist.
@@ -105,7 +114,7 @@ class Request:
         ...
         TypeError: call() got an unexpected parameter 'temprature'; did you mean 'temperature'? ...
         """
-        key = parameters.pop("api_key", None)
+        seal(parameters)
         if not isinstance(model, str) or not _MODEL_NAME.fullmatch(model) or ".." in model or "//" in model:
             raise RequestError(f"{_shown(model)} is not a model name: expected something like 'gpt-6.1-sol'")
         checked: dict[str, Any] = {}
@@ -123,9 +132,25 @@ class Request:
             raise RequestError("top_logprobs was given with logprobs=False")
         if checked.get("tool_choice") is not None and not checked.get("tools"):
             raise RequestError("tool_choice was given without tools")
-        if key is not None:
-            checked["api_key"] = APIKey(_text("api_key", key))
         return cls(model=model, messages=conversation, **checked)
+
+
+def seal(parameters: Any) -> None:
+    """Put the API key among a call's arguments into an `APIKey`, in place.
+
+    Whoever takes a key as an argument does this first: tracebacks that show local variables, as those of
+    pytest and of error trackers do, then show none. For the same reason the key has no name here.
+
+    Raises:
+        RequestError: it cannot be a key.
+
+    >>> parameters = {"api_key": "sk-secret"}
+    >>> seal(parameters)
+    >>> parameters
+    {'api_key': APIKey(746b4ad1ca9129e1)}
+    """
+    if parameters.get("api_key") is not None:
+        parameters["api_key"] = _sealed("api_key", parameters.pop("api_key"))
 
 
 def _conversation(messages: Prompt) -> tuple[Message, ...]:
@@ -168,6 +193,10 @@ def _text(name: str, value: Any) -> str:
     if not isinstance(value, str) or not value:
         raise RequestError(f"{name} must be a non-empty str, not {_shown(value, name)}")
     return value
+
+
+def _sealed(name: str, value: Any) -> APIKey:
+    return value if isinstance(value, APIKey) else APIKey(_text(name, value))
 
 
 def _number(low: float, high: float, *, whole: bool = False) -> Callable[[str, Any], float]:
@@ -306,7 +335,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "extra_body": _extra_body,
     "extra_headers": _headers,
     "base_url": _text,
-    "api_key": _text,
+    "api_key": _sealed,
 }
 
 

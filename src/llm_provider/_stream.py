@@ -17,11 +17,15 @@ Start: TypeAlias = Callable[[Emit], "Future[Response]"]
 """Starts the call; deltas go to the function it is given, from another thread."""
 
 
-class _Ending:
-    """What both kinds of stream know about their end."""
+class _Running:
+    """A call whose deltas are put somewhere, with None at their end; what both kinds of stream share."""
 
-    _future: Future[Response]
-    _response: Response | None = None
+    def __init__(self, start: Start, put: Callable[[Delta | None], None]) -> None:
+        self._ended = False
+        self._response: Response | None = None
+        # `put` does not know the stream: one that is dropped is collected at once, and so cancelled.
+        self._future = start(put)
+        self._future.add_done_callback(lambda _: put(None))
 
     @property
     def response(self) -> Response:
@@ -34,23 +38,29 @@ class _Ending:
             raise RuntimeError("the stream has not ended: read it to the end before asking for .response")
         return self._response
 
+    def close(self) -> None:
+        """Stop here; the request is cancelled at the server if it still runs."""
+        self._ended = True
+        self._future.cancel()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_future"):
+            self._future.cancel()
+
     def _finish(self) -> None:
+        self._ended = True
         try:
             self._response = self._future.result()
         except CancelledError:
             raise RuntimeError("the stream was closed") from None
 
 
-class Stream(_Ending):
+class Stream(_Running):
     """A synchronous stream: an iterator of `Delta` and a context manager."""
 
     def __init__(self, start: Start) -> None:
-        items: queue.SimpleQueue[Delta | None] = queue.SimpleQueue()
-        self._items = items
-        self._ended = False
-        # Only the queue is reachable from the work under way, so a dropped stream is collected, and cancels.
-        self._future = start(items.put)
-        self._future.add_done_callback(lambda _: items.put(None))
+        self._items: queue.SimpleQueue[Delta | None] = queue.SimpleQueue()
+        super().__init__(start, self._items.put)
 
     def __iter__(self) -> Self:
         return self
@@ -64,15 +74,9 @@ class Stream(_Ending):
             self.close()
             raise
         if delta is None:
-            self._ended = True
             self._finish()
             raise StopIteration
         return delta
-
-    def close(self) -> None:
-        """Stop here; the request is cancelled at the server if it still runs."""
-        self._ended = True
-        self._future.cancel()
 
     def __enter__(self) -> Self:
         return self
@@ -82,27 +86,21 @@ class Stream(_Ending):
     ) -> None:
         self.close()
 
-    def __del__(self) -> None:
-        if hasattr(self, "_future"):
-            self._future.cancel()
 
-
-class AsyncStream(_Ending):
+class AsyncStream(_Running):
     """An asynchronous stream: an async iterator of `Delta` and an async context manager."""
 
     def __init__(self, start: Start) -> None:
         loop = asyncio.get_running_loop()
         items: asyncio.Queue[Delta | None] = asyncio.Queue()
         self._items = items
-        self._ended = False
 
         def put(delta: Delta | None) -> None:
             # The user's loop may be gone by the time something arrives; nobody waits then.
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(items.put_nowait, delta)
 
-        self._future = start(put)
-        self._future.add_done_callback(lambda _: put(None))
+        super().__init__(start, put)
 
     def __aiter__(self) -> Self:
         return self
@@ -116,15 +114,9 @@ class AsyncStream(_Ending):
             self.close()
             raise
         if delta is None:
-            self._ended = True
             self._finish()
             raise StopAsyncIteration
         return delta
-
-    def close(self) -> None:
-        """Stop here; the request is cancelled at the server if it still runs."""
-        self._ended = True
-        self._future.cancel()
 
     async def aclose(self) -> None:
         """The same as `close`, under the name that asynchronous iterators have for it."""
@@ -137,10 +129,6 @@ class AsyncStream(_Ending):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def __del__(self) -> None:
-        if hasattr(self, "_future"):
-            self._future.cancel()
 
 
 def replay(response: Response) -> Start:

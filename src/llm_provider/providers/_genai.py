@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import logging
 import math
 import os
@@ -77,6 +78,8 @@ class GeminiConnection:
     """
 
     def __init__(self, transport: str) -> None:
+        # Not with the first client: it takes seconds, which would count as the first attempt's.
+        importlib.import_module("google.genai")
         self._transport = transport
         self._http_client: Any = None
         self._clients: dict[tuple[str | None, str], Any] = {}

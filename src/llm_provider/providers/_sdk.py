@@ -6,6 +6,9 @@ error classes, and leaves out the typed parameter and response models, which cos
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import functools
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from types import ModuleType
@@ -23,6 +26,9 @@ reconnect 156 times; concurrency is limited by `_limits`, not by a pool."""
 KEEPALIVE_SECONDS = 60.0
 CONNECT_TIMEOUT = 15.0
 """Seconds to open a connection; the SDKs' 5 s fail on a cold burst over TLS."""
+
+READ_TO_END_SECONDS = 0.1
+"""Longest wait for the end of a body after `[DONE]`; openai 3's own figure."""
 
 
 class PostConnection:
@@ -96,6 +102,7 @@ class PostConnection:
             stream_cls=self._sdk.AsyncStream[object],
             options=self._options(outgoing),
         )
+        stream.response.stream = read_to_end(stream.response.stream)
         try:
             async for event in stream:
                 yield event
@@ -133,6 +140,46 @@ def build_http_client(sdk: ModuleType, transport: str) -> Any:
     if transport == "aiohttp":
         return sdk.DefaultAioHttpClient(**options)
     return sdk.DefaultAsyncHttpxClient(http2=transport == "http2", **options)
+
+
+def read_to_end(body: Any) -> Any:
+    """A response body that, closed after `[DONE]`, is first read to its end, as openai 3 does by itself.
+
+    openai 2 closes there, in the middle as far as HTTP can tell, which ends the connection with it: every
+    stream would pay for a new one. Closed anywhere else, by a reader who has had enough, it is closed at
+    once.
+    """
+    kinds = type(body).__mro__
+    return _read_to_end_class(next(kind for kind in kinds if kind.__name__ == "AsyncByteStream"))(body)
+
+
+@functools.cache
+def _read_to_end_class(byte_stream: Any) -> Any:
+    """The class of `read_to_end` for the base class that httpx, or httpx2, insists on."""
+
+    class ReadToEnd(byte_stream):  # type: ignore[misc]  # known at run time only
+        def __init__(self, body: Any) -> None:
+            self._body = body
+            self._chunks = aiter(body)
+            self._last = b""
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            async for chunk in self._chunks:
+                self._last = chunk
+                yield chunk
+
+        async def aclose(self) -> None:
+            try:
+                if self._last.rstrip().endswith(b"[DONE]"):
+                    # The answer is complete: what goes wrong from here on is not its failure.
+                    with contextlib.suppress(Exception):
+                        async with asyncio.timeout(READ_TO_END_SECONDS):
+                            async for _ in self._chunks:
+                                pass
+            finally:
+                await self._body.aclose()
+
+    return ReadToEnd
 
 
 def http_library_name(client_class: type) -> str:
