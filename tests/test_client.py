@@ -81,6 +81,15 @@ def test_prices_of_the_users_own(tmp_path: Path) -> None:
     assert price("local/mine", usage) is None
 
 
+@pytest.mark.parametrize("content", [None, "", "model;price\nx;1\n"])
+def test_a_wrong_price_file_is_found_before_anything_is_sent(tmp_path: Path, content: str | None) -> None:
+    table = tmp_path / "prices.csv"
+    if content is not None:
+        table.write_text(content)
+    with pytest.raises(RequestError, match="prices"):
+        Client(prices=table)
+
+
 def test_a_closed_client_says_so(simulator: Simulator, own_cache: Path) -> None:
     with Client(cache_dir=own_cache) as client:
         client.call(MODEL, "Hi")

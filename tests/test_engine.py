@@ -20,7 +20,7 @@ from llm_provider import (
     price,
 )
 from llm_provider.simulator import Fault, Simulator
-from support import wait_until
+from support import RunScript, wait_until
 
 MODEL = "gpt-6.1-sol"
 CLAUDE = "claude-sonnet-5-5"
@@ -134,6 +134,31 @@ def test_cost_is_the_price_of_the_usage(client: Client, simulator: Simulator) ->
         assert expected is not None
         assert expected > Decimal(0)
         assert answer.cost == float(expected)
+
+
+def test_the_tier_that_was_asked_for_is_priced(client: Client) -> None:
+    standard = client.call("gemini-3.8-flash", "What does this cost?")
+    flex = client.call("gemini-3.8-flash", "What does this cost?", extra_body={"serviceTier": "flex"})
+    assert standard.cost is not None
+    assert flex.cost == pytest.approx(standard.cost / 2)
+
+
+def test_warnings_made_errors_lose_no_answer(
+    simulator: Simulator, run_script: RunScript, tmp_path: Path
+) -> None:
+    prices = tmp_path / "prices.csv"
+    header = "provider,model,variant,min_input_tokens,input,cache_read,cache_write,cache_write_1h,output"
+    prices.write_text(
+        f"{header},effective_from,source,as_of\nopenai,partly,standard,0,1,,,,,,me,2026-11-20\n"
+    )
+    shown = run_script(
+        f"""
+        from llm_provider import Client
+        with Client(prices={str(prices)!r}, cache_dir="/dev/null") as client:
+            print(client.call("openai/partly", "What is 1+1?"))
+        """
+    )
+    assert shown.stdout == "2\n"
 
 
 def test_an_unknown_price_is_none(client: Client) -> None:

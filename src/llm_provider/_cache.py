@@ -7,6 +7,7 @@ not in it.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import stat
@@ -190,7 +191,9 @@ class ResponseCache:
 
 
 def _warn(message: str) -> None:
-    warnings.warn(message, CacheWarning, stacklevel=2)
+    # Where warnings are made errors, this one still must not fail a call.
+    with contextlib.suppress(CacheWarning):
+        warnings.warn(message, CacheWarning, stacklevel=2)
 
 
 def _open(directory: Path) -> diskcache.FanoutCache:

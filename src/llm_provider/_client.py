@@ -88,7 +88,10 @@ class Client:
             transport=transport,
             keys={provider: _key(provider, key) for provider, key in (keys or {}).items()},
         )
-        self._prices = functools.cache(lambda: PriceTable.load(overrides=prices))
+        self._prices = functools.cache(lambda: _price_table(prices))
+        if prices is not None:
+            # Found wrong after the first call, it would cost an answer that is paid for.
+            self._prices()
         self._cache = ResponseCache(cache_dir)
         self._engine = Engine(self._settings, self._cache, self._prices)
         self._closed = False
@@ -253,6 +256,14 @@ class Client:
             _loop.close_on_loop(self._engine.close)
             self._cache.close()
 
+    async def aclose(self) -> None:
+        """`close`, awaited."""
+        if not self._closed:
+            self._closed = True
+            await asyncio.to_thread(_loop.close_on_loop, self._engine.close)
+            # Here, as sqlite's files are closed by the thread that opened them; it takes milliseconds.
+            self._cache.close()
+
     def __enter__(self) -> Self:
         return self
 
@@ -267,7 +278,7 @@ class Client:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await asyncio.to_thread(self.close)
+        await self.aclose()
 
 
 def _ceiling(max_concurrent: int | None) -> int | None:
@@ -282,6 +293,13 @@ def _key(provider: str, key: object) -> APIKey:
     if not isinstance(key, str) or not key:
         raise RequestError(f"keys[{provider!r}] must be a non-empty str")
     return APIKey(key)
+
+
+def _price_table(prices: str | os.PathLike[str] | None) -> PriceTable:
+    try:
+        return PriceTable.load(overrides=prices)
+    except (OSError, ValueError) as error:
+        raise RequestError(f"prices: {error}") from None
 
 
 def _default_max_concurrent() -> int:

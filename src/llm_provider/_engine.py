@@ -24,7 +24,7 @@ from ._errors import BadResponse, LLMError, RateLimited, Timeout
 from ._json import canonical
 from ._keys import APIKey, find_key
 from ._limits import Limiter, Scope, ScopeStatistics
-from ._pricing import PriceTable
+from ._pricing import PriceTable, PriceWarning
 from ._request import DEFAULT_TIMEOUT, Request
 from ._routing import Target, priced_as, resolve
 from ._types import Choice, Delta, Response, Timing, Usage
@@ -311,15 +311,23 @@ class Engine:
         for sample in samples:
             if sample.cached:
                 continue
-            answer = sample.answer
-            variant = answer.service_tier if answer.service_tier in _TIERS else "standard"
             cost = None
-            if answer.usage is not None:
-                cost = self._prices().cost(*priced_as(call.target), answer.usage, variant=variant)
+            if sample.answer.usage is not None:
+                variant = _tier(call.wire, sample.answer)
+                # Where warnings are made errors, the answer is paid for all the same.
+                with contextlib.suppress(PriceWarning):
+                    cost = self._prices().cost(*priced_as(call.target), sample.answer.usage, variant=variant)
             if cost is None:
                 return None
             total += cost
         return float(total)
+
+
+def _tier(wire: Wire, answer: Answer) -> str:
+    """The variant at which the price table bills a call: the tier that served, else the one asked for."""
+    asked = wire.payload.get("service_tier") or wire.payload.get("serviceTier")
+    tier = answer.service_tier or asked
+    return tier if isinstance(tier, str) and tier in _TIERS else "standard"
 
 
 class _Attempt:

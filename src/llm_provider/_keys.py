@@ -79,9 +79,9 @@ def find_key(
     if provider in configured:
         return configured[provider]
     for variable in variables:
-        text = os.environ.get(variable, "").strip()
-        if text:
-            return APIKey(text)
+        if os.environ.get(variable, "").strip():
+            # Without a name of its own, as this frame is in the traceback if it turns out to be no key.
+            return APIKey(os.environ[variable].strip())
     if required:
         raise MissingAPIKey(
             f"no API key for {provider}: set {' or '.join(variables)}, or pass api_key=", provider=provider

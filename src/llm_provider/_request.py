@@ -196,7 +196,12 @@ def _text(name: str, value: Any) -> str:
 
 
 def _sealed(name: str, value: Any) -> APIKey:
-    return value if isinstance(value, APIKey) else APIKey(_text(name, value))
+    if isinstance(value, APIKey):
+        return value
+    # Handed over without a name: this frame is in the traceback if it turns out to be no key.
+    given = [_text(name, value)]
+    del value
+    return APIKey(given.pop())
 
 
 def _number(low: float, high: float, *, whole: bool = False) -> Callable[[str, Any], float]:

@@ -1,0 +1,171 @@
+"""A server nobody here wrote: llama.cpp's, serving a tiny model of random weights made on the spot."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+CONTEXT = 512
+"""Tokens a conversation and its answer may have."""
+
+EMBEDDING, HEADS, FEED_FORWARD, BLOCKS = 64, 4, 128, 2
+WORDS = [
+    first + vowel + last for first in "bdfgklmnprstvz" for vowel in "aeiou" for last in ("", "n", "r", "st")
+]
+TEMPLATE = (
+    "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}"
+    "{% if add_generation_prompt %}assistant:{% endif %}"
+)
+
+
+class LlamaServer(NamedTuple):
+    """Where the server answers, and under which name."""
+
+    base_url: str
+    model: str
+    context: int = CONTEXT
+
+
+def write_model(path: Path) -> None:
+    """A llama of two blocks in the GGUF format, about 1 MB, always the same.
+
+    Its words come out with readable text: the rows of the output matrix for bytes and control tokens are
+    zero, so beside the large random logits of the words they are never chosen.
+    """
+    gguf = pytest.importorskip("gguf")
+    numpy = pytest.importorskip("numpy")
+    pieces = ["▁" + word for word in WORDS]
+    tokens = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *pieces]
+    kind = gguf.TokenType
+    types = [kind.UNKNOWN, kind.CONTROL, kind.CONTROL, *[kind.BYTE] * 256, *[kind.NORMAL] * len(pieces)]
+    random = numpy.random.default_rng(20)
+
+    def weights(*shape: int, scale: float = 0.3) -> object:
+        return random.normal(0.0, scale, shape).astype(numpy.float32)
+
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_name("tiny")
+    writer.add_context_length(CONTEXT)
+    writer.add_embedding_length(EMBEDDING)
+    writer.add_block_count(BLOCKS)
+    writer.add_feed_forward_length(FEED_FORWARD)
+    writer.add_head_count(HEADS)
+    writer.add_head_count_kv(HEADS)
+    writer.add_rope_dimension_count(EMBEDDING // HEADS)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_vocab_size(len(tokens))
+    writer.add_tokenizer_model("llama")
+    writer.add_token_list(tokens)
+    writer.add_token_scores([0.0] * len(tokens))
+    writer.add_token_types(types)
+    writer.add_unk_token_id(0)
+    writer.add_bos_token_id(1)
+    writer.add_eos_token_id(2)
+    writer.add_chat_template(TEMPLATE)
+    writer.add_tensor("token_embd.weight", weights(len(tokens), EMBEDDING, scale=1.0))
+    for block in range(BLOCKS):
+        ones = numpy.ones(EMBEDDING, dtype=numpy.float32)
+        writer.add_tensor(f"blk.{block}.attn_norm.weight", ones)
+        for part in ("attn_q", "attn_k", "attn_v", "attn_output"):
+            writer.add_tensor(f"blk.{block}.{part}.weight", weights(EMBEDDING, EMBEDDING))
+        writer.add_tensor(f"blk.{block}.ffn_norm.weight", ones)
+        writer.add_tensor(f"blk.{block}.ffn_gate.weight", weights(FEED_FORWARD, EMBEDDING))
+        writer.add_tensor(f"blk.{block}.ffn_up.weight", weights(FEED_FORWARD, EMBEDDING))
+        writer.add_tensor(f"blk.{block}.ffn_down.weight", weights(EMBEDDING, FEED_FORWARD))
+    writer.add_tensor("output_norm.weight", numpy.ones(EMBEDDING, dtype=numpy.float32))
+    output = weights(len(tokens), EMBEDDING, scale=1.0)
+    output[: -len(pieces)] = 0.0  # type: ignore[index]
+    writer.add_tensor("output.weight", output)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+@contextmanager
+def serve(model: Path, log: Path, api_key: str | None = None) -> Iterator[LlamaServer]:
+    """Run llama_cpp.server on a free loopback port until the block ends."""
+    with socket.create_server(("127.0.0.1", 0)) as reserved:
+        port = reserved.getsockname()[1]
+    options = {
+        "model": model,
+        "model_alias": "tiny",
+        "host": "127.0.0.1",
+        "port": port,
+        "n_ctx": CONTEXT,
+        "n_threads": 1,
+        "n_threads_batch": 1,
+        # Else a new request ends the stream of another one.
+        "interrupt_requests": False,
+        **({} if api_key is None else {"api_key": api_key}),
+    }
+    command = [sys.executable, "-m", "llama_cpp.server"]
+    for name, value in options.items():
+        command += [f"--{name}", str(value)]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("LLAMA_")}
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environment)
+        try:
+            wait_until(lambda: answers(port), process, log)
+            yield LlamaServer(f"http://127.0.0.1:{port}/v1", "local/tiny")
+        finally:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def answers(port: int) -> bool:
+    """Whether the server is up; one that wants a key says so, and is up too."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        connection.request("GET", "/v1/models")
+        return connection.getresponse().status in (200, 401)
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
+def wait_until(ready: Callable[[], bool], process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + 60
+    while not ready():
+        assert process.poll() is None, log.read_text(errors="replace")
+        assert time.monotonic() < deadline, log.read_text(errors="replace")
+        time.sleep(0.1)
+
+
+@pytest.fixture(scope="session")
+def model_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("model") / "tiny.gguf"
+    write_model(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def llama(model_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServer]:
+    """A server that wants no key."""
+    pytest.importorskip("llama_cpp")
+    with serve(model_file, tmp_path_factory.mktemp("llama") / "log") as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def locked_llama(model_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServer]:
+    """A server whose key is "open-sesame"."""
+    pytest.importorskip("llama_cpp")
+    with serve(model_file, tmp_path_factory.mktemp("llama") / "log", api_key="open-sesame") as server:
+        yield server

@@ -1,0 +1,146 @@
+"""`local/…` against llama.cpp's own server: a real engine, tokenizer and OpenAI-compatible endpoint."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+import llm_provider
+from llm_provider import (
+    Authentication,
+    BadResponse,
+    ContextLengthExceeded,
+    Parameters,
+    Response,
+    Usage,
+    call,
+    call_many,
+    stream,
+)
+
+if TYPE_CHECKING:
+    from conftest import LlamaServer
+
+pytestmark = pytest.mark.integration
+
+PROMPT = "Tell me something."
+
+COMPLETE: Parameters = {"max_tokens": 200, "temperature": 0, "stop": "st"}
+"""Ends every answer at its first word with "st", one in four: only answers that were not cut are cached."""
+
+
+def test_a_call_is_answered_with_real_token_counts(llama: LlamaServer) -> None:
+    answer = call(llama.model, PROMPT, base_url=llama.base_url, max_tokens=12, temperature=0)
+    assert len(answer.text.split()) == 12
+    assert answer.finish_reason == "length"
+    assert answer.usage.output_tokens == 12
+    # The tokenizer knows no English: each byte of the prompt is a token, and the template adds its own.
+    assert len(PROMPT) < answer.usage.input_tokens < len(PROMPT) + 40
+    assert (answer.provider, answer.model, answer.cost) == ("local", "tiny", None)
+
+
+def test_counts_follow_the_conversation(llama: LlamaServer) -> None:
+    short = call(llama.model, "ab", base_url=llama.base_url, max_tokens=1)
+    long = call(llama.model, "ab" * 50, base_url=llama.base_url, max_tokens=1)
+    assert long.usage.input_tokens - short.usage.input_tokens == 98
+
+
+def test_a_second_call_is_served_from_the_cache(llama: LlamaServer) -> None:
+    first, second = (call(llama.model, PROMPT, base_url=llama.base_url, **COMPLETE) for _ in range(2))
+    assert (first.cached, second.cached) == (False, True)
+    assert (second.text, second.usage, second.cost) == (first.text, first.usage, 0.0)
+
+
+def test_a_stop_sequence_ends_the_answer(llama: LlamaServer) -> None:
+    whole = call(llama.model, PROMPT, base_url=llama.base_url, max_tokens=12, temperature=0)
+    third = whole.text.split()[2]
+    cut = call(llama.model, PROMPT, base_url=llama.base_url, max_tokens=12, temperature=0, stop=third)
+    assert cut.finish_reason == "stop"
+    assert whole.text.startswith(cut.text)
+    assert third not in cut.text
+
+
+def test_a_stream_gives_the_same_answer_word_by_word(llama: LlamaServer) -> None:
+    whole = call(llama.model, PROMPT, base_url=llama.base_url, max_tokens=12, temperature=0, cache="off")
+    with stream(
+        llama.model, PROMPT, base_url=llama.base_url, max_tokens=12, temperature=0, cache="off"
+    ) as deltas:
+        pieces = [delta.text for delta in deltas if delta.text]
+    assert len(pieces) == 12
+    assert "".join(pieces) == whole.text == deltas.response.text
+    # This server counts nothing in a stream.
+    assert deltas.response.usage == Usage()
+    assert deltas.response.finish_reason == whole.finish_reason == "length"
+    assert deltas.response.timing.first_token is not None
+
+
+def test_log_probabilities_arrive(llama: LlamaServer) -> None:
+    # This server reads `top_logprobs` and ignores `logprobs`.
+    answer = call(llama.model, PROMPT, base_url=llama.base_url, max_tokens=3, logprobs=True, top_logprobs=2)
+    assert [len(token["top_logprobs"]) for token in answer.logprobs["content"]] == [2, 2, 2]
+
+
+def test_a_conversation_beyond_the_context_is_told_apart(llama: LlamaServer) -> None:
+    with pytest.raises(ContextLengthExceeded) as caught:
+        call(llama.model, "x" * 2 * llama.context, base_url=llama.base_url, max_tokens=5)
+    assert caught.value.status == 400
+    assert caught.value.attempts == 1
+    assert str(llama.context) in caught.value.message
+
+
+def test_a_wrong_key_is_refused(locked_llama: LlamaServer) -> None:
+    with pytest.raises(Authentication) as caught:
+        call(locked_llama.model, PROMPT, base_url=locked_llama.base_url, api_key="open-barley")
+    assert caught.value.status == 401
+    assert "open-barley" not in str(caught.value)
+
+
+def test_the_right_key_opens(locked_llama: LlamaServer) -> None:
+    answer = call(
+        locked_llama.model, PROMPT, base_url=locked_llama.base_url, api_key="open-sesame", max_tokens=3
+    )
+    assert answer.usage.output_tokens == 3
+
+
+def test_a_batch_keeps_order_and_repeats_from_the_cache(llama: LlamaServer) -> None:
+    prompts = [f"Question {number}" for number in range(40)]
+
+    def run() -> list[Response]:
+        results = call_many(llama.model, prompts, base_url=llama.base_url, **COMPLETE)
+        assert all(isinstance(result, Response) for result in results), results
+        return [result for result in results if isinstance(result, Response)]
+
+    first = run()
+    alone = call(llama.model, prompts[7], base_url=llama.base_url, cache="off", **COMPLETE)
+    assert first[7].text == alone.text
+    again = run()
+    assert all(answer.cached for answer in again)
+    assert [answer.text for answer in again] == [answer.text for answer in first]
+
+
+def test_one_bad_prompt_of_a_batch_costs_no_other(llama: LlamaServer) -> None:
+    prompts = ["fine", "x" * 2 * llama.context, "fine too"]
+    before, failed, after = call_many(llama.model, prompts, base_url=llama.base_url, max_tokens=4)
+    assert isinstance(failed, ContextLengthExceeded)
+    assert isinstance(before, Response)
+    assert isinstance(after, Response)
+
+
+def test_it_works_from_consecutive_event_loops(llama: LlamaServer) -> None:
+    async def ask(number: int) -> Response:
+        return await llm_provider.acall(llama.model, f"Round {number}", base_url=llama.base_url, max_tokens=2)
+
+    assert [asyncio.run(ask(number)).usage.output_tokens for number in range(3)] == [2, 2, 2]
+
+
+def test_a_stream_that_fails_before_its_first_word_raises(llama: LlamaServer) -> None:
+    # This server has answered 200 by the time it finds the conversation too long, and then sends nothing.
+    with (
+        pytest.raises(BadResponse),
+        stream(
+            llama.model, "x" * 2 * llama.context, base_url=llama.base_url, max_tokens=5, max_retries=0
+        ) as deltas,
+    ):
+        list(deltas)

@@ -1,0 +1,140 @@
+"""A server that breaks HTTP on purpose, below what any HTTP library would let through."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import struct
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any, Self
+
+Behaviour = Callable[[asyncio.StreamWriter], Awaitable[None]]
+
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
+DRIP_SECONDS = 0.05
+
+
+def reset(writer: asyncio.StreamWriter) -> None:
+    """End the connection with RST instead of FIN."""
+    linger_for_no_time = struct.pack("ii", 1, 0)
+    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger_for_no_time)
+    writer.transport.abort()
+
+
+async def reset_before_headers(writer: asyncio.StreamWriter) -> None:
+    reset(writer)
+
+
+async def close_before_headers(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+
+
+async def _reset_after(writer: asyncio.StreamWriter, sent: bytes) -> None:
+    writer.write(sent)
+    await writer.drain()
+    # RST overtakes what the client has not read yet.
+    await asyncio.sleep(DRIP_SECONDS)
+    reset(writer)
+
+
+async def reset_mid_headers(writer: asyncio.StreamWriter) -> None:
+    await _reset_after(writer, HEAD + b"content-le")
+
+
+async def reset_mid_body(writer: asyncio.StreamWriter) -> None:
+    await _reset_after(writer, HEAD + b'content-length: 1000\r\n\r\n{"id": "half')
+
+
+async def reset_mid_chunk(writer: asyncio.StreamWriter) -> None:
+    await _reset_after(writer, HEAD + b'transfer-encoding: chunked\r\n\r\n100\r\n{"id": "half')
+
+
+async def close_mid_body(writer: asyncio.StreamWriter) -> None:
+    writer.write(HEAD + b'content-length: 1000\r\n\r\n{"id": "half')
+    writer.close()
+
+
+async def garbage_chunk_size(writer: asyncio.StreamWriter) -> None:
+    writer.write(HEAD + b"transfer-encoding: chunked\r\n\r\nnot hexadecimal\r\n{}\r\n0\r\n\r\n")
+    writer.close()
+
+
+async def garbage_encoding(writer: asyncio.StreamWriter) -> None:
+    writer.write(HEAD + b"content-encoding: gzip\r\ncontent-length: 9\r\n\r\nnot gzip!")
+    writer.close()
+
+
+async def garbage_status_line(writer: asyncio.StreamWriter) -> None:
+    writer.write(b"SSH-2.0-OpenSSH_9.9\r\n\r\n")
+    writer.close()
+
+
+async def huge_header(writer: asyncio.StreamWriter) -> None:
+    writer.write(HEAD + b"x-huge: " + b"x" * 300_000 + b"\r\ncontent-length: 2\r\n\r\n{}")
+    with contextlib.suppress(ConnectionError):
+        await writer.drain()
+    writer.close()
+
+
+async def slow_drip(writer: asyncio.StreamWriter) -> None:
+    """A byte now and then, for ever: never a pause that is long enough for a timeout between reads."""
+    writer.write(HEAD + b"content-length: 100000\r\n\r\n")
+    with contextlib.suppress(ConnectionError):
+        while not writer.is_closing():
+            writer.write(b" ")
+            await writer.drain()
+            await asyncio.sleep(DRIP_SECONDS)
+
+
+class RawServer:
+    """Answers every request with one behaviour, on an event loop in a thread of its own.
+
+    `requests` counts the requests that arrived whole.
+    """
+
+    def __init__(self, behaviour: Behaviour) -> None:
+        self.requests = 0
+        self._behaviour = behaviour
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="raw-server", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._server = self._run(asyncio.start_server(self._serve, "127.0.0.1", 0))
+        self.port: int = self._server.sockets[0].getsockname()[1]
+        self.root = f"http://127.0.0.1:{self.port}"
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._run(self._end())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _run(self, coroutine: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(timeout=10)
+
+    async def _end(self) -> None:
+        self._server.close()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
+            head = await reader.readuntil(b"\r\n\r\n")
+            await reader.readexactly(_content_length(head))
+            self.requests += 1
+            await self._behaviour(writer)
+        writer.close()
+
+
+def _content_length(head: bytes) -> int:
+    for line in head.lower().split(b"\r\n"):
+        name, _, value = line.partition(b":")
+        if name == b"content-length":
+            return int(value)
+    return 0

@@ -1,0 +1,172 @@
+"""Imports go one way, what `import llm_provider` loads is light, and no module or function grows long."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "src" / "llm_provider"
+
+# From the bottom up: a module imports from the rows below its own, and along the arrows of SIDEWAYS.
+# A subpackage stands for all of its modules; "" is llm_provider/__init__.py.
+LAYERS: tuple[frozenset[str], ...] = (
+    frozenset({"_errors"}),
+    frozenset({"_types", "_json", "_loop"}),
+    frozenset({"_keys", "_pricing", "_retry", "_limits", "_disk", "_progress", "_worker", "_base_url"}),
+    frozenset({"_request", "_routing", "_cache"}),
+    frozenset({"providers"}),
+    frozenset({"_engine"}),
+    frozenset({"_many", "_stream"}),
+    frozenset({"_client"}),
+    frozenset({"_api"}),
+    frozenset({""}),
+    frozenset({"_cli"}),
+    frozenset({"__main__"}),
+)
+SIDEWAYS: frozenset[tuple[str, str]] = frozenset()
+
+# A package of its own that shares nothing with the call path.
+SEPARATE = "simulator"
+MAY_START_SEPARATE = frozenset({"_cli"})
+
+# fmt: off
+HEAVY = frozenset({
+    "aiohttp", "anthropic", "cryptography", "diskcache", "google", "granian", "httpx", "httpx2", "litellm",
+    "openai", "platformdirs", "pydantic", "tqdm",
+})
+# fmt: on
+# These are themselves imported only where they are first needed.
+MAY_BE_HEAVY = frozenset({"_disk", "simulator._server", "simulator._certificate"})
+
+MAX_MODULE_LINES = 500
+MAX_FUNCTION_LINES = 70
+
+
+class Import(NamedTuple):
+    """An absolute dotted name, and whether importing the module imports it too."""
+
+    name: str
+    eager: bool
+
+
+def module_name(path: Path) -> str:
+    """'providers._chat' for its file, '' for the package's own __init__."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")
+
+
+PATHS = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in PATHS.items()}
+
+
+def statements(node: ast.AST, eager: bool = True) -> Iterator[tuple[ast.AST, bool]]:
+    """Every node below, and whether it runs at import: not in a function, nor under TYPE_CHECKING."""
+    for child in ast.iter_child_nodes(node):
+        lazy = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) or (
+            isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)
+        )
+        yield child, eager
+        yield from statements(child, eager and not lazy)
+
+
+def imports(module: str) -> Iterator[Import]:
+    """Everything a module imports anywhere, lazily and under TYPE_CHECKING too."""
+    package = ["llm_provider", *filter(None, module.split("."))]
+    if PATHS[module].name != "__init__.py":
+        package.pop()
+    for node, eager in statements(TREES[module]):
+        if isinstance(node, ast.Import):
+            yield from (Import(alias.name, eager) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            source = ".".join([*base, *filter(None, (node.module or "").split("."))])
+            for alias in node.names:
+                # `from . import x` names a module where there is one, else something inside the package.
+                name = f"{source}.{alias.name}"
+                yield Import(name if name.removeprefix("llm_provider.") in PATHS else source, eager)
+
+
+def own_imports(module: str) -> set[str]:
+    """The modules of this package that a module imports, relative to the package."""
+    names = (name for name, _ in imports(module) if name.partition(".")[0] == "llm_provider")
+    return {name.removeprefix("llm_provider").removeprefix(".") for name in names}
+
+
+def unit(module: str) -> str:
+    """What a module counts as in LAYERS."""
+    return module.partition(".")[0]
+
+
+def rank(name: str) -> int:
+    return next(index for index, layer in enumerate(LAYERS) if name in layer)
+
+
+def arrows() -> Iterator[tuple[str, str]]:
+    """Every import of one unit by another."""
+    for module in PATHS:
+        for imported in own_imports(module):
+            if unit(module) != unit(imported):
+                yield unit(module), unit(imported)
+
+
+def test_the_imports_are_seen() -> None:
+    assert {"_errors", "_types"} <= own_imports("_request")
+    assert "providers._adapter" in own_imports("providers.openai")
+    assert Import("openai", eager=False) in set(imports("providers.openai"))
+
+
+def test_every_module_has_a_layer() -> None:
+    placed = frozenset().union(*LAYERS) | {SEPARATE}
+    assert {unit(module) for module in PATHS} <= placed
+
+
+def test_imports_point_down() -> None:
+    upward = {
+        f"{here or '__init__'} imports {there or '__init__'}"
+        for here, there in arrows()
+        if SEPARATE not in (here, there) and (here, there) not in SIDEWAYS and rank(there) >= rank(here)
+    }
+    assert upward == set()
+
+
+def test_the_simulator_stands_alone() -> None:
+    assert {there for here, there in arrows() if here == SEPARATE} == set()
+    assert {here for here, there in arrows() if there == SEPARATE} <= MAY_START_SEPARATE
+
+
+def test_there_are_no_cycles() -> None:
+    graph = {module: own_imports(module) - {module} for module in PATHS}
+    assert set(TopologicalSorter(graph).static_order()) == set(PATHS)
+
+
+@pytest.mark.parametrize("module", sorted(set(PATHS) - MAY_BE_HEAVY))
+def test_heavy_packages_are_imported_lazily(module: str) -> None:
+    assert {name for name, eager in imports(module) if eager and name.partition(".")[0] in HEAVY} == set()
+
+
+@pytest.mark.parametrize("module", sorted(MAY_BE_HEAVY & set(PATHS)))
+def test_heavy_modules_are_imported_lazily(module: str) -> None:
+    eager = {
+        importer
+        for importer in PATHS
+        for name, at_import in imports(importer)
+        if at_import and name == f"llm_provider.{module}" and importer not in MAY_BE_HEAVY
+    }
+    assert eager == set()
+
+
+def test_modules_and_functions_stay_short() -> None:
+    long = [name for name, path in PATHS.items() if len(path.read_text().splitlines()) > MAX_MODULE_LINES]
+    for module, tree in TREES.items():
+        long += [
+            f"{module}: {node.name}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            and (node.end_lineno or 0) - node.lineno >= MAX_FUNCTION_LINES
+        ]
+    assert long == []

@@ -1,0 +1,189 @@
+"""What users may import, and what importing it costs them."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import inspect
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import llm_provider
+from llm_provider import Client, LLMError, Parameters, _errors
+from llm_provider.simulator import Simulator
+
+FUNCTIONS = [
+    "acall",
+    "acall_many",
+    "aiter_many",
+    "astream",
+    "call",
+    "call_many",
+    "iter_many",
+    "price",
+    "stream",
+]
+ERRORS = [
+    "Authentication",
+    "BadRequest",
+    "BadResponse",
+    "BatchError",
+    "Connection",
+    "ContextLengthExceeded",
+    "LLMError",
+    "MissingAPIKey",
+    "MissingDependency",
+    "NotFound",
+    "OutputError",
+    "Overloaded",
+    "PermissionDenied",
+    "ProviderError",
+    "QuotaExhausted",
+    "RateLimited",
+    "Refused",
+    "RequestError",
+    "SchemaMismatch",
+    "ServerError",
+    "Timeout",
+    "Truncated",
+    "UnknownModel",
+    "UnsupportedParameter",
+]
+CLASSES = [
+    "AsyncStream",
+    "CacheWarning",
+    "Choice",
+    "Client",
+    "Delta",
+    "PriceWarning",
+    "Response",
+    "ScopeStatistics",
+    "Stream",
+    "Timing",
+    "ToolCall",
+    "ToolCallDelta",
+    "Usage",
+]
+TYPES = ["FinishReason", "Message", "Parameters", "Prompt"]
+EXPORTED = sorted([*FUNCTIONS, *ERRORS, *CLASSES, *TYPES])
+
+PARAMETERS = [
+    "api_key",
+    "base_url",
+    "cache",
+    "extra_body",
+    "extra_headers",
+    "logprobs",
+    "max_retries",
+    "max_tokens",
+    "n",
+    "reasoning_effort",
+    "response_format",
+    "seed",
+    "stop",
+    "system",
+    "temperature",
+    "timeout",
+    "tool_choice",
+    "tools",
+    "top_logprobs",
+    "top_p",
+]
+
+SDKS = {"anthropic", "google.genai", "litellm", "openai"}
+HEAVY = SDKS | {"aiohttp", "diskcache", "httpx", "httpx2", "platformdirs", "pydantic", "tqdm"}
+
+
+def test_the_exported_names_are_these() -> None:
+    assert llm_provider.__all__ == EXPORTED
+
+
+def test_names_that_are_loaded_on_first_use_behave_like_any_other() -> None:
+    assert set(EXPORTED) <= set(dir(llm_provider))
+    for name in EXPORTED:
+        assert getattr(llm_provider, name) is getattr(llm_provider, name)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = llm_provider.nothing  # type: ignore[attr-defined]
+
+
+def test_every_error_is_exported() -> None:
+    defined = {
+        name
+        for name, value in vars(_errors).items()
+        if inspect.isclass(value) and value.__module__ == _errors.__name__
+    }
+    assert defined == set(ERRORS)
+    assert all(issubclass(getattr(llm_provider, name), LLMError) for name in ERRORS)
+
+
+def test_the_parameters_are_these() -> None:
+    assert sorted(Parameters.__annotations__) == PARAMETERS
+
+
+def test_the_version_is_that_of_the_distribution() -> None:
+    assert llm_provider.__version__ == importlib.metadata.version("llm-provider")
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, *ERRORS, *CLASSES, "Parameters"])
+def test_public_names_are_documented(name: str) -> None:
+    documented = getattr(llm_provider, name)
+    assert inspect.getdoc(documented)
+    if inspect.isclass(documented):
+        members = {
+            member: value
+            for member, value in vars(documented).items()
+            if not member.startswith("_") and (inspect.isfunction(value) or isinstance(value, property))
+        }
+        assert {member for member, value in members.items() if not value.__doc__} == set()
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_are_methods_of_the_client_too(name: str) -> None:
+    function = inspect.signature(getattr(llm_provider, name))
+    method = inspect.signature(getattr(Client, name))
+    assert list(method.parameters.values())[1:] == list(function.parameters.values())
+    assert method.return_annotation == function.return_annotation
+
+
+def loaded_after(program: str, folder: Path) -> set[str]:
+    """Which heavy packages a fresh interpreter holds after running a program."""
+    report = f"import sys; print(*(name for name in {sorted(HEAVY)!r} if name in sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{program}\n{report}"],
+        cwd=folder,
+        env={**os.environ, "PYTHONWARNINGS": "error"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return set(done.stdout.split())
+
+
+def test_importing_loads_no_sdk_and_no_transport(tmp_path: Path) -> None:
+    assert loaded_after("import llm_provider", tmp_path) == set()
+
+
+def test_importing_the_simulator_loads_no_server(tmp_path: Path) -> None:
+    program = "import llm_provider.simulator, sys; assert not {'granian', 'cryptography'} & set(sys.modules)"
+    assert loaded_after(program, tmp_path) == set()
+
+
+def test_a_cache_hit_loads_no_sdk_and_needs_no_key(tmp_path: Path) -> None:
+    with Simulator() as simulator:
+        program = f"""
+import sys
+from llm_provider import call
+answer = call("gpt-6.1-sol", "What is 2+2?", base_url={simulator.url("openai")!r})
+assert answer.text == "4"
+assert answer.cached is (sys.argv[0] == "again")
+"""
+        first = loaded_after(program, tmp_path)
+        assert "openai" in first
+    # The server is gone by now.
+    again = loaded_after(f"import sys; sys.argv[0] = 'again'\n{program}", tmp_path)
+    assert again <= {"diskcache", "platformdirs"}

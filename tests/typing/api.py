@@ -1,0 +1,122 @@
+"""The public types, as users' type checkers see them. Checked by `make types`, never run."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from decimal import Decimal
+from typing import Any, Literal, assert_type
+
+from llm_provider import (
+    AsyncStream,
+    BatchError,
+    Choice,
+    Client,
+    Delta,
+    LLMError,
+    Message,
+    Parameters,
+    Prompt,
+    RateLimited,
+    Response,
+    ScopeStatistics,
+    Stream,
+    Timing,
+    ToolCall,
+    ToolCallDelta,
+    Usage,
+    acall,
+    acall_many,
+    aiter_many,
+    astream,
+    call,
+    call_many,
+    iter_many,
+    price,
+    stream,
+)
+
+
+def one_call() -> None:
+    answer = call("gpt-6.1-sol", "Hi", max_tokens=5, temperature=0, stop=["a", "b"], cache="off")
+    assert_type(answer, Response)
+    assert_type(answer.text, str)
+    assert_type(answer.texts, list[str])
+    assert_type(answer.reasoning, str)
+    assert_type(answer.choices, tuple[Choice, ...])
+    assert_type(answer.tool_calls, tuple[ToolCall, ...])
+    assert_type(answer.finish_reason, Literal["stop", "length", "tool_calls", "content_filter", "refusal"])
+    assert_type(answer.usage, Usage)
+    assert_type(answer.usage + answer.usage, Usage)
+    assert_type(answer.usage.total_tokens, int)
+    assert_type(answer.cost, float | None)
+    assert_type(answer.timing, Timing)
+    assert_type(answer.timing.first_token, float | None)
+    assert_type(answer.cached, bool)
+    assert_type(answer.parsed, Any)
+    assert_type(price("gpt-6.1-sol", answer.usage), Decimal | None)
+
+
+def conversation() -> None:
+    messages: list[Message] = [{"role": "user", "content": "Hi"}]
+    messages.append(call("gpt-6.1-sol", messages).message)
+    prompts: list[Prompt] = ["one", messages]
+    call_many("gpt-6.1-sol", prompts)
+    call("gpt-6.1-sol", [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}])
+    shared: Parameters = {"max_tokens": 5, "seed": 1}
+    call("gpt-6.1-sol", "Hi", **shared)
+
+
+def many() -> None:
+    assert_type(call_many("gpt-6.1-sol", ["a", "b"]), list[Response | LLMError])
+    for index, result in iter_many("gpt-6.1-sol", (str(number) for number in range(3)), progress=False):
+        assert_type(index, int)
+        if isinstance(result, LLMError):
+            assert_type(result.retryable, bool)
+        else:
+            assert_type(result, Response)
+    assert_type(iter_many("gpt-6.1-sol", ["a"]), Iterator[tuple[int, Response | LLMError]])
+
+
+def streamed() -> None:
+    with stream("gpt-6.1-sol", "Hi") as deltas:
+        assert_type(deltas, Stream)
+        for delta in deltas:
+            assert_type(delta, Delta)
+            assert_type(delta.tool_calls, tuple[ToolCallDelta, ...])
+        assert_type(deltas.response, Response)
+
+
+async def awaited() -> None:
+    assert_type(await acall("gpt-6.1-sol", "Hi"), Response)
+    assert_type(await acall_many("gpt-6.1-sol", ["a"], on_error="raise"), list[Response | LLMError])
+    assert_type(aiter_many("gpt-6.1-sol", ["a"]), AsyncIterator[tuple[int, Response | LLMError]])
+    async with astream("gpt-6.1-sol", "Hi") as deltas:
+        assert_type(deltas, AsyncStream)
+        async for delta in deltas:
+            assert_type(delta, Delta)
+
+
+def client() -> None:
+    with Client(max_concurrent=4, cache_dir="answers", keys={"openai": "key"}, transport="http2") as own:
+        assert_type(own, Client)
+        assert_type(own.call("gpt-6.1-sol", "Hi"), Response)
+        assert_type(own.statistics(), list[ScopeStatistics])
+
+
+def failures() -> None:
+    try:
+        call_many("gpt-6.1-sol", ["a"], on_error="raise")
+    except RateLimited as error:
+        assert_type(error.retry_after, float | None)
+        assert_type(error.status, int | None)
+    except BatchError as error:
+        assert_type(error.errors, dict[int, LLMError])
+
+
+def mistakes() -> None:
+    call("gpt-6.1-sol", "Hi", temprature=0)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    call("gpt-6.1-sol", 3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    call("gpt-6.1-sol", "Hi", cache="never")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    call_many("gpt-6.1-sol", ["a"], on_error="skip")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    Usage(1, 2)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    call("gpt-6.1-sol", "Hi").text = ""  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]
