@@ -1,0 +1,116 @@
+# Everything here runs in virtual environments below this folder, installed from constraints/ with hashes.
+# A stamp named .ready in each makes repeated runs instant; a changed pin or pyproject.toml renews it.
+
+PYTHON ?= python3
+MATRIX_PYTHONS ?= 3.11 3.12 3.13
+# What depends on the versions of the SDKs. constraints/ holds them resolved in three ways: with-litellm (the
+# newest that litellm allows, openai 2), highest (openai 3, no litellm) and lowest (every floor of pyproject.toml).
+SDK_TESTS := tests/test_routes.py tests/test_failures.py tests/providers
+
+UV := .venv/bin/uv
+RUN := .venv/bin/python
+COMPILE := $(UV) pip compile --quiet --upgrade --prerelease disallow --universal --python-version 3.11 --no-header --no-annotate
+
+# The caller's interpreter settings stay out, and uv never fetches an interpreter.
+unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV CONDA_PREFIX UV_PYTHON UV_PROJECT_ENVIRONMENT
+export UV_PYTHON_DOWNLOADS := never
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PRECIOUS: .venv-%/.ready
+.SECONDEXPANSION:
+.PHONY: help setup demo test test-matrix test-integration lint types format lock build bench clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+setup: .venv/.ready ## create .venv with every extra and the development tools
+
+demo: setup ## evaluate four simulated providers, then again from the cache
+	@$(RUN) examples/demo.py
+
+test: setup .venv-highest/.ready .venv-lowest/.ready ## lint, types, SDK tests on the newest and oldest versions, full suite
+	@$(MAKE) --no-print-directory -j2 lint types sdk-tests-highest sdk-tests-lowest
+	@$(RUN) -m pytest
+
+# The output of one run in one piece, because two of them run at once.
+sdk-tests-%: .venv-%/.ready
+	@output=$$(.venv-$*/bin/python -m pytest --quiet --no-header $(SDK_TESTS) 2>&1); status=$$?; \
+	printf '== %s on %s\n%s\n' "$(SDK_TESTS)" "$*" "$$output"; exit $$status
+
+test-matrix: .venv/.uv ## the same tests on every python of MATRIX_PYTHONS
+	@skipped=""; \
+	for version in $(MATRIX_PYTHONS); do \
+		if ! PYENV_VERSION=$$version $(UV) python find $$version >/dev/null 2>&1; then \
+			skipped="$$skipped $$version"; continue; \
+		fi; \
+		$(MAKE) --no-print-directory sdk-tests-highest-$$version sdk-tests-lowest-$$version || exit 1; \
+		$(MAKE) --no-print-directory .venv-with-litellm-$$version/.ready || exit 1; \
+		echo "== full suite on python $$version"; \
+		.venv-with-litellm-$$version/bin/python -m pytest || exit 1; \
+	done; \
+	for version in $$skipped; do echo "SKIPPED: python$$version was not found" >&2; done
+
+test-integration: .venv-integration/.ready ## tests against a llama.cpp server (its wheel compiles for minutes, once)
+	@.venv-integration/bin/python -m pytest -m integration tests/integration
+
+lint: setup ## check style and formatting
+	@.venv/bin/ruff check
+	@.venv/bin/ruff format --check
+
+types: setup ## check types with mypy and the public API with pyright too
+	@.venv/bin/mypy
+	@.venv/bin/basedpyright --level error
+
+format: setup ## format, and fix what can be fixed
+	@.venv/bin/ruff format
+	@.venv/bin/ruff check --fix
+
+lock: .venv/.uv ## resolve every file of constraints/ anew
+	@mkdir -p build
+	@$(call lock,with-litellm,pyproject.toml --all-extras --group build --group lint --group test)
+	@$(call lock,highest,pyproject.toml --extra simulator --group build --group test)
+	@$(COMPILE) pyproject.toml --extra litellm --no-deps --resolution lowest-direct -o build/floors.txt
+	@$(call lock,lowest,pyproject.toml --all-extras --group build --group test -c build/floors.txt)
+	@$(call lock,integration,pyproject.toml --group build --group test --group integration)
+	@$(call lock,bootstrap,--group build -c constraints/with-litellm.txt)
+
+build: setup ## build the sdist and the wheel into dist/
+	@$(UV) build --quiet --no-build-isolation --python $(RUN) --out-dir dist
+
+bench: setup ## run every benchmark
+	@for script in benchmarks/*.py; do echo "== $$script"; $(RUN) $$script || exit 1; done
+
+clean: ## remove environments, builds and caches
+	rm -rf .venv .venv-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# lock,<resolution>,<sources>: a file that comes out the same keeps its date, and environments stay ready.
+define lock
+$(COMPILE) --generate-hashes $(2) -o build/$(1).txt \
+	&& { cmp -s build/$(1).txt constraints/$(1).txt || cp build/$(1).txt constraints/$(1).txt; }
+endef
+
+# The only use of pip: uv and the build backend, by hash, into the main environment.
+.venv/.uv: constraints/bootstrap.txt
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("python 3.11 or newer is needed, $(PYTHON) is " + sys.version.split()[0] + "; try: make setup PYTHON=python3.12")'
+	@$(PYTHON) -m venv --clear .venv
+	@$(RUN) -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r constraints/bootstrap.txt
+	@touch $@
+
+.venv/.ready: .venv/.uv constraints/with-litellm.txt pyproject.toml
+	@$(call install,.venv,with-litellm)
+
+# .venv-<resolution>, or .venv-<resolution>-<python version> for the matrix. A shim of pyenv answers for a
+# version only where that is selected.
+.venv-%/.ready: constraints/$$(firstword $$(subst -3., 3.,$$*)).txt pyproject.toml .venv/.uv
+	@PYENV_VERSION=$(word 2,$(subst -3., 3.,$*)) $(UV) venv --quiet --allow-existing --python $(or $(word 2,$(subst -3., 3.,$*)),$(RUN)) .venv-$*
+	@$(call install,.venv-$*,$(firstword $(subst -3., 3.,$*)))
+
+# install,<environment>,<resolution>: exactly the pinned packages, then this project in place. Only
+# llama-cpp-python has no wheel; everything else must not run a build.
+define install
+$(UV) pip sync --quiet --require-hashes $(if $(filter integration,$(2)),,--no-build) --python $(1)/bin/python constraints/$(2).txt \
+	&& $(UV) pip install --quiet --no-deps --no-build-isolation --python $(1)/bin/python --editable . \
+	&& touch $(1)/.ready
+endef
