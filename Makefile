@@ -14,6 +14,8 @@ COMPILE := $(UV) pip compile --quiet --upgrade --prerelease disallow --universal
 # The caller's interpreter settings stay out, and uv never fetches an interpreter.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV CONDA_PREFIX UV_PYTHON UV_PROJECT_ENVIRONMENT
 export UV_PYTHON_DOWNLOADS := never
+# The certificates that the machine trusts, a proxy of its network among them.
+export UV_SYSTEM_CERTS := true
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 
 from ._errors import MissingAPIKey, RequestError
 
-_NO_KEY_NEEDED = "not-needed"
-
 
 class APIKey:
     """A secret. `reveal()` is the only way to the text; `identity` tells keys apart without it.
@@ -54,6 +52,10 @@ class APIKey:
         raise TypeError("an APIKey is not pickled, so that no key ends up in a file")
 
 
+NO_KEY = APIKey("not-needed")
+"""What stands in for a key where the server may want none: the SDKs insist on some text."""
+
+
 def find_key(
     provider: str,
     variables: Sequence[str],
@@ -86,4 +88,4 @@ def find_key(
         raise MissingAPIKey(
             f"no API key for {provider}: set {' or '.join(variables)}, or pass api_key=", provider=provider
         )
-    return APIKey(_NO_KEY_NEEDED)
+    return NO_KEY

@@ -212,7 +212,8 @@ def _any(names: list[str], wanted: tuple[str, ...]) -> bool:
     return any(name in wanted for name in names)
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
+def chain(error: BaseException) -> Iterator[BaseException]:
+    """An exception, then what it was raised from, link by link."""
     seen: set[int] = set()
     link: BaseException | None = error
     while link is not None and id(link) not in seen:
@@ -227,7 +228,7 @@ def _told_truly(error: BaseException) -> list[BaseException]:
     The bridges that put httpx over aiohttp call a connection that is refused or that breaks a
     `ConnectTimeout` or a `ConnectError`, all alike.
     """
-    links = list(_chain(error))
+    links = list(chain(error))
     for place, link in enumerate(links):
         if type(link).__module__.startswith("aiohttp."):
             return links[place:]

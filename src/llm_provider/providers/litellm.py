@@ -16,7 +16,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -33,13 +33,13 @@ from .._errors import (
     UnknownModel,
     UnsupportedParameter,
 )
-from .._keys import find_key
+from .._keys import NO_KEY
 from .._request import Request
 from .._routing import Target
 from .._types import Delta, Message
 from . import _chat
 from ._adapter import Answer, Outgoing, Wire
-from ._failures import error_fields, from_answer, from_exception, headers_of, presentable
+from ._failures import chain, error_fields, from_answer, from_exception, headers_of, presentable
 
 __all__ = ["Assembler", "connect", "decode", "encode", "map_error"]
 
@@ -61,8 +61,6 @@ _CALLS_OWN = {
     "stream": "stream()",
 }
 
-# What `find_key` gives where neither the call nor the client has a key: litellm then looks for its own.
-_NO_KEY = find_key(PROVIDER, (), given=None, configured={}, required=False)
 
 _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
 
@@ -220,7 +218,8 @@ class _Connection:
         target = outgoing.target
         if target.base_url is not None:
             arguments["api_base"] = target.base_url
-        if outgoing.key != _NO_KEY or (target.custom_base_url and self._lacks_key(target.model)):
+        # Without a key of the call or the client, litellm looks for its own.
+        if outgoing.key != NO_KEY or (target.custom_base_url and self._lacks_key(target.model)):
             arguments["api_key"] = outgoing.key.reveal()
         if outgoing.wire.headers:
             arguments["extra_headers"] = dict(outgoing.wire.headers)
@@ -281,8 +280,8 @@ def map_error(error: BaseException) -> LLMError:
 def _failure(error: BaseException, names: set[str], message: str) -> LLMError:
     # 1.106 leaves `response.headers` empty, and has the provider's headers beside it.
     answer = {str(name).lower(): str(value) for name, value in _answer_headers(error).items()}
-    chain = list(_chain(error))
-    for link in chain:
+    links = list(chain(error))
+    for link in links:
         if isinstance(link, ImportError):
             return MissingDependency(f"litellm needs another package for this model: {link}")
         if not answer and _NO_ANSWER & _names(link):
@@ -292,7 +291,7 @@ def _failure(error: BaseException, names: set[str], message: str) -> LLMError:
     if "Timeout" in names and not answer:
         return Timeout(f"the provider did not answer in time: {presentable(message)}")
     status = getattr(error, "status_code", None)
-    codes, told = _told(chain, message)
+    codes, told = _told(links, message)
     # Its Timeout, a kind of failed connection, is also what it makes of an answer with status 408 or 504.
     unanswered = ("APIConnectionError" in names and "Timeout" not in names) or (
         not isinstance(status, int) or status < 300
@@ -346,12 +345,3 @@ def _message(error: BaseException) -> str:
 
 def _names(error: BaseException) -> set[str]:
     return {kind.__name__ for kind in type(error).__mro__}
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    link: BaseException | None = error
-    while link is not None and id(link) not in seen:
-        seen.add(id(link))
-        yield link
-        link = link.__cause__ or link.__context__
