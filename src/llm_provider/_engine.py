@@ -191,9 +191,12 @@ class Engine:
 
         A slot is held while a request is under way and never while waiting for the next.
         """
-        state, request = self._state_here(), call.request
-        outgoing, connection = self._outgoing(call), self._connection(state, call)
-        target = call.target
+        state, request, target = self._state_here(), call.request, call.target
+        try:
+            outgoing, connection = self._outgoing(call), self._connection(state, call)
+        except LLMError as error:
+            error.provider, error.model = target.provider, request.model
+            raise
         scope = state.limiter.scope(target.provider, target.base_url, target.model, outgoing.key.identity)
         max_retries = self.settings.max_retries if request.max_retries is None else request.max_retries
         queue, attempts = 0.0, 0

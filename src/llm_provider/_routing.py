@@ -232,10 +232,11 @@ def _suggestion(model: str) -> str:
     for full in known_models():
         named.setdefault(full.rpartition("/")[2].lower(), []).append(full)
     near = difflib.get_close_matches(model.lower(), named, n=3, cutoff=0.75)
-    parts = [f"no route for the model name {model!r}"]
+    guess = ""
     if near:
-        full_names = sorted({full for name in near for full in named[name]})[:6]
-        parts.append(f"did you mean {', '.join(full_names)}?")
+        guess = f"; did you mean {', '.join([full for name in near for full in named[name]][:6])}?"
     prefixes = ", ".join(f"{name}/" for name in ROUTES)
-    parts.append(f"put the provider before the name: one of {prefixes} or any provider of litellm's")
-    return "; ".join(parts)
+    return (
+        f"no route for the model name {model!r}{guess} "
+        f"(put the provider before the name: one of {prefixes} or any provider of litellm's)"
+    )

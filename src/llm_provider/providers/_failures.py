@@ -181,14 +181,19 @@ def _agrees(kind: type[LLMError], status: int | None) -> bool:
     return status < 500
 
 
+# aiohttp tells which TLS context it used after each host.
+_TLS_SETTING = re.compile(r" ssl:(<[^>]*>|\w+)")
+
+
 def from_exception(error: BaseException) -> LLMError:
     """The error for an exception of a transport: no answer came, or not a whole one.
 
     >>> from_exception(ConnectionRefusedError("refused")).maybe_billed
     False
     """
-    names = [name for link in _told_truly(error) for name in _names(link)]
-    detail = presentable(str(error)) or type(error).__name__
+    links = _told_truly(error)
+    names = [name for link in links for name in _names(link)]
+    detail = presentable(_TLS_SETTING.sub("", str(links[0]))) or type(links[0]).__name__
     if _any(names, _MISUSED):
         return Connection(f"the request cannot be sent: {detail}", retryable=False)
     if _any(names, _TLS):
