@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_provider import CacheWarning, Client
+from llm_provider import CacheMiss, CacheWarning, Client, Response
 from llm_provider._cache import Entry, ResponseCache, cache_key, default_directory
 from llm_provider._disk import BytesDisk
 from llm_provider._json import canonical
@@ -222,6 +222,33 @@ def test_one_changed_parameter_is_another_call(client: Client, simulator: Simula
             parameters
         )
     assert simulator.ledger().requests == len(variants)
+
+
+def test_refresh_asks_anew_and_stores(client: Client, simulator: Simulator) -> None:
+    client.call(MODEL, "Hi")
+    assert not client.call(MODEL, "Hi", cache="refresh").cached
+    simulator.configure(answer="another")
+    assert client.call(MODEL, "Hi", cache="refresh").text == "another"
+    assert client.call(MODEL, "Hi").text == "another"
+    assert simulator.ledger().requests == 3
+
+
+def test_only_never_sends(client: Client, simulator: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
+    paid = client.call(MODEL, "Hi")
+    sent = simulator.ledger().requests
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with Client(cache_dir=client.cache.directory, cache="only") as replay:
+        assert replay.call(MODEL, "Hi").choices == paid.choices
+        assert "".join(delta.text for delta in replay.stream(MODEL, "Hi")) == paid.text
+        with pytest.raises(CacheMiss) as caught:
+            replay.call(MODEL, "Ho")
+        assert caught.value.key in str(caught.value)
+        hit, miss = replay.call_many(MODEL, ["Hi", "Ho"])
+        assert isinstance(hit, Response)
+        assert isinstance(miss, CacheMiss)
+        with pytest.raises(CacheMiss):
+            replay.call("claude-sonnet-5-5", "Hi", n=2)
+    assert simulator.ledger().requests == sent
 
 
 def test_a_key_is_in_no_file(client: Client, own_cache: Path) -> None:

@@ -14,6 +14,7 @@ from llm_provider import (
     LLMError,
     QuotaExhausted,
     RateLimited,
+    RequestError,
     Response,
     ServerError,
     Timeout,
@@ -159,6 +160,15 @@ def test_warnings_made_errors_lose_no_answer(
         """
     )
     assert shown.stdout == "2\n"
+
+
+@pytest.mark.parametrize("front", ["call", "stream"])
+def test_thirty_megabytes_are_refused_before_sending(
+    client: Client, simulator: Simulator, front: str
+) -> None:
+    with pytest.raises(RequestError, match=r"30\.0 MB"):
+        getattr(client, front)(MODEL, "x" * 30_000_000)
+    assert simulator.ledger().requests == 0
 
 
 def test_an_unknown_price_is_none(client: Client) -> None:

@@ -12,6 +12,7 @@ from llm_provider import _errors
 from llm_provider._errors import (
     BadResponse,
     BatchError,
+    CacheMiss,
     Connection,
     LLMError,
     OutputError,
@@ -39,6 +40,7 @@ FACTS: dict[str, Any] = {
 }
 EXTRA: dict[type[LLMError], dict[str, Any]] = {
     UnsupportedParameter: {"parameter": "seed"},
+    CacheMiss: {"key": "0" * 64},
     BatchError: {"results": [RateLimited("slow"), 1]},
 }
 

@@ -31,6 +31,7 @@ ERRORS = [
     "BadRequest",
     "BadResponse",
     "BatchError",
+    "CacheMiss",
     "Connection",
     "ContextLengthExceeded",
     "LLMError",

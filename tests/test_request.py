@@ -205,6 +205,8 @@ class TestParameters:
             ("cache", "use", "use"),
             ("cache", False, "off"),
             ("cache", "off", "off"),
+            ("cache", "refresh", "refresh"),
+            ("cache", "only", "only"),
             ("extra_headers", {"X-Trace": "1"}, {"x-trace": "1"}),
             ("response_format", City, City),
             ("response_format", {"type": "json_object"}, {"type": "json_object"}),

@@ -44,7 +44,7 @@ class Client:
 
     Args:
         cache_dir: Where answers are kept; default `LLM_PROVIDER_CACHE_DIR`, else the platform's user cache.
-        cache: "use" (default) or "off", for calls that do not say.
+        cache: "use" (default), "refresh", "only" or "off", for calls that do not say; see `Parameters`.
         max_concurrent: Most requests under way per provider, model and key; default
             `LLM_PROVIDER_MAX_CONCURRENT`, else 32. Refusals by the provider lower it for a while.
         keys: API keys by provider name (`{"openai": "sk-..."}`), before those of the environment.

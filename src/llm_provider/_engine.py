@@ -20,7 +20,7 @@ import orjson
 
 from . import _retry, providers
 from ._cache import Entry, ResponseCache, cache_key, now
-from ._errors import BadResponse, LLMError, RateLimited, Timeout
+from ._errors import BadResponse, CacheMiss, LLMError, RateLimited, RequestError, Timeout
 from ._json import canonical
 from ._keys import APIKey, find_key
 from ._limits import Limiter, Scope, ScopeStatistics
@@ -31,6 +31,9 @@ from ._types import Choice, Delta, Response, Timing, Usage
 from .providers._adapter import Adapter, Answer, Connection, Outgoing, Wire
 
 Emit = Callable[[Delta], None]
+
+MAX_REQUEST_BYTES = 30_000_000
+"""The largest body. Gemini takes 20 MB and Anthropic 32 MB; no model has a context for as much text."""
 
 _TIERS = frozenset({"fast", "flex", "priority", "ultrafast"})
 """Providers' words for the tier that served that are also the variants under which `prices.csv` lists it."""
@@ -99,6 +102,10 @@ class _LoopState:
         self.random = random.Random()
 
 
+_READING = ("use", "only")
+_WRITING = ("use", "refresh")
+
+
 class Engine:
     """Takes calls the whole way; one per client."""
 
@@ -121,22 +128,36 @@ class Engine:
         adapter = providers.load(target.route.adapter)
         wire = adapter.encode(request, target)
         ceiling = max_concurrent or self.settings.max_concurrent
-        return Call(request, target, adapter, wire, canonical(wire.payload), started, ceiling)
+        body = canonical(wire.payload)
+        if len(body) > MAX_REQUEST_BYTES:
+            raise RequestError(
+                f"the request has {len(body) / 1e6:.1f} MB, and at most {MAX_REQUEST_BYTES / 1e6:.0f} MB "
+                "are sent: give large files by their address",
+                provider=target.provider,
+                model=request.model,
+            )
+        return Call(request, target, adapter, wire, body, started, ceiling)
 
     def lookup(self, call: Call) -> Response | None:
-        """The answer from the cache; None if any of its samples is not there."""
-        if not self._uses_cache(call):
+        """The answer from the cache; None if any of its samples is not there.
+
+        Raises:
+            CacheMiss: it is not there, and the call may not be sent.
+        """
+        if self._cache_mode(call) not in _READING:
             return None
         samples = []
         for draw in range(call.wire.samples):
             sample = self._cached(call, self._cache.get(call.key(draw)))
             if sample is None:
+                if self._cache_mode(call) == "only":
+                    raise _missing(call, draw)
                 return None
             samples.append(sample)
         return self._respond(call, samples)
 
-    def _uses_cache(self, call: Call) -> bool:
-        return (call.request.cache or self.settings.cache) == "use"
+    def _cache_mode(self, call: Call) -> str:
+        return call.request.cache or self.settings.cache
 
     def _cached(self, call: Call, entry: Entry | None) -> _Sample | None:
         if entry is None:
@@ -171,7 +192,7 @@ class Engine:
 
     async def _draw(self, call: Call, draw: int) -> _Sample:
         """One of several samples: some may be in the cache already."""
-        if self._uses_cache(call):
+        if self._cache_mode(call) in _READING:
             sample = self._cached(call, await asyncio.wrap_future(self._cache.get_soon(call.key(draw))))
             if sample is not None:
                 return sample
@@ -180,7 +201,7 @@ class Engine:
     async def _fetch(self, call: Call, draw: int, emit: Emit | None = None) -> _Sample:
         """Get one sample from the provider and store it before it is handed on."""
         sample = await self._send(call, emit)
-        if self._uses_cache(call) and is_storable(sample.answer):
+        if self._cache_mode(call) in _WRITING and is_storable(sample.answer):
             stored = self._cache.put(call.key(draw), Entry(sample.body, sample.sending, now()))
             # It is paid for: a caller who gives up now does not stop it from being stored.
             await asyncio.shield(asyncio.wrap_future(stored))
@@ -324,6 +345,16 @@ class Engine:
                 return None
             total += cost
         return float(total)
+
+
+def _missing(call: Call, draw: int) -> CacheMiss:
+    key = call.key(draw)
+    return CacheMiss(
+        f"no answer is stored under {key}, and cache='only' sends nothing",
+        key=key,
+        provider=call.target.provider,
+        model=call.request.model,
+    )
 
 
 def _tier(wire: Wire, answer: Answer) -> str:

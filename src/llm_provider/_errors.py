@@ -8,6 +8,7 @@
     │   ├── UnsupportedParameter  the route cannot honour a parameter; raised before anything is sent
     │   ├── BadRequest            the provider refused the request (400, 413, 422)
     │   ├── NotFound              the provider knows no such model or path (404)
+    │   ├── CacheMiss             nothing is stored, and cache="only" forbids asking
     │   └── ContextLengthExceeded the conversation does not fit
     ├── ProviderError             the provider or the way to it failed
     │   ├── Authentication        401: the key is wrong
@@ -140,6 +141,17 @@ class BadRequest(RequestError):
 
 class NotFound(RequestError):
     """The provider knows no such model or path."""
+
+
+class CacheMiss(RequestError):
+    """No answer is stored, and `cache="only"` sends nothing.
+
+    `key` is the one that was looked for.
+    """
+
+    def __init__(self, message: str, *, key: str, **facts: Any) -> None:
+        super().__init__(message, **facts)
+        self.key = key
 
 
 class ContextLengthExceeded(RequestError):

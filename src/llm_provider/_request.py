@@ -6,14 +6,14 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, TypedDict, get_args
+from typing import Any, Literal, TypeAlias, TypedDict, cast, get_args
 
 from ._errors import RequestError
 from ._keys import APIKey
 from ._types import Message, Prompt
 
 ReasoningEffort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
-CacheMode: TypeAlias = Literal["use", "off"]
+CacheMode: TypeAlias = Literal["use", "refresh", "only", "off"]
 
 DEFAULT_TIMEOUT = 600.0
 """Seconds for one attempt, from sending to the last byte: the openai and anthropic SDKs' own default."""
@@ -57,6 +57,8 @@ class Parameters(TypedDict, total=False):
     max_retries: int | None
     """Requests sent at most after the first one failed in a way that may pass."""
     cache: CacheMode | bool | None
+    """What the cache does: "use" reads and stores, "refresh" asks anew and stores, "only" never sends,
+    "off" does neither. True and False mean "use" and "off"."""
     extra_body: Mapping[str, Any] | None
     """Fields for this provider only, merged into the request's JSON."""
     extra_headers: Mapping[str, str] | None
@@ -300,11 +302,12 @@ def _effort(name: str, value: Any) -> str:
 
 
 def _cache(name: str, value: Any) -> CacheMode:
-    if value is True or value == "use":
-        return "use"
-    if value is False or value == "off":
-        return "off"
-    raise RequestError(f"{name} must be 'use' or 'off', not {_shown(value)}")
+    if isinstance(value, bool):
+        return "use" if value else "off"
+    modes = get_args(CacheMode)
+    if not isinstance(value, str) or value not in modes:
+        raise RequestError(f"{name} must be one of {', '.join(modes)}, True or False, not {_shown(value)}")
+    return cast("CacheMode", value)
 
 
 def _headers(name: str, value: Any) -> dict[str, str]:
