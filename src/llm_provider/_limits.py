@@ -55,7 +55,7 @@ class Window:
 
     def room(self, ceiling: int) -> bool:
         """Whether one more may be in flight."""
-        return self.in_flight < max(1, min(math.floor(min(self.size, ceiling)), ceiling))
+        return self.in_flight < max(1, math.floor(min(self.size, ceiling)))
 
     def started(self) -> None:
         """A request was sent."""
