@@ -172,6 +172,15 @@ def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     assert default_directory().name == "llm_provider"
 
 
+def test_closing_finishes_every_write(tmp_path: Path) -> None:
+    cache = ResponseCache(tmp_path)
+    written = [cache.put(f"k{number}", ENTRY) for number in range(200)]
+    cache.close()
+    assert all(future.result(0) for future in written)
+    assert all(cache.get(f"k{number}") == ENTRY for number in range(200))
+    cache.close()
+
+
 def test_calls_go_on_without_a_cache(simulator: Simulator, tmp_path: Path) -> None:
     in_the_way = tmp_path / "file"
     in_the_way.write_text("not a directory")

@@ -45,6 +45,26 @@ def test_closing_finishes_what_is_queued_and_a_later_task_starts_anew() -> None:
     worker.close()
 
 
+def test_closing_without_waiting_does_not_end_the_next_thread() -> None:
+    worker = Worker("test")
+    for number in range(50):
+        gate = threading.Event()
+        worker.submit(lambda gate=gate: gate.wait(5))
+        worker.close(wait=False)
+        after = worker.submit(lambda number=number: number)
+        gate.set()
+        assert after.result(5) == number
+    worker.close()
+
+
+def test_the_last_task_runs_after_the_others_and_only_in_a_thread_that_was_started() -> None:
+    worker, seen = Worker("test"), []
+    worker.close(last=lambda: seen.append("nothing was started"))
+    worker.submit(lambda: seen.append("work"))
+    worker.close(last=lambda: seen.append("last"))
+    assert seen == ["work", "last"]
+
+
 def test_it_works_while_the_interpreter_ends(run_script: RunScript) -> None:
     shown = run_script(
         """

@@ -141,13 +141,14 @@ class ResponseCache:
         Args:
             wait: False to let the worker thread finish by itself.
         """
-        with self._lock:
-            store, self._store = self._store, None
-        if store is not None:
-            # diskcache closes only the files of the thread that asks.
-            store.close()
-            self._worker.submit(store.close)
-        self._worker.close(wait=wait)
+        # diskcache closes only the files of the thread that asks: here, and in the worker after its writes.
+        self._worker.close(last=self._close_files, wait=wait)
+        self._close_files()
+
+    def _close_files(self) -> None:
+        with contextlib.suppress(Exception):  # as in `_get`
+            if self._store is not None:
+                self._store.close()
 
     def _get(self, key: str) -> Entry | None:
         try:
