@@ -25,9 +25,9 @@ def test_a_script_of_one_call(simulator: Simulator, run_script: RunScript) -> No
 
 
 def test_a_hundred_threads_are_in_flight_together(simulator: Simulator, own_cache: Path) -> None:
-    simulator.configure(latency=0.3)
+    simulator.configure(latency=1.0)
     answers: list[Response] = []
-    with Client(cache_dir=own_cache, max_concurrent=100) as client:
+    with Client(cache_dir=own_cache) as client:
 
         def ask(number: int) -> None:
             answers.append(client.call("gpt-6.1-sol", f"What is {number}+0?"))
@@ -40,6 +40,30 @@ def test_a_hundred_threads_are_in_flight_together(simulator: Simulator, own_cach
             thread.join()
     assert sorted(int(answer.text) for answer in answers) == list(range(100))
     assert simulator.ledger().peak_in_flight == 100
+
+
+def test_what_piles_up_without_threads_is_bounded(client: Client, simulator: Simulator) -> None:
+    async def gather() -> None:
+        await asyncio.gather(*(client.acall("gpt-6.1-sol", f"item {number}") for number in range(80)))
+
+    simulator.configure(latency=0.3)
+    asyncio.run(gather())
+    assert 8 < simulator.ledger().peak_in_flight <= 32
+
+
+def test_a_limit_that_is_set_holds_for_threads(simulator: Simulator, own_cache: Path) -> None:
+    simulator.configure(latency=0.05)
+    with Client(cache_dir=own_cache, max_concurrent=5) as client:
+        threads = [
+            threading.Thread(target=client.call, args=("gpt-6.1-sol", f"item {number}"))
+            for number in range(30)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert simulator.ledger().answered == 30
+    assert simulator.ledger().peak_in_flight <= 5
 
 
 def test_inside_a_running_event_loop(client: Client) -> None:

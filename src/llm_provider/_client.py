@@ -16,7 +16,7 @@ from ._cache import ResponseCache
 from ._engine import Call, Engine, Settings
 from ._errors import RequestError, UnsupportedParameter
 from ._keys import APIKey
-from ._limits import DEFAULT_MAX_CONCURRENT, ScopeStatistics
+from ._limits import DEFAULT_MAX_CONCURRENT, UNBOUNDED, ScopeStatistics
 from ._many import Result
 from ._pricing import PriceTable
 from ._progress import Progress
@@ -46,7 +46,9 @@ class Client:
         cache_dir: Where answers are kept; default `LLM_PROVIDER_CACHE_DIR`, else the platform's user cache.
         cache: "use" (default), "refresh", "only" or "off", for calls that do not say; see `Parameters`.
         max_concurrent: Most requests under way per provider, model and key; default
-            `LLM_PROVIDER_MAX_CONCURRENT`, else 32. Refusals by the provider lower it for a while.
+            `LLM_PROVIDER_MAX_CONCURRENT`. Given in neither way it is 32 for batches and asynchronous calls,
+            while threads that wait in `call` or `stream` are all served at once. Refusals by the provider
+            lower it for a while.
         keys: API keys by provider name (`{"openai": "sk-..."}`), before those of the environment.
         prices: A CSV file with the columns of `prices.csv`, whose rows win over the shipped ones.
         timeout: Seconds for one attempt, waiting for a slot not counted.
@@ -80,8 +82,10 @@ class Client:
             raise RequestError(
                 f"keys names no provider: {', '.join(sorted(unknown))}; known: {', '.join(ROUTES)}"
             )
-        self._settings = Settings(
-            max_concurrent=_ceiling(max_concurrent) or _default_max_concurrent(),
+        ceiling = _ceiling(max_concurrent) or _ceiling_of_environment()
+        self._max_concurrent = ceiling or DEFAULT_MAX_CONCURRENT
+        self._max_threads = ceiling or UNBOUNDED
+        settings = Settings(
             timeout=check("timeout", timeout),
             max_retries=check("max_retries", max_retries),
             cache=check("cache", cache),
@@ -93,7 +97,7 @@ class Client:
             # Found wrong after the first call, it would cost an answer that is paid for.
             self._prices()
         self._cache = ResponseCache(cache_dir)
-        self._engine = Engine(self._settings, self._cache, self._prices)
+        self._engine = Engine(settings, self._cache, self._prices)
         self._closed = False
         _clients.add(self)
         # For a client that is dropped without `close`; whatever thread that happens in must not wait.
@@ -105,7 +109,7 @@ class Client:
         """See `llm_provider.call`."""
         seal(parameters)
         _loop.refuse_own_thread("call")
-        call = self._prepare(model, messages, parameters)
+        call = self._prepare(model, messages, parameters, self._max_threads)
         hit = self._engine.lookup(call)
         return hit if hit is not None else _loop.wait(_loop.submit(self._engine.run(call)))
 
@@ -113,7 +117,7 @@ class Client:
         """See `llm_provider.acall`."""
         seal(parameters)
         _loop.refuse_own_thread("acall")
-        call = self._prepare(model, messages, parameters)
+        call = self._prepare(model, messages, parameters, self._max_concurrent)
         hit = self._engine.lookup(call)
         return hit if hit is not None else await asyncio.wrap_future(_loop.submit(self._engine.run(call)))
 
@@ -121,16 +125,18 @@ class Client:
         """See `llm_provider.stream`."""
         seal(parameters)
         _loop.refuse_own_thread("stream")
-        return Stream(self._start_of_stream(model, messages, parameters))
+        return Stream(self._start_of_stream(model, messages, parameters, self._max_threads))
 
     def astream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> AsyncStream:
         """See `llm_provider.astream`."""
         seal(parameters)
         _loop.refuse_own_thread("astream")
-        return AsyncStream(self._start_of_stream(model, messages, parameters))
+        return AsyncStream(self._start_of_stream(model, messages, parameters, self._max_concurrent))
 
-    def _start_of_stream(self, model: str, messages: Prompt, parameters: Parameters) -> _stream.Start:
-        call = self._prepare(model, messages, parameters)
+    def _start_of_stream(
+        self, model: str, messages: Prompt, parameters: Parameters, max_concurrent: int
+    ) -> _stream.Start:
+        call = self._prepare(model, messages, parameters, max_concurrent)
         if call.request.n > 1:
             raise UnsupportedParameter(
                 "a stream shows one sample: leave n out, or use call", parameter="n", model=model
@@ -140,9 +146,7 @@ class Client:
             return _stream.replay(hit)
         return lambda emit: _loop.submit(self._engine.stream(call, emit))
 
-    def _prepare(
-        self, model: str, messages: Prompt, parameters: Parameters, max_concurrent: int | None = None
-    ) -> Call:
+    def _prepare(self, model: str, messages: Prompt, parameters: Parameters, max_concurrent: int) -> Call:
         if self._closed:
             raise RuntimeError("this client is closed")
         return self._engine.prepare(Request.build(model, messages, parameters), max_concurrent)
@@ -204,7 +208,7 @@ class Client:
 
         What is wrong with the model or the parameters is wrong for every input, so it is found here, once.
         """
-        ceiling = _ceiling(parameters.pop("max_concurrent", None)) or self._settings.max_concurrent
+        ceiling = _ceiling(parameters.pop("max_concurrent", None)) or self._max_concurrent
 
         def prepare(prompt: Prompt) -> Call:
             return self._prepare(model, prompt, parameters, ceiling)
@@ -302,10 +306,10 @@ def _price_table(prices: str | os.PathLike[str] | None) -> PriceTable:
         raise RequestError(f"prices: {error}") from None
 
 
-def _default_max_concurrent() -> int:
+def _ceiling_of_environment() -> int | None:
     text = os.environ.get("LLM_PROVIDER_MAX_CONCURRENT", "").strip()
     if not text:
-        return DEFAULT_MAX_CONCURRENT
+        return None
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise RequestError(f"LLM_PROVIDER_MAX_CONCURRENT must be an int of at least 1, not {text!r}")
     return int(text)

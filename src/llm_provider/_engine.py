@@ -43,7 +43,6 @@ _TIERS = frozenset({"fast", "flex", "priority", "ultrafast"})
 class Settings:
     """What a client decides once for all its calls."""
 
-    max_concurrent: int
     timeout: float
     max_retries: int
     cache: str
@@ -117,8 +116,8 @@ class Engine:
 
     # --- in the user's thread --------------------------------------------------------------------------
 
-    def prepare(self, request: Request, max_concurrent: int | None = None) -> Call:
-        """Route and encode a request.
+    def prepare(self, request: Request, max_concurrent: int) -> Call:
+        """Route and encode a request, of which at most `max_concurrent` may be under way.
 
         Raises:
             RequestError: it cannot be served as it is.
@@ -127,7 +126,6 @@ class Engine:
         target = resolve(request.model, request.base_url)
         adapter = providers.load(target.route.adapter)
         wire = adapter.encode(request, target)
-        ceiling = max_concurrent or self.settings.max_concurrent
         body = canonical(wire.payload)
         if len(body) > MAX_REQUEST_BYTES:
             raise RequestError(
@@ -136,7 +134,7 @@ class Engine:
                 provider=target.provider,
                 model=request.model,
             )
-        return Call(request, target, adapter, wire, body, started, ceiling)
+        return Call(request, target, adapter, wire, body, started, max_concurrent)
 
     def lookup(self, call: Call) -> Response | None:
         """The answer from the cache; None if any of its samples is not there.
