@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import os
 import weakref
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sized
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sized
 from concurrent.futures import Future
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self, Unpack
@@ -231,12 +232,14 @@ class Client:
                 yield index, result
 
     async def _awatched(
-        self, results: AsyncIterator[tuple[int, Result]], inputs: object, show: bool | None
+        self, results: AsyncGenerator[tuple[int, Result], None], inputs: object, show: bool | None
     ) -> AsyncIterator[tuple[int, Result]]:
         with Progress(_length(inputs), show) as progress:
-            async for index, result in results:
-                progress.update(result)
-                yield index, result
+            # Left early, this generator closes the batch at once, not when it is collected.
+            async with contextlib.aclosing(results):
+                async for index, result in results:
+                    progress.update(result)
+                    yield index, result
 
     # --- the client itself -----------------------------------------------------------------------------
 

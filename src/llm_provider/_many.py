@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import queue
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
 from concurrent.futures import Future
 from typing import Generic, TypeAlias, TypeVar
 
@@ -103,7 +103,7 @@ def iterate(begin: Begin, inputs: Iterable[Prompt], width: int) -> Iterator[tupl
 
 async def aiterate(
     begin: Begin, inputs: Iterable[Prompt] | AsyncIterable[Prompt], width: int
-) -> AsyncIterator[tuple[int, Result]]:
+) -> AsyncGenerator[tuple[int, Result], None]:
     """Run a batch from the user's event loop, yielding `(index, result)` as calls finish."""
     batch: _Batch[Prompt] = _Batch(begin, width)
     loop = asyncio.get_running_loop()
