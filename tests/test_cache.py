@@ -172,6 +172,20 @@ def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     assert default_directory().name == "llm_provider"
 
 
+def test_writes_that_pile_up_are_one_task(tmp_path: Path) -> None:
+    cache, started, gate = ResponseCache(tmp_path), threading.Event(), threading.Event()
+    cache._worker.submit(lambda: (started.set(), gate.wait(5)))
+    assert started.wait(5)
+    written = [cache.put(f"k{number}", ENTRY) for number in range(50)]
+    assert not any(future.cancel() for future in written)
+    waiting = cache._worker._tasks
+    assert waiting is not None
+    assert waiting.qsize() == 1
+    gate.set()
+    assert all(future.result(5) for future in written)
+    cache.close()
+
+
 def test_closing_finishes_every_write(tmp_path: Path) -> None:
     cache = ResponseCache(tmp_path)
     written = [cache.put(f"k{number}", ENTRY) for number in range(200)]

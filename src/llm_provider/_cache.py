@@ -107,6 +107,8 @@ class ResponseCache:
         self._lock = threading.Lock()
         self._store: diskcache.FanoutCache | None = None
         self._worker = Worker("llm_provider-cache")
+        self._unwritten: list[tuple[str, Entry, Future[bool]]] = []
+        self._unwritten_lock = threading.Lock()
         self._warned: set[str] = set()
 
     def after_fork(self) -> None:
@@ -133,7 +135,22 @@ class ResponseCache:
 
     def put(self, key: str, entry: Entry) -> Future[bool]:
         """Store an entry in the worker thread; the future tells when it is on disk, and whether."""
-        return self._worker.submit(lambda: self._put(key, entry))
+        stored: Future[bool] = Future()
+        # From here on it cannot be cancelled: it is paid for.
+        stored.set_running_or_notify_cancel()
+        with self._unwritten_lock:
+            self._unwritten.append((key, entry, stored))
+            alone = len(self._unwritten) == 1
+        if alone:
+            # One task writes all that has come until it runs: waking the thread costs more than a write.
+            self._worker.submit(self._write_all)
+        return stored
+
+    def _write_all(self) -> None:
+        with self._unwritten_lock:
+            entries, self._unwritten = self._unwritten, []
+        for key, entry, stored in entries:
+            stored.set_result(self._put(key, entry))
 
     def close(self, *, wait: bool = True) -> None:
         """Finish all writes and close the files; the cache opens again when used.
