@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from llm_provider import _loop
+from llm_provider.simulator import Simulator
 from support import RunScript
 
 
@@ -67,8 +68,10 @@ def test_importing_starts_nothing_and_the_end_is_quiet(run_script: RunScript) ->
     assert (ended.stdout, ended.stderr) == ("", "")
 
 
-def test_open_connections_are_closed_quietly_at_the_end(llm_simulator: object, run_script: RunScript) -> None:
-    base_url = llm_simulator.url("openai")  # type: ignore[attr-defined]
+def test_open_connections_are_closed_quietly_at_the_end(
+    llm_simulator: Simulator, run_script: RunScript
+) -> None:
+    base_url = llm_simulator.url("openai")
     ended = run_script(
         f"""
         from llm_provider import Client, call

@@ -107,7 +107,7 @@ def test_names_that_are_loaded_on_first_use_behave_like_any_other() -> None:
     for name in EXPORTED:
         assert getattr(llm_provider, name) is getattr(llm_provider, name)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = llm_provider.nothing  # type: ignore[attr-defined]
+        _ = llm_provider.nothing  # type: ignore[attr-defined]  # on purpose
 
 
 def test_every_error_is_exported() -> None:

@@ -316,7 +316,7 @@ class TestParameters:
 
     def test_a_request_cannot_be_changed(self) -> None:
         with pytest.raises(dataclasses.FrozenInstanceError):
-            build().model = "other"  # type: ignore[misc]
+            build().model = "other"  # type: ignore[misc]  # on purpose
 
     @given(
         st.sampled_from(sorted(set(Parameters.__annotations__))),

@@ -7,7 +7,16 @@ import gc
 
 import pytest
 
-from llm_provider import BadResponse, Client, Delta, LLMError, RequestError, ServerError, UnsupportedParameter
+from llm_provider import (
+    BadResponse,
+    Client,
+    Delta,
+    LLMError,
+    RequestError,
+    Response,
+    ServerError,
+    UnsupportedParameter,
+)
 from llm_provider.simulator import Fault, Simulator
 from support import wait_until
 
@@ -15,7 +24,7 @@ MODEL = "gpt-6.1-sol"
 STORY = "tell a story of several words, please"
 
 
-async def collect(client: Client, prompt: str) -> tuple[list[Delta], object]:
+async def collect(client: Client, prompt: str) -> tuple[list[Delta], Response]:
     stream = client.astream(MODEL, prompt)
     return [delta async for delta in stream], stream.response
 
@@ -36,7 +45,7 @@ def test_deltas_add_up_to_the_response(client: Client) -> None:
 
 def test_asynchronous_deltas_add_up(client: Client) -> None:
     deltas, response = asyncio.run(collect(client, STORY))
-    assert "".join(delta.text for delta in deltas) == response.text  # type: ignore[attr-defined]
+    assert "".join(delta.text for delta in deltas) == response.text
 
 
 def test_live_and_streamed_share_an_entry(client: Client, simulator: Simulator) -> None:

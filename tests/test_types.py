@@ -51,7 +51,7 @@ class TestUsage:
 
     def test_adds_to_nothing_else(self) -> None:
         with pytest.raises(TypeError):
-            Usage() + 1  # type: ignore[operator]
+            Usage() + 1  # type: ignore[operator]  # on purpose
 
 
 class TestToolCall:
@@ -96,7 +96,7 @@ class TestResponse:
     def test_is_frozen_and_pickles(self) -> None:
         answer = response(cost=0.5, timing=Timing(total=1.0, attempts=1), response_format=City)
         with pytest.raises(dataclasses.FrozenInstanceError):
-            answer.cost = 0  # type: ignore[misc]
+            answer.cost = 0  # type: ignore[misc]  # on purpose
         for back in (pickle.loads(pickle.dumps(answer)), copy.deepcopy(answer)):
             assert back == answer
             assert back.response_format is City

@@ -400,7 +400,7 @@ class _Attempt:
 
     async def _receive(self, connection: Connection, emit: Emit) -> bytes:
         assembler = self._call.adapter.Assembler()
-        async with contextlib.aclosing(connection.stream(self._outgoing)) as events:  # type: ignore[type-var]
+        async with contextlib.aclosing(connection.stream(self._outgoing)) as events:
             async for event in events:
                 delta = assembler.feed(event)
                 if delta:

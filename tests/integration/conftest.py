@@ -85,7 +85,7 @@ def write_model(path: Path) -> None:
         writer.add_tensor(f"blk.{block}.ffn_down.weight", weights(EMBEDDING, FEED_FORWARD))
     writer.add_tensor("output_norm.weight", numpy.ones(EMBEDDING, dtype=numpy.float32))
     output = weights(len(tokens), EMBEDDING, scale=1.0)
-    output[: -len(pieces)] = 0.0  # type: ignore[index]
+    output[: -len(pieces)] = 0.0  # type: ignore[index]  # an array
     writer.add_tensor("output.weight", output)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()

@@ -400,7 +400,7 @@ class TestDecode:
             response(status="incomplete"),
             response(status="incomplete", incomplete_details={"reason": "steered"}),
             {**response(), "output": None},
-            response("item"),  # type: ignore[arg-type]
+            response("item"),  # type: ignore[arg-type]  # wrong on purpose
             response(message_item({"type": "output_text"})),
             response({"type": "message", "content": "text"}),
             response({"type": "function_call", "name": "weather", "arguments": "{}"}),

@@ -56,7 +56,7 @@ def stream(simulator: Simulator, text: str = "hello there friend", **config: Any
         chunks = await models.generate_content_stream(model=MODEL, contents=text, config=wanted)
         return [chunk async for chunk in chunks]
 
-    return run(simulator, collect)  # type: ignore[no-any-return]
+    return run(simulator, collect)  # type: ignore[no-any-return]  # the SDK's
 
 
 def test_answers_a_sum(simulator: Simulator) -> None:

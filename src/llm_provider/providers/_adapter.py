@@ -14,7 +14,7 @@ Nothing here or in an adapter's pure part imports an SDK: a cache hit never load
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -71,7 +71,7 @@ class Connection(Protocol):
     async def send(self, outgoing: Outgoing) -> bytes:
         """Send and return the reply's JSON bytes; raises whatever the SDK raises."""
 
-    def stream(self, outgoing: Outgoing) -> AsyncIterator[Any]:
+    def stream(self, outgoing: Outgoing) -> AsyncGenerator[Any, None]:
         """Send and yield the stream's events, JSON decoded; closing the iterator cancels."""
 
     async def close(self) -> None:
@@ -134,6 +134,7 @@ def schema_of(response_format: Any) -> tuple[str, dict[str, Any] | None, bool | 
     if isinstance(response_format, type):
         name = response_format.__name__
         try:
+            # `_request` lets no class in that lacks the method.
             schema = response_format.model_json_schema()  # type: ignore[attr-defined]
         except (RuntimeError, NameError, TypeError, ValueError) as error:
             # What pydantic's own errors derive from; it is not imported here.

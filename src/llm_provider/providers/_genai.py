@@ -14,7 +14,7 @@ import logging
 import math
 import os
 import ssl
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -140,7 +140,7 @@ class GeminiConnection:
         body: str = response.sdk_http_response.body
         return body.encode()
 
-    async def stream(self, outgoing: Outgoing) -> AsyncIterator[Any]:
+    async def stream(self, outgoing: Outgoing) -> AsyncGenerator[Any, None]:
         """Post and yield each event's JSON."""
         client = self._client(outgoing)
         stream = await client.aio.models.generate_content_stream(**self._call(outgoing))

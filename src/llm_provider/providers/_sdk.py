@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import functools
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -90,7 +90,7 @@ class PostConnection:
         content: bytes = response.content
         return content
 
-    async def stream(self, outgoing: Outgoing) -> AsyncIterator[Any]:
+    async def stream(self, outgoing: Outgoing) -> AsyncGenerator[Any, None]:
         """Post and yield each server-sent event's JSON."""
         client = self._client(outgoing)
         payload = {**outgoing.wire.payload, "stream": True, **self._stream_fields(outgoing)}

@@ -16,7 +16,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -193,7 +193,7 @@ class _Connection:
         response = await self._litellm.acompletion(**self._arguments(outgoing))
         return orjson.dumps(response.model_dump(warnings=False))
 
-    async def stream(self, outgoing: Outgoing) -> AsyncIterator[Any]:
+    async def stream(self, outgoing: Outgoing) -> AsyncGenerator[Any, None]:
         arguments = self._arguments(outgoing)
         options = {"include_usage": True, **arguments.pop("stream_options", {})}
         stream = await self._litellm.acompletion(stream=True, stream_options=options, **arguments)

@@ -98,7 +98,7 @@ async def _serve(
     for task in (watching, announcing):
         task.cancel()
     if stop.is_set() and parent is None:
-        server.stop()  # type: ignore[no-untyped-call]
+        server.stop()  # type: ignore[no-untyped-call]  # granian's
         # Requests that hang by order would keep a graceful end waiting for ever.
         await asyncio.wait((serving,), timeout=GRACE_SECONDS)
     if serving.done():
