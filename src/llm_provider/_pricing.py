@@ -11,10 +11,22 @@ import re
 import threading
 import time
 import warnings
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+from ._price_rows import (
+    COLUMNS,
+    PART_OF,
+    VARIANTS,
+    PriceFile,
+    PriceRow,
+    PriceWarning,
+    check,
+    is_date,
+    mapping_lines,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
     from datetime import date
     from decimal import Decimal
 
@@ -25,46 +37,8 @@ __all__ = ["COLUMNS", "VARIANTS", "PriceRow", "PriceTable", "PriceWarning", "def
 Overrides: TypeAlias = "str | os.PathLike[str] | Iterable[Mapping[str, object]]"
 """A prices file, or rows as mappings from column name to value."""
 
-VARIANTS = frozenset({"batch", "fast", "flex", "off_peak", "priority", "standard", "ultrafast"})
-"""The service levels a row can be for; each has prices of its own and none stands in for another."""
+_Variants: TypeAlias = "dict[str, list[PriceRow]]"
 
-
-class PriceRow(NamedTuple):
-    """One row of the table. Prices are USD per million tokens, None where not known.
-
-    `min_input_tokens` is the smallest prompt (cached tokens included) the row applies to.
-    `effective_from` and `as_of` are ISO dates; an empty `effective_from` means no start is known and the
-    row holds from the beginning. `source` says where the figures were read, on the day `as_of`.
-    """
-
-    provider: str
-    model: str
-    variant: str
-    min_input_tokens: int
-    input: Decimal | None
-    cache_read: Decimal | None
-    cache_write: Decimal | None
-    cache_write_1h: Decimal | None
-    output: Decimal | None
-    effective_from: str
-    source: str
-    as_of: str
-
-
-COLUMNS = PriceRow._fields
-"""The header of a prices file; every file holds exactly these columns."""
-
-_PRICE_COLUMNS = ("input", "cache_read", "cache_write", "cache_write_1h", "output")
-
-_OVERRIDE_DEFAULTS = {"variant": "standard", "min_input_tokens": "0", "source": "override"}
-
-_PROVIDER = re.compile(r"[a-z][a-z0-9_]*")
-# The first character also keeps a spreadsheet from taking a cell for a formula.
-_MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*")
-_WHOLE_NUMBER = re.compile(r"0|[1-9][0-9]{0,11}")
-# Bounded digits keep every product exact within _PRECISION.
-_PRICE = re.compile(r"(?:0|[1-9][0-9]{0,5})(?:\.[0-9]{1,12})?")
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _SNAPSHOT_DATE = re.compile(r"(.+?)(?:-([0-9]{4})-([0-9]{2})-([0-9]{2})|[-@]([0-9]{4})([0-9]{2})([0-9]{2}))")
 
 _PRECISION = 100
@@ -75,9 +49,20 @@ _MODEL_PATHS = {
     "gemini": ("models/",),
 }
 
+# Hours (UTC, from and before) in which a provider charges its standard price, Monday to Friday; at all other
+# times it charges `off_peak`. DeepSeek's since 2026-08-17, as litellm's price map and genai-prices give them.
+_PEAK_HOURS = {"deepseek": ((1, 4), (6, 10))}
 
-class PriceWarning(UserWarning):
-    """A row of a prices file was skipped, or tokens were used for which no price is known."""
+# What a usage calls the counts of those columns that are not in its totals by themselves.
+_COUNTS = {
+    "output_reasoning": "reasoning_output_tokens",
+    "output_audio": "audio_output_tokens",
+    "output_image": "image_output_tokens",
+    "input_audio": "audio_input_tokens",
+    "input_image": "image_input_tokens",
+    "cache_read_audio": "cache_read_audio_input_tokens",
+    "web_search": "web_searches",
+}
 
 
 def default_prices_path() -> str:
@@ -116,15 +101,16 @@ class PriceTable:
     True
     """
 
-    __slots__ = ("_lock", "_models", "_rows", "_warned")
+    __slots__ = ("_file", "_lock", "_models", "_warned")
 
-    def __init__(self, rows: Iterable[PriceRow]) -> None:
-        self._rows: dict[tuple[str, str, str], list[PriceRow]] = {}
-        for row in rows:
-            self._rows.setdefault((row.provider, row.model, row.variant), []).append(row)
-        self._models = {(provider, model) for provider, model, _ in self._rows}
+    def __init__(self, rows: Iterable[PriceRow] = ()) -> None:
+        self._file: PriceFile | None = None
+        # The rows of each model by variant, or the numbers of its lines in the file while nobody needs them.
+        self._models: dict[tuple[str, str], _Variants | list[int]] = {}
         self._warned: set[tuple[str, str, str]] = set()
         self._lock = threading.Lock()
+        for (provider, model, variant), its_rows in _grouped(rows).items():
+            self._variants(provider, model)[variant] = its_rows
 
     @classmethod
     def load(
@@ -132,43 +118,49 @@ class PriceTable:
     ) -> PriceTable:
         """Read a prices file, by default the one that comes with the package (`default_prices_path`).
 
+        The package's own file is only indexed; a model's rows are read when they are first needed. Every
+        other file is read and checked at once.
+
         Args:
-            path: a file with exactly the columns `COLUMNS`, in any order, UTF-8, one row per line.
+            path: a UTF-8 file with one row per line, whose header names the columns: `provider`, `model`,
+                `input` and any others of `COLUMNS`, in any order.
             overrides: a second such file, or rows as mappings from column name to `str`, `int`, `float`,
-                `Decimal`, `date` or None. In a mapping `variant` is "standard", `min_input_tokens` 0,
-                `source` "override" and `as_of` today unless given, every other absent column blank.
-                Where overrides hold a provider, model and variant, their rows replace all rows the
-                file has for it.
+                `Decimal`, `date` or None. Columns left out are: `variant` "standard", `min_input_tokens`
+                0, `source` "override", `as_of` today, all others blank. Where overrides hold a provider,
+                model and variant, their rows replace all rows the file has for it.
 
         A bad row (wrong number of cells, a missing or malformed cell, a negative or not finite number, a
         key seen before) is skipped with one `PriceWarning` that names the line and the reason.
 
         Raises:
             OSError: a file cannot be read.
-            ValueError: the first line of a file is not the header.
+            ValueError: the first line of a file is not a header.
 
         >>> len(PriceTable.load()) > 500
         True
         """
-        rows = _checked(_file_lines(path if path is not None else default_prices_path()))
-        if overrides is None:
-            return cls(rows)
-        if isinstance(overrides, (str, os.PathLike)):
-            replacing = _checked(_file_lines(overrides))
+        if path is None:
+            table = cls()
+            table._file = PriceFile(default_prices_path())
+            table._models.update(table._file.by_model())
         else:
-            replacing = _checked(_mapping_lines(overrides))
-        replaced = {(row.provider, row.model, row.variant) for row in replacing}
-        kept = [row for row in rows if (row.provider, row.model, row.variant) not in replaced]
-        return cls([*kept, *replacing])
+            table = cls(check(PriceFile(path).lines()))
+        if overrides is not None:
+            files = isinstance(overrides, (str, os.PathLike))
+            lines = PriceFile(overrides).lines() if files else mapping_lines(overrides)  # type: ignore[arg-type]
+            for (provider, model, variant), rows in _grouped(check(lines)).items():
+                table._variants(provider, model)[variant] = rows
+        return table
 
     def __len__(self) -> int:
         """The number of rows."""
-        return sum(map(len, self._rows.values()))
+        return sum(1 for _ in self)
 
     def __iter__(self) -> Iterator[PriceRow]:
         """All rows, those of one provider, model and variant together."""
-        for rows in self._rows.values():
-            yield from rows
+        for provider, model in list(self._models):
+            for rows in self._variants(provider, model).values():
+                yield from rows
 
     def find(
         self,
@@ -179,13 +171,17 @@ class PriceTable:
         input_tokens: int = 0,
         at: date | None = None,
     ) -> PriceRow | None:
-        """The row by which a call with `input_tokens` prompt tokens pays on the UTC day `at`, default today.
+        """The row by which a call with `input_tokens` prompt tokens pays at the time `at`, default now.
 
-        Of the price lists of that provider, model and variant the last one in effect on the day applies,
-        and of its rows the one with the greatest `min_input_tokens` the prompt reaches, for all tokens.
-        A name without rows of its own is looked up, in this order, without the provider's resource path
-        (`accounts/fireworks/models/`, `models/`) and without one date at its end (`-2026-10-21`,
+        Of the price lists of that provider, model and variant the last one in effect on the (UTC) day
+        applies, and of its rows the one with the greatest `min_input_tokens` the prompt reaches, for all
+        tokens. A name without rows of its own is looked up, in this order, without the provider's
+        resource path (`accounts/fireworks/models/`, `models/`) or what follows the model in the name of a
+        fine-tuned one (`ft:gpt-4.1:my-org::id`), and without one date at its end (`-2026-10-21`,
         `-20261021`, `@20261021`); nothing else is ever taken off a name.
+
+        DeepSeek's "standard" is "off_peak" outside its peak hours; a plain date as `at` has no hour, and
+        gets the peak price. A datetime without a zone is taken as UTC.
 
         Returns None where the table has no such row.
 
@@ -200,14 +196,13 @@ class PriceTable:
         known = next((name for name in _spellings(provider, model) if (provider, name) in self._models), None)
         if known is None:
             return None
-        rows = self._rows.get((provider, known, variant), [])
-        # A datetime is a date too, hence the cut.
-        day = at.isoformat()[:10] if at is not None else time.strftime("%Y-%m-%d", time.gmtime())
-        start = max((row.effective_from for row in rows if row.effective_from <= day), default=None)
-        reached = [
-            row for row in rows if row.effective_from == start and row.min_input_tokens <= input_tokens
-        ]
-        return max(reached, key=lambda row: row.min_input_tokens, default=None)
+        day, hour = _utc(at)
+        variants = self._variants(provider, known)
+        if variant == "standard" and _is_off_peak(provider, day, hour):
+            off_peak = _in_effect(variants.get("off_peak", ()), day, input_tokens)
+            if off_peak is not None:
+                return off_peak
+        return _in_effect(variants.get(variant, ()), day, input_tokens)
 
     def cost(
         self,
@@ -218,15 +213,16 @@ class PriceTable:
         variant: str = "standard",
         at: date | None = None,
     ) -> Decimal | None:
-        """USD for the tokens of one call, exact; None where it is not known, never 0 in its place.
+        """USD for one call, exact; None where it is not known, never 0 in its place.
 
         `usage` is inclusive, so each token is billed in one class only: input less what was read from and
-        written to the cache, cache reads, cache writes, cache writes kept for an hour, output (reasoning
-        is part of it). `variant` is one of `VARIANTS`, `at` the day of the call (default: today, UTC).
+        written to the cache, cache reads, cache writes, cache writes kept for an hour, output. Reasoning,
+        audio and image tokens are parts of these and billed apart where the row has a price for them.
+        `variant` is one of `VARIANTS`, `at` the time of the call (default: now), as for `find`.
 
         None for a model, variant or day without a row. None too, with one `PriceWarning` per model and
-        class for the life of the table, where tokens were used in a class without a price, or where the
-        counts contradict each other.
+        class for the life of the table, where something was used that has no price, or where the counts
+        contradict each other.
 
         >>> from llm_provider._types import Usage
         >>> PriceTable.load().cost("openai", "gpt-6.1-sol", Usage(input_tokens=1000, output_tokens=500))
@@ -239,21 +235,33 @@ class PriceTable:
             return None
         # A context of our own: the caller's may round to a few digits or trap.
         with localcontext(Context(prec=_PRECISION)):
-            total = Decimal(0)
-            for column, tokens in _billed_once(usage):
-                if tokens < 0:
+            # Prices of tokens are per million, fees per thousand.
+            total = (row.request or 0) * Decimal(1000)
+            for column, count in _billed_once(usage, row).items():
+                if count < 0:
                     self._warn_once(row, column, f"contradictory token counts, {usage}")
                     return None
-                if not tokens:
+                if not count:
                     continue
                 price = getattr(row, column)
                 if price is None:
-                    self._warn_once(row, column, f"no price for {column} tokens")
+                    used = column if column == "web_search" else f"{column} tokens"
+                    self._warn_once(row, column, f"no price for {used}")
                     return None
-                total += price * tokens
+                total += price * count * (1000 if column == "web_search" else 1)
             dollars = total.scaleb(-6).normalize()
             # `normalize` alone writes ten dollars as 1E+1.
             return dollars.quantize(Decimal(1)) if dollars == dollars.to_integral_value() else dollars
+
+    def _variants(self, provider: str, model: str) -> _Variants:
+        """The rows of a model, read from the file if this is the first use of them."""
+        found = self._models.setdefault((provider, model), {})
+        if isinstance(found, list):
+            assert self._file is not None
+            # Without a lock, which a fork could leave locked: what two threads read at once is the same.
+            grouped = _grouped(check(self._file.lines(found)))
+            found = self._models[provider, model] = {key[2]: rows for key, rows in grouped.items()}
+        return found
 
     def _warn_once(self, row: PriceRow, column: str, reason: str) -> None:
         key = (row.provider, row.model, column)
@@ -265,17 +273,73 @@ class PriceTable:
         warnings.warn(PriceWarning(message), stacklevel=3)
 
 
-def _billed_once(usage: Usage) -> tuple[tuple[str, int], ...]:
-    """Each price column with the tokens it is paid for; the counts add up to the inclusive totals."""
+def _grouped(rows: Iterable[PriceRow]) -> dict[tuple[str, str, str], list[PriceRow]]:
+    groups: dict[tuple[str, str, str], list[PriceRow]] = {}
+    for row in rows:
+        groups.setdefault((row.provider, row.model, row.variant), []).append(row)
+    return groups
+
+
+def _billed_once(usage: Usage, row: PriceRow) -> dict[str, int]:
+    """Each price column with how much is paid by it; the token counts add up to the inclusive totals."""
     read, written = usage.cache_read_input_tokens, usage.cache_write_input_tokens
     hour = usage.cache_write_1h_input_tokens
-    return (
-        ("input", usage.input_tokens - read - written),
-        ("cache_read", read),
-        ("cache_write", written - hour),
-        ("cache_write_1h", hour),
-        ("output", usage.output_tokens),
-    )
+    billed = {
+        "input": usage.input_tokens - read - written,
+        "cache_read": read,
+        "cache_write": written - hour,
+        "cache_write_1h": hour,
+        "output": usage.output_tokens,
+        "web_search": _count(usage, "web_search"),
+    }
+    for part, whole in PART_OF.items():
+        if getattr(row, part) is None:
+            continue
+        count = _count(usage, part)
+        if part == "input_audio":
+            # Told with what was read from the cache, which is a part of `cache_read`.
+            count -= _count(usage, "cache_read_audio")
+        billed[part] = count
+        billed[whole] -= count
+    return billed
+
+
+def _count(usage: Usage, column: str) -> int:
+    """What a usage tells for a column."""
+    count: int = getattr(usage, _COUNTS[column])
+    return count
+
+
+def _in_effect(rows: Iterable[PriceRow], day: str, input_tokens: int) -> PriceRow | None:
+    """The row for a prompt of that size in the newest price list that had begun by that day."""
+    begun = [row for row in rows if row.effective_from <= day]
+    start = max((row.effective_from for row in begun), default=None)
+    reached = [row for row in begun if row.effective_from == start and row.min_input_tokens <= input_tokens]
+    return max(reached, key=lambda row: row.min_input_tokens, default=None)
+
+
+def _utc(at: date | None) -> tuple[str, int | None]:
+    """The day and the hour of a moment in UTC; a date has no hour."""
+    if at is None:
+        # Faster than a datetime, and this is on the way of every call.
+        now = time.gmtime()
+        return time.strftime("%Y-%m-%d", now), now.tm_hour
+    from datetime import UTC, datetime
+
+    if not isinstance(at, datetime):
+        return at.isoformat(), None
+    if at.tzinfo is not None:
+        at = at.astimezone(UTC)
+    return at.date().isoformat(), at.hour
+
+
+def _is_off_peak(provider: str, day: str, hour: int | None) -> bool:
+    if hour is None or provider not in _PEAK_HOURS:
+        return False
+    from datetime import date
+
+    weekend = date.fromisoformat(day).isoweekday() > 5
+    return weekend or not any(start <= hour < end for start, end in _PEAK_HOURS[provider])
 
 
 def _spellings(provider: str, model: str) -> Iterator[str]:
@@ -284,143 +348,9 @@ def _spellings(provider: str, model: str) -> Iterator[str]:
         if model.startswith(path):
             model = model.removeprefix(path)
             yield model
+    if provider == "openai" and model.startswith("ft:"):
+        model = ":".join(model.split(":")[:2])
+        yield model
     dated = _SNAPSHOT_DATE.fullmatch(model)
-    if dated is not None and _is_date("-".join(part for part in dated.groups()[1:] if part)):
+    if dated is not None and is_date("-".join(part for part in dated.groups()[1:] if part)):
         yield dated[1]
-
-
-def _is_date(text: str) -> bool:
-    from datetime import date
-
-    # The pattern first: `fromisoformat` also takes week dates and dates without hyphens.
-    if _DATE.fullmatch(text) is None:
-        return False
-    try:
-        date.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _file_lines(path: str | os.PathLike[str]) -> Iterator[tuple[str, Sequence[str]]]:
-    """Where a row stands, and its cells in the order of `COLUMNS`."""
-    name = os.path.basename(path)
-    # A BOM is what spreadsheets write; undecodable bytes only spoil the row they are in.
-    with open(path, encoding="utf-8-sig", errors="replace") as file:
-        header = file.readline().rstrip("\n").split(",")
-        if sorted(header) != sorted(COLUMNS):
-            raise ValueError(f"{name}: the first line must hold the columns {','.join(COLUMNS)}")
-        order = [header.index(column) for column in COLUMNS]
-        for number, line in enumerate(file, start=2):
-            if not line.strip():
-                continue
-            where = f"{name} line {number}"
-            cells = _cells(line.rstrip("\n"))
-            if len(cells) != len(COLUMNS):
-                _skip(where, f"{len(cells)} cells instead of {len(COLUMNS)}")
-            else:
-                yield where, [cells[index] for index in order]
-
-
-def _cells(line: str) -> Sequence[str]:
-    if '"' not in line:
-        return line.split(",")
-    import csv
-
-    # Line by line, so that a stray quote cannot swallow the rows below it.
-    try:
-        return next(csv.reader([line]), [])
-    except csv.Error:
-        return []
-
-
-def _mapping_lines(rows: Iterable[Mapping[str, object]]) -> Iterator[tuple[str, Sequence[str]]]:
-    defaults = {**_OVERRIDE_DEFAULTS, "as_of": time.strftime("%Y-%m-%d", time.gmtime())}
-    for number, row in enumerate(rows, start=1):
-        where = f"override {number}"
-        unknown = [str(column) for column in row if column not in COLUMNS]
-        if unknown:
-            _skip(where, f"no column named {', '.join(unknown)}")
-        else:
-            yield where, [_text(row.get(column, defaults.get(column))) for column in COLUMNS]
-
-
-def _text(value: object) -> str:
-    """A cell as it would be written in a file."""
-    from decimal import Decimal
-
-    if value is None:
-        return ""
-    if isinstance(value, float):
-        value = Decimal(repr(value))
-    return format(value, "f") if isinstance(value, Decimal) else str(value)
-
-
-def _checked(lines: Iterable[tuple[str, Sequence[str]]]) -> list[PriceRow]:
-    rows: list[PriceRow] = []
-    seen: dict[tuple[str, str, str, int, str], str] = {}
-    # The same few cells return in row after row.
-    prices: dict[str, Decimal | None] = {"": None}
-    dates: dict[str, bool] = {"": False}
-    for where, cells in lines:
-        try:
-            row = _row(cells, prices, dates)
-        except ValueError as error:
-            _skip(where, str(error))
-            continue
-        first = seen.setdefault((*row[:4], row.effective_from), where)
-        if first is not where:
-            _skip(where, f"the same row as {first}")
-            continue
-        rows.append(row)
-    return rows
-
-
-def _row(cells: Sequence[str], prices: dict[str, Decimal | None], dates: dict[str, bool]) -> PriceRow:
-    """Check one row. Raises ValueError with the reason."""
-    provider, model, variant, minimum, *amounts, effective_from, source, as_of = cells
-    if _PROVIDER.fullmatch(provider) is None:
-        raise ValueError(f"provider {provider!r} is not a provider's name")
-    if _MODEL.fullmatch(model) is None:
-        raise ValueError(f"model {model!r} is not a model's name")
-    if variant not in VARIANTS:
-        raise ValueError(f"variant {variant!r} is none of {', '.join(sorted(VARIANTS))}")
-    if _WHOLE_NUMBER.fullmatch(minimum) is None:
-        raise ValueError(f"min_input_tokens {minimum!r} is not a whole number of tokens")
-    for column, amount in zip(_PRICE_COLUMNS, amounts, strict=True):
-        if amount not in prices:
-            prices[amount] = _amount(column, amount)
-    for column, day in (("effective_from", effective_from), ("as_of", as_of)):
-        if day not in dates:
-            dates[day] = _is_date(day)
-        if not dates[day] and (day or column == "as_of"):
-            raise ValueError(f"{column} {day!r} is not a date like 2026-11-20")
-    if not source.strip():
-        raise ValueError("source is missing")
-    uncached, read, write, write_1h, output = (prices[amount] for amount in amounts)
-    return PriceRow(
-        provider=provider,
-        model=model,
-        variant=variant,
-        min_input_tokens=int(minimum),
-        input=uncached,
-        cache_read=read,
-        cache_write=write,
-        cache_write_1h=write_1h,
-        output=output,
-        effective_from=effective_from,
-        source=source,
-        as_of=as_of,
-    )
-
-
-def _amount(column: str, text: str) -> Decimal:
-    from decimal import Decimal
-
-    if _PRICE.fullmatch(text) is None:
-        raise ValueError(f"{column} {text!r} is not a plain decimal of 0 or more, in USD per million tokens")
-    return Decimal(text)
-
-
-def _skip(where: str, reason: str) -> None:
-    warnings.warn(PriceWarning(f"{where} is skipped: {reason}"), stacklevel=2)

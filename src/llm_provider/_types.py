@@ -24,7 +24,8 @@ class Usage:
     """Token counts of one call, with OpenTelemetry's GenAI meaning on every provider.
 
     Totals are inclusive: `input_tokens` contains what was read from and written to the provider's
-    prompt cache, `output_tokens` contains reasoning. All values are tokens.
+    prompt cache, `output_tokens` contains reasoning. All values are tokens, but for `web_searches`. Zero is
+    also what a provider does not tell.
 
     >>> Usage(input_tokens=10, output_tokens=5) + Usage(input_tokens=1, reasoning_output_tokens=0)
     Usage(input_tokens=11, output_tokens=5)
@@ -37,6 +38,16 @@ class Usage:
     cache_write_1h_input_tokens: int = 0
     """The part of `cache_write_input_tokens` that was written to live for one hour."""
     reasoning_output_tokens: int = 0
+    audio_input_tokens: int = 0
+    """Parts of `input_tokens`, with what of them was read from the cache; images likewise."""
+    cache_read_audio_input_tokens: int = 0
+    """The part of `audio_input_tokens` that is a part of `cache_read_input_tokens` too."""
+    image_input_tokens: int = 0
+    audio_output_tokens: int = 0
+    image_output_tokens: int = 0
+    """Parts of `output_tokens`, as audio is."""
+    web_searches: int = 0
+    """Searches that the provider made for the model; no tokens, but billed."""
 
     @property
     def total_tokens(self) -> int:

@@ -80,6 +80,7 @@ def decode_usage(usage: Mapping[str, Any]) -> Usage:
         cache_write_input_tokens=written,
         cache_write_1h_input_tokens=count(part(usage, "cache_creation"), "ephemeral_1h_input_tokens"),
         reasoning_output_tokens=count(part(usage, "output_tokens_details"), "thinking_tokens"),
+        web_searches=count(part(usage, "server_tool_use"), "web_search_requests"),
     )
 
 

@@ -1,0 +1,268 @@
+"""The rows of a prices file: their columns, and the checks a line passes before it may price anything.
+
+The layout is described in docs/prices.md. Importing this module reads no file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+import warnings
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from decimal import Decimal
+
+__all__ = [
+    "COLUMNS",
+    "PART_OF",
+    "PRICE_COLUMNS",
+    "VARIANTS",
+    "PriceFile",
+    "PriceRow",
+    "PriceWarning",
+    "check",
+    "is_date",
+    "mapping_lines",
+]
+
+VARIANTS = frozenset({"batch", "fast", "flex", "off_peak", "priority", "standard", "ultrafast"})
+"""The service levels a row can be for; each has prices of its own and none stands in for another."""
+
+Line: TypeAlias = "tuple[str, Sequence[str]]"
+"""Where a row stands, for messages, and its cells in the order of `COLUMNS`."""
+
+
+class PriceRow(NamedTuple):
+    """One row of the table; prices are None where the cell is blank.
+
+    Prices are USD per million tokens, those of `web_search` and `request` USD per thousand.
+    `min_input_tokens` is the smallest prompt (cached tokens included) the row applies to.
+    `effective_from` and `as_of` are ISO dates; an empty `effective_from` means no start is known and the
+    row holds from the beginning. `source` says where the figures were read, on the day `as_of`.
+    """
+
+    provider: str
+    model: str
+    variant: str
+    min_input_tokens: int
+    input: Decimal | None
+    cache_read: Decimal | None
+    cache_write: Decimal | None
+    cache_write_1h: Decimal | None
+    output: Decimal | None
+    output_reasoning: Decimal | None
+    input_audio: Decimal | None
+    cache_read_audio: Decimal | None
+    output_audio: Decimal | None
+    input_image: Decimal | None
+    output_image: Decimal | None
+    web_search: Decimal | None
+    request: Decimal | None
+    effective_from: str
+    source: str
+    as_of: str
+
+
+COLUMNS = PriceRow._fields
+"""The header of a prices file."""
+
+PRICE_COLUMNS = COLUMNS[COLUMNS.index("input") : COLUMNS.index("effective_from")]
+"""The columns that hold prices."""
+
+PART_OF = {
+    "output_reasoning": "output",
+    "output_audio": "output",
+    "output_image": "output",
+    "input_audio": "input",
+    "input_image": "input",
+    "cache_read_audio": "cache_read",
+}
+"""Columns that are billed like the other column where they have no price of their own."""
+
+_REQUIRED = frozenset({"provider", "model", "input"})
+_DEFAULTS = {"variant": "standard", "min_input_tokens": "0", "source": "override"}
+
+_PROVIDER = re.compile(r"[a-z][a-z0-9_]*")
+# The first character also keeps a spreadsheet from taking a cell for a formula.
+_MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*")
+_WHOLE_NUMBER = re.compile(r"0|[1-9][0-9]{0,11}")
+# Bounded digits keep every sum of products exact within the precision it is computed with.
+_PRICE = re.compile(r"(?:0|[1-9][0-9]{0,5})(?:\.[0-9]{1,18})?")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+class PriceWarning(UserWarning):
+    """A row of a prices file was skipped, or tokens were used for which no price is known."""
+
+
+class PriceFile:
+    """The lines of a prices file, unread until they are asked for.
+
+    A file is UTF-8 with one row per line below a header. It names the columns in any order and may leave
+    out all but `provider`, `model` and `input`: the variant is then "standard", `min_input_tokens` 0,
+    `source` "override", `as_of` today, and every price blank.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: the first line does not name the columns, or names unknown ones.
+    """
+
+    __slots__ = ("_defaults", "_lines", "_name", "_order")
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._name = os.path.basename(path)
+        # A BOM is what spreadsheets write; undecodable bytes only spoil the row they are in.
+        with open(path, encoding="utf-8-sig", errors="replace") as file:
+            self._lines = file.read().split("\n")
+        header = self._lines[0].split(",")
+        if len(set(header)) < len(header) or not _REQUIRED <= set(header) <= set(COLUMNS):
+            raise ValueError(
+                f"{self._name}: the first line must name provider, model and input, and of the other columns "
+                f"those that are used: {','.join(COLUMNS)}"
+            )
+        self._order = header
+        self._defaults = _defaults()
+
+    def by_model(self) -> dict[tuple[str, str], list[int]]:
+        """The numbers of the lines of each provider and model, as the first two cells say.
+
+        Only for a file whose columns stand in the order of `COLUMNS`.
+        """
+        found: dict[tuple[str, str], list[int]] = {}
+        for number, line in enumerate(self._lines):
+            provider, comma, rest = line.partition(",")
+            if number and comma:
+                found.setdefault((provider, rest.partition(",")[0]), []).append(number)
+        return found
+
+    def lines(self, numbers: Iterable[int] | None = None) -> Iterator[Line]:
+        """The cells of some lines, by default of all; a line with too few or too many is skipped."""
+        for number in range(1, len(self._lines)) if numbers is None else numbers:
+            line = self._lines[number]
+            if not line.strip():
+                continue
+            where = f"{self._name} line {number + 1}"
+            cells = _cells(line)
+            if len(cells) != len(self._order):
+                _skip(where, f"{len(cells)} cells instead of {len(self._order)}")
+            else:
+                given = dict(zip(self._order, cells, strict=True))
+                yield where, [given.get(column, self._defaults.get(column, "")) for column in COLUMNS]
+
+
+def mapping_lines(rows: Iterable[Mapping[str, object]]) -> Iterator[Line]:
+    """Rows given as mappings from column name to value; one with an unknown column is skipped."""
+    defaults = _defaults()
+    for number, row in enumerate(rows, start=1):
+        where = f"override {number}"
+        unknown = [str(column) for column in row if column not in COLUMNS]
+        if unknown:
+            _skip(where, f"no column named {', '.join(unknown)}")
+        else:
+            yield where, [_text(row.get(column, defaults.get(column))) for column in COLUMNS]
+
+
+def check(lines: Iterable[Line]) -> list[PriceRow]:
+    """The good rows; each bad one is skipped with a `PriceWarning` that says where it stands and why.
+
+    Bad is a missing or malformed cell, a negative or not finite number, or a provider, model, variant,
+    prompt size and day that were there before.
+    """
+    rows: list[PriceRow] = []
+    seen: dict[tuple[str, str, str, int, str], str] = {}
+    # The same few cells return in row after row.
+    prices: dict[str, Decimal | None] = {"": None}
+    dates: dict[str, bool] = {"": False}
+    for where, cells in lines:
+        try:
+            row = _row(cells, prices, dates)
+        except ValueError as error:
+            _skip(where, str(error))
+            continue
+        first = seen.setdefault((*row[:4], row.effective_from), where)
+        if first is not where:
+            _skip(where, f"the same row as {first}")
+            continue
+        rows.append(row)
+    return rows
+
+
+def is_date(text: str) -> bool:
+    """Whether a text is a day of the calendar, written like 2026-11-20."""
+    from datetime import date
+
+    # The pattern first: `fromisoformat` also takes week dates and dates without hyphens.
+    if _DATE.fullmatch(text) is None:
+        return False
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _defaults() -> dict[str, str]:
+    return {**_DEFAULTS, "as_of": time.strftime("%Y-%m-%d", time.gmtime())}
+
+
+def _cells(line: str) -> Sequence[str]:
+    if '"' not in line:
+        return line.split(",")
+    import csv
+
+    # Line by line, so that a stray quote cannot swallow the rows below it.
+    try:
+        return next(csv.reader([line]), [])
+    except csv.Error:
+        return []
+
+
+def _text(value: object) -> str:
+    """A cell as it would be written in a file."""
+    from decimal import Decimal
+
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        value = Decimal(repr(value))
+    return format(value, "f") if isinstance(value, Decimal) else str(value)
+
+
+def _row(cells: Sequence[str], prices: dict[str, Decimal | None], dates: dict[str, bool]) -> PriceRow:
+    """Check one row. Raises ValueError with the reason."""
+    provider, model, variant, minimum, *amounts, effective_from, source, as_of = cells
+    if _PROVIDER.fullmatch(provider) is None:
+        raise ValueError(f"provider {provider!r} is not a provider's name")
+    if _MODEL.fullmatch(model) is None:
+        raise ValueError(f"model {model!r} is not a model's name")
+    if variant not in VARIANTS:
+        raise ValueError(f"variant {variant!r} is none of {', '.join(sorted(VARIANTS))}")
+    if _WHOLE_NUMBER.fullmatch(minimum) is None:
+        raise ValueError(f"min_input_tokens {minimum!r} is not a whole number of tokens")
+    for column, amount in zip(PRICE_COLUMNS, amounts, strict=True):
+        if amount not in prices:
+            prices[amount] = _amount(column, amount)
+    for column, day in (("effective_from", effective_from), ("as_of", as_of)):
+        if day not in dates:
+            dates[day] = is_date(day)
+        if not dates[day] and (day or column == "as_of"):
+            raise ValueError(f"{column} {day!r} is not a date like 2026-11-20")
+    if not source.strip():
+        raise ValueError("source is missing")
+    known = [prices[amount] for amount in amounts]
+    return PriceRow._make((provider, model, variant, int(minimum), *known, effective_from, source, as_of))
+
+
+def _amount(column: str, text: str) -> Decimal:
+    from decimal import Decimal
+
+    if _PRICE.fullmatch(text) is None:
+        raise ValueError(f"{column} {text!r} is not a plain decimal of 0 or more, in USD")
+    return Decimal(text)
+
+
+def _skip(where: str, reason: str) -> None:
+    warnings.warn(PriceWarning(f"{where} is skipped: {reason}"), stacklevel=2)
