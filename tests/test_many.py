@@ -26,7 +26,7 @@ from llm_provider import (
     UnknownModel,
     UnsupportedParameter,
 )
-from llm_provider._many import iterate
+from llm_provider._many import Work, iterate
 from llm_provider._types import Prompt
 from llm_provider.simulator import Fault, Simulator
 from support import RunScript, wait_until
@@ -226,26 +226,41 @@ def test_an_interrupted_batch_keeps_what_was_answered(simulator: Simulator, own_
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.sampled_from(["hit", "late", "bad"]), max_size=40), st.integers(1, 7))
-def test_every_input_has_one_result(kinds: list[str], width: int) -> None:
-    from concurrent.futures import Future, ThreadPoolExecutor
-
+@given(
+    st.lists(st.sampled_from(["hit", "late", "failing", "bad", "broken"]), max_size=40), st.integers(1, 7)
+)
+def test_every_input_has_one_result(kinds: list[str], ceiling: int) -> None:
     ready = Response(choices=(), usage=None, model="m", provider="p")  # type: ignore[arg-type]  # not looked at
     started = finished = 0
 
-    def begin(prompt: Prompt) -> Response | Future[Response]:
+    def begin(prompt: Prompt) -> Response | str:
         nonlocal started
         started += 1
-        assert started - finished <= width + 1
+        assert started - finished <= work.width + 1
         if prompt == "bad":
             raise Connection("broken")
-        return ready if prompt == "hit" else pool.submit(lambda: ready)
+        return ready if prompt == "hit" else str(prompt)
 
-    with ThreadPoolExecutor(3) as pool:
-        results = {}
-        for index, result in iterate(begin, kinds, width):
+    async def send(kind: str) -> Response:
+        await asyncio.sleep(0)
+        if kind == "failing":
+            raise Connection("broken")
+        if kind == "broken":
+            raise ZeroDivisionError
+        return ready
+
+    work = Work(begin, send, ceiling)
+    results: dict[int, object] = {}
+    try:
+        for index, result in iterate(work, kinds):
             finished += 1
             assert index not in results
             results[index] = result
-    assert sorted(results) == list(range(len(kinds)))
-    assert all(isinstance(results[index], Connection) == (kind == "bad") for index, kind in enumerate(kinds))
+    except ZeroDivisionError:
+        # A fault of our own is no result: it is raised, and ends the batch.
+        assert "broken" in kinds
+    else:
+        assert "broken" not in kinds
+        assert sorted(results) == list(range(len(kinds)))
+    for index, result in results.items():
+        assert isinstance(result, Connection) == (kinds[index] in ("bad", "failing"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
@@ -56,6 +57,10 @@ NO_KEY = APIKey("not-needed")
 """What stands in for a key where the server may want none: the SDKs insist on some text."""
 
 
+_of_environment = functools.lru_cache(maxsize=64)(APIKey)
+"""Keys that were met before: the same few come with every call."""
+
+
 def find_key(
     provider: str,
     variables: Sequence[str],
@@ -83,7 +88,7 @@ def find_key(
     for variable in variables:
         if os.environ.get(variable, "").strip():
             # Without a name of its own, as this frame is in the traceback if it turns out to be no key.
-            return APIKey(os.environ[variable].strip())
+            return _of_environment(os.environ[variable].strip())
     if required:
         raise MissingAPIKey(
             f"no API key for {provider}: set {' or '.join(variables)}, or pass api_key=", provider=provider

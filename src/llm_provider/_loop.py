@@ -9,15 +9,54 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
+import contextvars
+import functools
 import os
 import threading
+import weakref
+from collections import deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 T = TypeVar("T")
+_Task: TypeAlias = "tuple[Callable[..., object], tuple[Any, ...]]"
 
 _CLOSING_SECONDS = 3.0
+
+
+class Inbox:
+    """Runs functions on an event loop for other threads.
+
+    Waking a loop takes a system call and a change of threads, which cost more than most of what is done here:
+    what is posted until the loop has woken is done at once.
+    """
+
+    __slots__ = ("_loop", "_posted", "_woken")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._posted: deque[_Task] = deque()
+        self._woken = False
+
+    def post(self, function: Callable[..., object], *arguments: Any) -> None:
+        """Have the loop call a function that does not raise, after those posted before.
+
+        Raises:
+            RuntimeError: the loop is closed.
+        """
+        self._posted.append((function, arguments))
+        # `_empty` takes the mark back before it looks: what is appended while it stands is still found.
+        if not self._woken:
+            self._woken = True
+            self._loop.call_soon_threadsafe(self._empty)
+
+    def _empty(self) -> None:
+        self._woken = False
+        posted = self._posted
+        while posted:
+            function, arguments = posted.popleft()
+            function(*arguments)
 
 
 class BackgroundLoop:
@@ -25,6 +64,7 @@ class BackgroundLoop:
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
+        self.inbox = Inbox(self.loop)
         self.thread = threading.Thread(target=self._run, name="llm_provider-loop", daemon=True)
         self.thread.start()
 
@@ -64,9 +104,99 @@ def current() -> BackgroundLoop:
         return _current
 
 
+class _Job(Generic[T]):
+    """A coroutine on its way to the loop, run there with the context variables of who made it."""
+
+    __slots__ = ("_context", "_coroutine", "_finished", "_inbox", "_loop", "_task")
+
+    def __init__(
+        self, coroutine: Coroutine[Any, Any, T], finished: Callable[[asyncio.Task[T]], object]
+    ) -> None:
+        background = current()
+        self._inbox, self._loop = background.inbox, background.loop
+        self._coroutine = coroutine
+        self._context = contextvars.copy_context()
+        self._finished = finished
+        self._task: asyncio.Task[T] | None = None
+        self._inbox.post(self._start)
+
+    def _start(self) -> None:
+        self._task = self._loop.create_task(self._coroutine, context=self._context)
+        self._task.add_done_callback(self._finished)
+
+    def cancel(self) -> None:
+        """Cancel it, from any thread."""
+        # The loop may have ended first, and everything on it.
+        with contextlib.suppress(RuntimeError):
+            self._inbox.post(self._cancel)
+
+    def _cancel(self) -> None:
+        # What was posted first is done first, so it has been started.
+        if self._task is not None:
+            self._task.cancel()
+
+
 def submit(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
     """Run a coroutine on the loop, with the caller's context variables; cancelling the future cancels it."""
-    return asyncio.run_coroutine_threadsafe(coroutine, current().loop)
+    future: Future[T] = Future()
+    job = _Job(coroutine, functools.partial(_settle, future))
+    future.add_done_callback(lambda waiter: job.cancel() if waiter.cancelled() else None)
+    return future
+
+
+def _settle(future: Future[T], task: asyncio.Task[T]) -> None:
+    if task.cancelled():
+        future.cancel()
+        return
+    error = task.exception()
+    if not future.set_running_or_notify_cancel():
+        return
+    if error is None:
+        future.set_result(task.result())
+    else:
+        future.set_exception(error)
+
+
+async def run(coroutine: Coroutine[Any, Any, T]) -> T:
+    """`submit`, awaited on the caller's own event loop; cancelling the caller cancels the coroutine."""
+    future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+    job = _Job(coroutine, functools.partial(_hand_over, inbox_here(), future))
+    try:
+        return await future
+    except asyncio.CancelledError:
+        job.cancel()
+        raise
+
+
+_inboxes: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Inbox] = weakref.WeakKeyDictionary()
+"""One for each event loop of the user's that awaits something from the background."""
+
+
+def inbox_here() -> Inbox:
+    """The inbox of the event loop that is running."""
+    here = asyncio.get_running_loop()
+    inbox = _inboxes.get(here)
+    if inbox is None:
+        inbox = _inboxes[here] = Inbox(here)
+    return inbox
+
+
+def _hand_over(inbox: Inbox, future: asyncio.Future[T], task: asyncio.Task[T]) -> None:
+    # Looked at even where nobody is left to be told: asyncio reports errors that nobody has seen.
+    error = None if task.cancelled() else task.exception()
+    with contextlib.suppress(RuntimeError):  # the user's loop has ended
+        inbox.post(_resolve, future, task, error)
+
+
+def _resolve(future: asyncio.Future[T], task: asyncio.Task[T], error: BaseException | None) -> None:
+    if future.done():
+        return
+    if task.cancelled():
+        future.cancel()
+    elif error is None:
+        future.set_result(task.result())
+    else:
+        future.set_exception(error)
 
 
 def wait(future: Future[T]) -> T:

@@ -1,141 +1,222 @@
 """Batches: many calls at once, results as they finish, in bounded memory.
 
-One failure never costs the others: it is a result like any other. The inputs are read only as fast as
-results are taken, so an endless generator is fine.
+The inputs are read, checked and looked up in the cache in the user's thread or event loop, only as fast as
+results are taken, so an endless generator is fine. What has to be sent goes to a `_Crew` on the background
+loop, which starts the next call as soon as one has ended without asking anybody, and hands results over
+several at a time: crossing threads costs about as much as everything else that is done here for a call.
+
+One failure never costs the others: it is a result like any other.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import contextvars
 import queue
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
-from concurrent.futures import Future
+from collections import deque
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+)
+from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
+from . import _loop
 from ._errors import BatchError, LLMError
 from ._types import Prompt, Response
 
 Result: TypeAlias = Response | LLMError
 """What a batch gives for one input."""
 
-Begin: TypeAlias = "Callable[[Prompt], Response | Future[Response]]"
-"""Starts one call; a cached answer is there at once."""
+CallT = TypeVar("CallT")
 
-ItemT = TypeVar("ItemT")
+_LINGER_SECONDS = 0.01
+"""Longest time that a result waits for others before it is handed over: far below what a call takes."""
 
 
-class _Batch(Generic[ItemT]):
-    """The calls under way of one batch, and what became of its source."""
+@dataclass(frozen=True, slots=True)
+class Work(Generic[CallT]):
+    """What a batch does with each input.
 
-    def __init__(self, begin: Begin, width: int) -> None:
-        self._begin = begin
-        self._width = width
-        self.pending: dict[Future[Response], int] = {}
-        self.source_error: BaseException | None = None
-        self.exhausted = False
+    `begin` makes a call of an input, or the answer if that is known already; it runs in the user's thread and
+    raises `LLMError`. `send` gets the answer; it runs on the background loop. `ceiling` is how many requests
+    may be under way.
+    """
+
+    begin: Callable[[Prompt], Response | CallT]
+    send: Callable[[CallT], Awaitable[Response]]
+    ceiling: int
 
     @property
-    def wants_more(self) -> bool:
-        """Whether another input should be read."""
-        return not self.exhausted and len(self.pending) < self._width
+    def workers(self) -> int:
+        """Calls being served at once: more than requests, as some back off or are being stored."""
+        return self.ceiling + self.ceiling // 4 + 8
 
-    def end_of_source(self, error: BaseException | None = None) -> None:
-        """No more inputs. An error of the user's iterable waits until what was started has finished."""
-        self.exhausted = True
-        self.source_error = error
+    @property
+    def width(self) -> int:
+        """Inputs read whose results were not taken yet: enough that no worker waits for the reader."""
+        return 2 * self.ceiling + 16
 
-    def begin(
-        self, index: int, prompt: Prompt, finished: Callable[[Future[Response]], object]
-    ) -> Result | None:
-        """Start one call; its result if it is known at once."""
-        try:
-            started = self._begin(prompt)
-        except LLMError as error:
-            return error
-        if isinstance(started, Response):
-            return started
-        self.pending[started] = index
-        started.add_done_callback(finished)
-        return None
 
-    def take(self, future: Future[Response]) -> tuple[int, Result]:
-        """The result of a finished call."""
-        index = self.pending.pop(future)
-        error = future.exception()
-        if error is None:
-            return index, future.result()
-        if isinstance(error, LLMError):
-            return index, error
-        raise error
+class _Crew(Generic[CallT]):
+    """The workers of one batch. `give` and `cancel` are for the user's side; the rest lives on the loop."""
+
+    def __init__(
+        self, work: Work[CallT], deliver: Callable[[list[tuple[int, Result | Exception]]], object]
+    ) -> None:
+        self._work = work
+        self._deliver = deliver
+        # Each task gets a copy: two in one context would see each other's variables.
+        self._context = contextvars.copy_context()
+        self._background = _loop.current()
+        self._waiting: deque[tuple[int, CallT]] = deque()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._finished: list[tuple[int, Result | Exception]] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._enough = max(1, work.ceiling // 4)
+
+    def give(self, index: int, call: CallT) -> None:
+        """Have a call served."""
+        self._background.inbox.post(self._take, index, call)
 
     def cancel(self) -> None:
         """Give up what is still under way; what has finished is stored."""
-        for future in list(self.pending):
-            future.cancel()
+        if not self._background.loop.is_closed():
+            self._background.inbox.post(self._stop)
+
+    def _take(self, index: int, call: CallT) -> None:
+        self._waiting.append((index, call))
+        if len(self._tasks) < self._work.workers:
+            task = self._background.loop.create_task(self._serve(), context=self._context.copy())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def _stop(self) -> None:
+        self._waiting.clear()
+        for task in self._tasks:
+            task.cancel()
+
+    async def _serve(self) -> None:
+        while self._waiting:
+            index, call = self._waiting.popleft()
+            result: Result | Exception
+            try:
+                result = await self._work.send(call)
+            except Exception as error:
+                result = error
+            self._finished.append((index, result))
+            if len(self._finished) >= self._enough or not self._waiting:
+                self._hand_over()
+            elif self._timer is None:
+                self._timer = self._background.loop.call_later(_LINGER_SECONDS, self._hand_over)
+
+    def _hand_over(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        finished, self._finished = self._finished, []
+        if finished:
+            self._deliver(finished)
 
 
-def iterate(begin: Begin, inputs: Iterable[Prompt], width: int) -> Iterator[tuple[int, Result]]:
+def _checked_result(result: Result | Exception) -> Result:
+    if isinstance(result, (Response, LLMError)):
+        return result
+    raise result
+
+
+def iterate(work: Work[CallT], inputs: Iterable[Prompt]) -> Iterator[tuple[int, Result]]:
     """Run a batch from a synchronous thread, yielding `(index, result)` as calls finish."""
-    batch: _Batch[Prompt] = _Batch(begin, width)
-    finished: queue.SimpleQueue[Future[Response]] = queue.SimpleQueue()
-    source = enumerate(_checked(inputs))
+    arrived: queue.SimpleQueue[list[tuple[int, Result | Exception]]] = queue.SimpleQueue()
+    crew: _Crew[CallT] | None = None
+    source, source_error = enumerate(_checked(inputs)), None
+    exhausted, outstanding = False, 0
     try:
         while True:
-            while batch.wants_more and finished.empty():
+            while not exhausted and outstanding < work.width and arrived.empty():
                 try:
                     index, prompt = next(source)
                 except StopIteration:
-                    batch.end_of_source()
+                    exhausted = True
                 except Exception as error:
-                    batch.end_of_source(error)
+                    # An error of the user's iterable waits until what was started has finished.
+                    exhausted, source_error = True, error
                 else:
-                    result = batch.begin(index, prompt, finished.put)
-                    if result is not None:
-                        yield index, result
-            if not batch.pending:
+                    begun = _begun(work, prompt)
+                    if isinstance(begun, (Response, LLMError)):
+                        yield index, begun
+                    else:
+                        crew = crew or _Crew(work, arrived.put)
+                        crew.give(index, begun)
+                        outstanding += 1
+            if not outstanding:
                 break
-            yield batch.take(finished.get())
+            for index, result in arrived.get():
+                outstanding -= 1
+                yield index, _checked_result(result)
     finally:
-        batch.cancel()
-    if batch.source_error is not None:
-        raise batch.source_error
+        if crew is not None:
+            crew.cancel()
+    if source_error is not None:
+        raise source_error
 
 
 async def aiterate(
-    begin: Begin, inputs: Iterable[Prompt] | AsyncIterable[Prompt], width: int
+    work: Work[CallT], inputs: Iterable[Prompt] | AsyncIterable[Prompt]
 ) -> AsyncGenerator[tuple[int, Result], None]:
     """Run a batch from the user's event loop, yielding `(index, result)` as calls finish."""
-    batch: _Batch[Prompt] = _Batch(begin, width)
-    loop = asyncio.get_running_loop()
-    finished: asyncio.Queue[Future[Response]] = asyncio.Queue()
+    arrived: asyncio.Queue[list[tuple[int, Result | Exception]]] = asyncio.Queue()
+    inbox = _loop.inbox_here()
 
-    def report(future: Future[Response]) -> None:
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(finished.put_nowait, future)
+    def deliver(finished: list[tuple[int, Result | Exception]]) -> None:
+        with contextlib.suppress(RuntimeError):  # the user's loop has ended
+            inbox.post(arrived.put_nowait, finished)
 
-    source = _numbered(inputs)
+    crew: _Crew[CallT] | None = None
+    source, source_error = _numbered(inputs), None
+    exhausted, outstanding = False, 0
     try:
         while True:
-            while batch.wants_more and finished.empty():
+            while not exhausted and outstanding < work.width and arrived.empty():
                 try:
                     index, prompt = await anext(source)
                 except StopAsyncIteration:
-                    batch.end_of_source()
+                    exhausted = True
                 except Exception as error:
-                    batch.end_of_source(error)
+                    exhausted, source_error = True, error
                 else:
-                    result = batch.begin(index, prompt, report)
-                    if result is not None:
-                        yield index, result
+                    begun = _begun(work, prompt)
+                    if isinstance(begun, (Response, LLMError)):
+                        yield index, begun
+                    else:
+                        crew = crew or _Crew(work, deliver)
+                        crew.give(index, begun)
+                        outstanding += 1
                     # Let the user's other tasks run, and finished calls report, while inputs are read.
                     await asyncio.sleep(0)
-            if not batch.pending:
+            if not outstanding:
                 break
-            yield batch.take(await finished.get())
+            for index, result in await arrived.get():
+                outstanding -= 1
+                yield index, _checked_result(result)
     finally:
-        batch.cancel()
-    if batch.source_error is not None:
-        raise batch.source_error
+        if crew is not None:
+            crew.cancel()
+    if source_error is not None:
+        raise source_error
+
+
+def _begun(work: Work[CallT], prompt: Prompt) -> Result | CallT:
+    try:
+        return work.begin(prompt)
+    except LLMError as error:
+        return error
 
 
 async def _numbered(

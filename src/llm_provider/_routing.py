@@ -5,6 +5,7 @@ A new OpenAI-compatible host is one row. Names follow litellm's convention.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -180,24 +181,29 @@ def resolve(model: str, base_url: str | None = None) -> Target:
     >>> resolve("bedrock/anthropic.claude-opus-5-5").provider
     'litellm'
     """
-    prefix, slash, rest = model.partition("/")
-    if not slash:
-        route = next((row for row in _ROWS if re.fullmatch(row.bare_names, model)), None)
-        if route is None:
-            raise UnknownModel(_suggestion(model), model=model)
-        name = model
-    elif prefix in ROUTES:
-        route, name = ROUTES[prefix], rest
-        if not name:
-            raise UnknownModel(f"{model!r} names a provider but no model", model=model)
-    else:
-        route, name = ROUTES["litellm"], model
+    route, name = _route(model)
     own = base_url or os.environ.get(route.base_url_variable, "").strip()
     if own:
         from ._base_url import checked_base_url
 
         return Target(route, name, checked_base_url(own), custom_base_url=True)
     return Target(route, name, route.base_url)
+
+
+@functools.lru_cache(maxsize=1024)
+def _route(model: str) -> tuple[Route, str]:
+    """The row that claims a model, and what the model is called there."""
+    prefix, slash, rest = model.partition("/")
+    if not slash:
+        route = next((row for row in _ROWS if re.fullmatch(row.bare_names, model)), None)
+        if route is None:
+            raise UnknownModel(_suggestion(model), model=model)
+        return route, model
+    if prefix in ROUTES:
+        if not rest:
+            raise UnknownModel(f"{model!r} names a provider but no model", model=model)
+        return ROUTES[prefix], rest
+    return ROUTES["litellm"], model
 
 
 def priced_as(target: Target) -> tuple[str, str]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import queue
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from types import TracebackType
 from typing import Self, TypeAlias
 
-from ._engine import Emit
+from . import _loop
+from ._attempt import Emit
 from ._types import Delta, Response, ToolCallDelta
 
 Start: TypeAlias = Callable[[Emit], "Future[Response]"]
@@ -20,9 +22,10 @@ Start: TypeAlias = Callable[[Emit], "Future[Response]"]
 class _Running:
     """A call whose deltas are put somewhere, with None at their end; what both kinds of stream share."""
 
-    def __init__(self, start: Start, put: Callable[[Delta | None], None]) -> None:
+    def __init__(self, start: Start, put: Callable[[list[Delta] | None], None]) -> None:
         self._ended = False
         self._response: Response | None = None
+        self._here: deque[Delta] = deque()
         # `put` does not know the stream: one that is dropped is collected at once, and so cancelled.
         self._future = start(put)
         self._future.add_done_callback(lambda _: put(None))
@@ -59,7 +62,7 @@ class Stream(_Running):
     """A synchronous stream: an iterator of `Delta` and a context manager."""
 
     def __init__(self, start: Start) -> None:
-        self._items: queue.SimpleQueue[Delta | None] = queue.SimpleQueue()
+        self._items: queue.SimpleQueue[list[Delta] | None] = queue.SimpleQueue()
         super().__init__(start, self._items.put)
 
     def __iter__(self) -> Self:
@@ -68,15 +71,17 @@ class Stream(_Running):
     def __next__(self) -> Delta:
         if self._ended:
             raise StopIteration
-        try:
-            delta = self._items.get()
-        except BaseException:
-            self.close()
-            raise
-        if delta is None:
-            self._finish()
-            raise StopIteration
-        return delta
+        if not self._here:
+            try:
+                arrived = self._items.get()
+            except BaseException:
+                self.close()
+                raise
+            if arrived is None:
+                self._finish()
+                raise StopIteration
+            self._here.extend(arrived)
+        return self._here.popleft()
 
     def __enter__(self) -> Self:
         return self
@@ -91,14 +96,14 @@ class AsyncStream(_Running):
     """An asynchronous stream: an async iterator of `Delta` and an async context manager."""
 
     def __init__(self, start: Start) -> None:
-        loop = asyncio.get_running_loop()
-        items: asyncio.Queue[Delta | None] = asyncio.Queue()
+        items: asyncio.Queue[list[Delta] | None] = asyncio.Queue()
         self._items = items
+        inbox = _loop.inbox_here()
 
-        def put(delta: Delta | None) -> None:
+        def put(deltas: list[Delta] | None) -> None:
             # The user's loop may be gone by the time something arrives; nobody waits then.
             with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(items.put_nowait, delta)
+                inbox.post(items.put_nowait, deltas)
 
         super().__init__(start, put)
 
@@ -108,15 +113,17 @@ class AsyncStream(_Running):
     async def __anext__(self) -> Delta:
         if self._ended:
             raise StopAsyncIteration
-        try:
-            delta = await self._items.get()
-        except BaseException:
-            self.close()
-            raise
-        if delta is None:
-            self._finish()
-            raise StopAsyncIteration
-        return delta
+        if not self._here:
+            try:
+                arrived = await self._items.get()
+            except BaseException:
+                self.close()
+                raise
+            if arrived is None:
+                self._finish()
+                raise StopAsyncIteration
+            self._here.extend(arrived)
+        return self._here.popleft()
 
     async def aclose(self) -> None:
         """The same as `close`, under the name that asynchronous iterators have for it."""
@@ -139,7 +146,7 @@ def replay(response: Response) -> Start:
             ToolCallDelta(index=index, id=call.id, name=call.name, arguments=call.arguments)
             for index, call in enumerate(response.tool_calls)
         )
-        emit(Delta(text=response.text, reasoning=response.reasoning, tool_calls=calls))
+        emit([Delta(text=response.text, reasoning=response.reasoning, tool_calls=calls)])
         future: Future[Response] = Future()
         future.set_result(response)
         return future

@@ -82,7 +82,7 @@ class TestParameters:
         wire = encoded("Hi", max_tokens=7, stop=["END"], n=3, logprobs=False, extra_headers={"X-Trace": "1"})
         assert wire.payload["max_tokens"] == 7
         assert wire.payload["stop_sequences"] == ["END"]
-        assert wire.samples == 3
+        assert (wire.samples_field, wire.most_samples) == ((), 1)
         assert wire.headers == {"x-trace": "1"}
 
     @pytest.mark.parametrize(
@@ -678,8 +678,9 @@ async def sent(connection: Any, order: Outgoing, *, stream: bool) -> Any:
     if not stream:
         return orjson.loads(await connection.send(order))
     assembler = anthropic.Assembler()
-    async for event in connection.stream(order):
-        assembler.feed(event)
+    async for batch in connection.stream(order):
+        for event in batch:
+            assembler.feed(event)
     return assembler.reply()
 
 

@@ -30,7 +30,7 @@ from llm_provider._errors import (
     ServerError,
     Timeout,
 )
-from llm_provider.providers import _failures, _sdk
+from llm_provider.providers import _aiohttp, _failures, _sdk
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
@@ -172,9 +172,7 @@ def sdk_errors(sdk: str) -> Iterator[Any]:
 
 
 def http_library(sdk: str) -> Any:
-    return importlib.import_module(
-        _sdk.http_library_name(importlib.import_module(sdk).DefaultAsyncHttpxClient)
-    )
+    return _aiohttp.library_of(importlib.import_module(sdk).DefaultAsyncHttpxClient)
 
 
 def status_error(kind: Any, status: int, body: Any, headers: dict[str, str] | None = None) -> Any:

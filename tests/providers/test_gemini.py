@@ -73,7 +73,10 @@ def reply(*parts: dict[str, Any], finish: str | None = "STOP", **fields: Any) ->
 
 def test_a_plain_prompt_is_contents_only() -> None:
     assert wire() == Wire(
-        f"v1/models/{MODEL}:generateContent", {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}
+        f"v1/models/{MODEL}:generateContent",
+        {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]},
+        samples_field=("generationConfig", "candidateCount"),
+        most_samples=8,
     )
 
 
@@ -102,7 +105,6 @@ def test_every_parameter_has_its_place() -> None:
         "maxOutputTokens": 100,
         "stopSequences": ["END"],
         "seed": 7,
-        "candidateCount": 3,
         "responseLogprobs": True,
         "logprobs": 5,
     }
@@ -113,10 +115,8 @@ def test_temperature_zero_is_sent_and_an_unset_one_is_not() -> None:
     assert "generationConfig" not in encode()
 
 
-def test_more_samples_than_one_request_may_ask_for_are_sent_apart() -> None:
-    assert wire(n=8).samples == 1
-    made = wire(n=9)
-    assert (made.samples, "generationConfig" in made.payload) == (9, False)
+def test_the_number_of_samples_is_no_part_of_what_is_asked() -> None:
+    assert wire(n=9) == wire(n=1)
 
 
 def test_headers_that_the_user_adds_are_part_of_the_request() -> None:

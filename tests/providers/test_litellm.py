@@ -75,7 +75,7 @@ class TestEncode:
             "seed": 3,
             "top_k": 5,
         }
-        assert wire.samples == 2
+        assert wire.samples_field == ()
 
     @pytest.mark.parametrize(
         "name", ["api_key", "api_base", "timeout", "num_retries", "extra_headers", "stream"]
@@ -162,8 +162,9 @@ async def sent(connection: Any, order: Outgoing, *, stream: bool = False) -> Any
         if not stream:
             return orjson.loads(await connection.send(order))
         assembler = adapter.Assembler()
-        async for event in connection.stream(order):
-            assembler.feed(event)
+        async for batch in connection.stream(order):
+            for event in batch:
+                assembler.feed(event)
         return assembler.reply()
     except Exception as error:
         raise adapter.map_error(error) from error

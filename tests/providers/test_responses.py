@@ -213,7 +213,7 @@ class TestEncode:
     def test_samples_are_separate_calls_and_headers_go_along(self) -> None:
         request = Request.build("gpt-5.5-pro", "Hi", {"n": 3, "extra_headers": {"X-Trace": "1"}})
         wire = _responses.encode(request, PRO)
-        assert (wire.operation, wire.samples, wire.headers) == ("responses", 3, {"x-trace": "1"})
+        assert (wire.operation, wire.samples_field, wire.headers) == ("responses", (), {"x-trace": "1"})
         assert "n" not in wire.payload
 
     @pytest.mark.parametrize(("name", "value"), [("seed", 0), ("stop", "END"), ("stop", ["a", "b"])])
@@ -598,8 +598,9 @@ async def exchange(
             order = Outgoing(wire, canonical(wire.payload), target, APIKey("sk-test"), 20.0)
             if stream:
                 assembler = openai.Assembler()
-                async for event in connection.stream(order):
-                    assembler.feed(event)
+                async for batch in connection.stream(order):
+                    for event in batch:
+                        assembler.feed(event)
                 reply = assembler.reply()
             else:
                 reply = json.loads(await connection.send(order))

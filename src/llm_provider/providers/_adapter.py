@@ -5,6 +5,7 @@ An adapter is a module that speaks one wire format through its provider's SDK:
 - `encode(request, target) -> Wire`      pure: what will be sent
 - `connect(transport) -> Connection`     imports the SDK; its clients are shared: `send`, `stream`, `close`
 - `decode(reply) -> Answer`              pure: what came back; anything incomplete is `BadResponse`
+- `split(reply) -> list`                 pure: a reply of several samples, one by one
 - `Assembler`                            folds a stream's events into the reply it would have been
 - `map_error(error) -> LLMError`         every exception of the SDK and of what is below it
 
@@ -30,14 +31,16 @@ class Wire:
     """A request as it goes out.
 
     `operation` names the endpoint, `payload` is the JSON body without any streaming flag, so that live
-    and streamed calls are one cache entry. `headers` are those that change the answer. `samples` is how
-    many times it must be sent to serve `n`.
+    and streamed calls are one cache entry, and without a number of samples, so that every sample of a
+    prompt is one. `headers` are those that change the answer. `samples_field` is the way to the field of the
+    payload that asks for several samples in one request, at most `most_samples`; empty where there is none.
     """
 
     operation: str
     payload: dict[str, Any]
     headers: Mapping[str, str] = field(default_factory=dict)
-    samples: int = 1
+    samples_field: tuple[str, ...] = ()
+    most_samples: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +49,11 @@ class Outgoing:
 
     wire: Wire
     body: bytes
-    """The payload as canonical JSON."""
+    """The payload as canonical JSON, with the number of samples where it is above one."""
     target: Target
     key: APIKey
     timeout: float
-    """Seconds that the SDK may take; the engine's own deadline ends the attempt in any case."""
+    """Seconds. The engine's deadline ends the attempt; an SDK needs it for what it tells the server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +74,11 @@ class Connection(Protocol):
     async def send(self, outgoing: Outgoing) -> bytes:
         """Send and return the reply's JSON bytes; raises whatever the SDK raises."""
 
-    def stream(self, outgoing: Outgoing) -> AsyncGenerator[Any, None]:
-        """Send and yield the stream's events, JSON decoded; closing the iterator cancels."""
+    def stream(self, outgoing: Outgoing) -> AsyncGenerator[list[Any], None]:
+        """Send and yield the stream's events, JSON decoded, those that arrived together in one list.
+
+        Closing the iterator cancels.
+        """
 
     async def close(self) -> None:
         """Close every connection."""
@@ -103,6 +109,9 @@ class Adapter(Protocol):
 
     def decode(self, reply: Any) -> Answer:
         """Raises `BadResponse` for what is not a complete, valid answer."""
+
+    def split(self, reply: Any) -> list[Any]:
+        """A reply with several samples as so many replies; the first keeps the usage, which they share."""
 
     def connect(self, transport: str) -> Connection:
         """Imports the SDK. Raises `MissingDependency` where it is not installed."""
@@ -160,6 +169,25 @@ def merge(payload: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
         both = isinstance(present, dict) and isinstance(value, Mapping)
         merged[name] = merge(present, value) if both else value  # type: ignore[arg-type]  # `both` narrows
     return merged
+
+
+def split_reply(reply: dict[str, Any], samples: str, usage: str) -> list[Any]:
+    """A reply that holds several samples as a reply for each.
+
+    Args:
+        reply: What came back.
+        samples: The field that lists the samples.
+        usage: The field that counts their tokens, which no provider does for each. It stays with the first.
+
+    >>> reply = {"choices": [{"index": 0}, {"index": 1}], "usage": {"total_tokens": 9}}
+    >>> split_reply(reply, "choices", "usage")
+    [{'choices': [{'index': 0}], 'usage': {'total_tokens': 9}}, {'choices': [{'index': 0}], 'usage': {}}]
+    """
+    replies: list[Any] = []
+    for place, sample in enumerate(sorted(reply[samples], key=lambda sample: count(sample, "index"))):
+        shared = reply if place == 0 or usage not in reply else {**reply, usage: {}}
+        replies.append({**shared, samples: [{**sample, "index": 0}]})
+    return replies
 
 
 def expect_dict(value: Any, what: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from .._errors import BadResponse
 from .._request import Request
 from .._routing import Target
 from .._types import Choice, Delta, FinishReason, Message, ToolCall, ToolCallDelta, Usage
-from ._adapter import Answer, Wire, count, expect_dict, finish, merge, part, refuse, schema_of
+from ._adapter import Answer, Wire, count, expect_dict, finish, merge, part, refuse, schema_of, split_reply
 from ._failures import error_fields, from_answer
 
 OPERATION = "chat/completions"
@@ -38,6 +38,9 @@ _REASONING_FIELDS = ("reasoning_content", "reasoning")
 _FOREIGN_FIELDS = frozenset({"provider_specific_fields"})
 
 _MOST_ENTRIES = 10_000
+
+# What OpenAI's API takes as `n`.
+_MOST_SAMPLES = 128
 
 _PLAIN = ("temperature", "top_p", "seed", "reasoning_effort", "logprobs", "top_logprobs", "tool_choice")
 
@@ -67,17 +70,14 @@ def encode(request: Request, target: Target, *, max_tokens_name: str = "max_toke
         payload[route.spelling.get(name, name)] = value
     if request.max_tokens is not None:
         payload[max_tokens_name] = request.max_tokens
-    samples = 1
-    if request.n > 1:
-        if "n" in route.unsupported:
-            samples = request.n
-        else:
-            payload["n"] = request.n
     if route.spelling.get("top_logprobs") == "logprobs" and request.logprobs:
         payload["logprobs"] = request.top_logprobs or 1
     if request.extra_body:
         payload = merge(payload, request.extra_body)
-    return Wire(OPERATION, payload, request.extra_headers or {}, samples)
+    headers = request.extra_headers or {}
+    if "n" in route.unsupported:
+        return Wire(OPERATION, payload, headers)
+    return Wire(OPERATION, payload, headers, samples_field=("n",), most_samples=_MOST_SAMPLES)
 
 
 def _message(message: Message, foreign: frozenset[str]) -> Message:
@@ -116,6 +116,11 @@ def decode(reply: Any) -> Answer:
         id=_str(reply.get("id")),
         service_tier=_str(reply.get("service_tier")),
     )
+
+
+def split(reply: Any) -> list[Any]:
+    """A completion with several choices as so many completions; see `Adapter.split`."""
+    return split_reply(reply, "choices", "usage")
 
 
 def _choice(choice: dict[str, Any]) -> Choice:
@@ -188,8 +193,9 @@ def decode_usage(usage: Mapping[str, Any]) -> Usage:
     xAI counts reasoning beside its `completion_tokens`; its own total tells.
     """
     details = part(usage, "prompt_tokens_details")
+    generated_details = part(usage, "completion_tokens_details")
     read, generated = count(usage, "prompt_tokens"), count(usage, "completion_tokens")
-    reasoning = count(part(usage, "completion_tokens_details"), "reasoning_tokens")
+    reasoning = count(generated_details, "reasoning_tokens")
     if reasoning and count(usage, "total_tokens") == read + generated + reasoning:
         generated += reasoning
     written = count(details, "cache_write_tokens") or count(details, "cache_creation_tokens")
@@ -203,6 +209,8 @@ def decode_usage(usage: Mapping[str, Any]) -> Usage:
             part(details, "cache_creation_token_details"), "ephemeral_1h_input_tokens"
         ),
         reasoning_output_tokens=reasoning,
+        audio_input_tokens=count(details, "audio_tokens"),
+        audio_output_tokens=count(generated_details, "audio_tokens"),
     )
 
 
@@ -217,9 +225,15 @@ class Assembler:
         self._head: dict[str, Any] = {}
         self._usage: Any = None
         self._choices: dict[int, dict[str, Any]] = {}
+        self._plain: list[str] = []
 
     def feed(self, event: Any) -> Delta:
         """Take one chunk; the delta returned is the first sample's."""
+        text = _plain_text(event) if 0 in self._choices else None
+        if text is not None:
+            self._plain.append(text)
+            return Delta(text=text)
+        self._join()
         event = expect_dict(event, "stream event")
         if event.get("error") or event.get("type") == "error":
             codes, message = error_fields(event)
@@ -237,6 +251,12 @@ class Assembler:
             if index == 0:
                 shown = delta
         return shown
+
+    def _join(self) -> None:
+        """Append the pieces of plain text so far; one by one, a long answer would take quadratic time."""
+        if self._plain:
+            _add_content(self._choices[0]["message"], "".join(self._plain))
+            self._plain.clear()
 
     def _add(self, index: int, piece: dict[str, Any]) -> Delta:
         choice = self._choices.setdefault(index, {"index": index, "message": {"role": "assistant"}})
@@ -260,6 +280,7 @@ class Assembler:
 
     def reply(self) -> Any:
         """The whole completion."""
+        self._join()
         if not self._choices:
             raise BadResponse("the stream was empty")
         for choice in self._choices.values():
@@ -268,6 +289,30 @@ class Assembler:
             choice["message"].setdefault("content", None)
         choices = [choice for _, choice in sorted(self._choices.items())]
         return {**self._head, "object": "chat.completion", "choices": choices, "usage": self._usage}
+
+
+_PLAIN_CHUNK = {"id", "object", "created", "model", "system_fingerprint", "service_tier", "choices", "usage"}
+_PLAIN_PIECE = {"index", "delta", "finish_reason", "logprobs"}
+
+
+def _plain_text(event: Any) -> str | None:
+    """The text of a chunk that adds text to the first sample and nothing else, as most do; else None."""
+    try:
+        (piece,) = event["choices"]
+        (text,) = piece["delta"].values()
+        plain = (
+            "content" in piece["delta"]
+            and type(text) is str
+            and not piece.get("index")
+            and not piece.get("finish_reason")
+            and not piece.get("logprobs")
+            and not event.get("usage")
+            and event.keys() <= _PLAIN_CHUNK
+            and piece.keys() <= _PLAIN_PIECE
+        )
+    except (TypeError, KeyError, ValueError, AttributeError):
+        return None
+    return text if plain else None
 
 
 def _index(container: Mapping[str, Any]) -> int:

@@ -1,73 +1,72 @@
 """Connections of the google-genai SDK.
 
-The SDK's own request types are bypassed by its public `HttpOptions.extra_body`: what is sent is exactly the
-payload that the cache key covers. Its retries, redirects, continuation of long answers and function calling
-are off; its environment variables for other endpoints and API versions have no effect.
+What is sent is exactly the payload that the cache key covers: an HTTP client of our own, which the SDK takes
+as `aiohttp_client=` or `httpx_async_client=`, puts the ready bytes in the place of the SDK's body. The SDK's
+retries, redirects, continuation of long answers and function calling are off; its environment variables for
+other endpoints and API versions have no effect.
+
+A call goes one of two ways. The private one enters the SDK below its typed models, where it still chooses
+address and headers, keeps the key, and raises its errors; it is taken only with releases whose private
+methods are known, `PRIVATE_WAY`. The public one, `generate_content`, is there for all others and costs
+several times as much.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import importlib
 import logging
 import math
 import os
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+import warnings
+from collections.abc import AsyncGenerator, Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
-from urllib.request import getproxies
 
 from .._errors import BadResponse
+from . import _aiohttp
 from ._adapter import Outgoing
+from ._events import events
 from ._failures import headers_of
 from ._generate_content import error_of
-from ._sdk import CONNECT_TIMEOUT, KEEPALIVE_SECONDS, MAX_CONNECTIONS
+from ._sdk import CONNECT_TIMEOUT, MAX_CONNECTIONS
+
+PRIVATE_WAY = ((3, 0), (3, 4))
+"""The first and the last release of the SDK whose private request methods are as they are used here."""
 
 
-@dataclass(slots=True)
+@dataclasses.dataclass(slots=True)
 class _Exchange:
-    """What the HTTP client tells about one call: the SDK itself hands out neither of these."""
+    """What the HTTP client gets and gives beside the SDK, which has no place for either."""
 
-    deadline: asyncio.Timeout
+    body: bytes
     response: Any = None
 
 
 _EXCHANGE: ContextVar[_Exchange] = ContextVar("exchange")
 
 
-@contextlib.asynccontextmanager
-async def _exchange() -> AsyncIterator[_Exchange]:
+@contextlib.contextmanager
+def _exchange(body: bytes) -> Iterator[_Exchange]:
     """Follows a call from sending to its answer, or to the first event of its stream.
 
-    Opening a connection may take `CONNECT_TIMEOUT`; waiting for the answer is limited by the SDK.
-
     Raises:
-        aiohttp.ConnectionTimeoutError: no connection in time.
         LLMError: a failure whose body is not the JSON that its headers promise: the status still tells.
     """
-    deadline = asyncio.timeout(None)
-    exchange = _Exchange(deadline)
+    exchange = _Exchange(body)
+    token = _EXCHANGE.set(exchange)
     try:
-        async with deadline:
-            token = _EXCHANGE.set(exchange)
-            try:
-                yield exchange
-            finally:
-                _EXCHANGE.reset(token)
-    except TimeoutError:
-        if deadline.expired():
-            import aiohttp
-
-            raise aiohttp.ConnectionTimeoutError(f"no connection within {CONNECT_TIMEOUT:g} s") from None
-        raise
+        yield exchange
     except ValueError as error:
-        status = getattr(exchange.response, "status", 200)
+        status = getattr(exchange.response, "status", getattr(exchange.response, "status_code", 200))
         if status == 200:
             raise
         raise error_of(None, status=status, headers=headers_of(exchange.response)) from error
+    finally:
+        _EXCHANGE.reset(token)
 
 
 class GeminiConnection:
@@ -75,14 +74,17 @@ class GeminiConnection:
 
     Args:
         transport: "aiohttp" (HTTP/1.1), "http2" or "http1" (both httpx2).
+        private: Whether the private way may be taken; None for where its methods are known.
     """
 
-    def __init__(self, transport: str) -> None:
+    def __init__(self, transport: str, *, private: bool | None = None) -> None:
         # Not with the first client: it takes seconds, which would count as the first attempt's.
-        importlib.import_module("google.genai")
+        sdk = importlib.import_module("google.genai")
+        self._private = _is_known(sdk.__version__) if private is None else private
         self._transport = transport
         self._http_client: Any = None
         self._clients: dict[tuple[str | None, str], Any] = {}
+        self._prepared: dict[tuple[Any, ...], Any] = {}
         self._certificates: ssl.SSLContext | None = None
 
     def _client(self, outgoing: Outgoing) -> Any:
@@ -107,47 +109,84 @@ class GeminiConnection:
             # One attempt given here also takes away the SDK's hidden second one after a broken connection.
             retry_options=types.HttpRetryOptions(attempts=1),
             client_args={"verify": self._certificates},
-            async_client_args={"ssl": self._certificates, "allow_redirects": False},
+            async_client_args={"ssl": self._certificates},
             **{slot: self._http_client},
         )
         with _unheard("Both GOOGLE_API_KEY"):
             return genai.Client(vertexai=False, api_key=outgoing.key.reveal(), http_options=options)
 
-    def _call(self, outgoing: Outgoing) -> dict[str, Any]:
-        version, _, resource = outgoing.wire.operation.partition("/")
-        return {
-            "model": resource.removesuffix(":generateContent"),
-            # Never sent: the payload's own contents take its place.
-            "contents": "x",
-            "config": {
-                "http_options": {
-                    "api_version": version,
-                    "extra_body": outgoing.wire.payload,
-                    "headers": dict(outgoing.wire.headers),
-                    "timeout": max(1, math.ceil(outgoing.timeout * 1000)),
-                },
-                "automatic_function_calling": {"disable": True},
-                "automatic_continuation": False,
-            },
-        }
-
     async def send(self, outgoing: Outgoing) -> bytes:
         """Post and return the body of a successful answer."""
-        client, call = self._client(outgoing), self._call(outgoing)
-        call["config"] |= {"should_return_http_response": True}
-        async with _exchange():
-            response = await client.aio.models.generate_content(**call)
-        body: str = response.sdk_http_response.body
-        return body.encode()
+        with _exchange(outgoing.body) as exchange:
+            if self._private:
+                await self._post(outgoing, streamed=False)
+            else:
+                call = self._typed_call(outgoing)
+                await self._client(outgoing).aio.models.generate_content(**call)
+        response = exchange.response
+        # The SDK has read it, so this one waits for nothing.
+        body: bytes = await response.read() if self._transport == "aiohttp" else response.content
+        return body
 
-    async def stream(self, outgoing: Outgoing) -> AsyncGenerator[Any, None]:
-        """Post and yield each event's JSON."""
-        client = self._client(outgoing)
-        stream = await client.aio.models.generate_content_stream(**self._call(outgoing))
+    async def stream(self, outgoing: Outgoing) -> AsyncGenerator[list[Any], None]:
+        """Post and yield the events' JSON, those that arrived together in one list."""
+        if not self._private:
+            async with contextlib.aclosing(self._typed_stream(outgoing)) as typed:
+                async for event in typed:
+                    yield [event]
+            return
+        with _exchange(outgoing.body) as exchange:
+            await self._post(outgoing, streamed=True)
+        response = exchange.response
+        chunks = response.content.iter_any() if self._transport == "aiohttp" else response.aiter_bytes()
+        try:
+            async for batch in events(chunks):
+                yield batch
+        finally:
+            await _close_response(response)
+
+    async def _post(self, outgoing: Outgoing, *, streamed: bool) -> None:
+        """The private way: a request that the SDK has prepared once, sent by the SDK each time."""
+        api = self._client(outgoing)._api_client  # noqa: SLF001  # see PRIVATE_WAY
+        name = (*_place(outgoing), streamed)
+        prepared = self._prepared.get(name)
+        if prepared is None:
+            version, _, resource = outgoing.wire.operation.partition("/")
+            if streamed:
+                resource = resource.removesuffix(":generateContent") + ":streamGenerateContent?alt=sse"
+            options = _http_options(outgoing, version)
+            prepared = api._build_request("post", resource, {}, options)  # noqa: SLF001  # see PRIVATE_WAY
+            self._prepared[name] = prepared
+        # A copy, since the SDK may add to the headers while it sends.
+        request = dataclasses.replace(prepared, headers=dict(prepared.headers))
+        await api._async_request_once(request, streamed, implicit_retry=False)  # noqa: SLF001  # the same
+
+    def _typed_call(self, outgoing: Outgoing) -> dict[str, Any]:
+        """The public way's arguments; its contents are never sent, as the payload takes their place."""
+        from google.genai import types
+
+        name = _place(outgoing)
+        call = self._prepared.get(name)
+        if call is None:
+            version, _, resource = outgoing.wire.operation.partition("/")
+            config = types.GenerateContentConfig(
+                http_options=_http_options(outgoing, version),
+                automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
+                automatic_continuation=False,
+                should_return_http_response=True,
+            )
+            model = resource.removesuffix(":generateContent")
+            call = self._prepared[name] = {"model": model, "contents": "x", "config": config}
+        return dict(call)
+
+    async def _typed_stream(self, outgoing: Outgoing) -> AsyncGenerator[Any, None]:
+        call = self._typed_call(outgoing)
+        call["config"] = call["config"].model_copy(update={"should_return_http_response": None})
+        stream = await self._client(outgoing).aio.models.generate_content_stream(**call)
         exchange = None
         try:
-            # A request is sent when its first event is asked for; a deadline cannot span a `yield`.
-            async with _exchange() as exchange:
+            # A request is sent when its first event is asked for; a context cannot span a `yield`.
+            with _exchange(outgoing.body) as exchange:
                 chunk = await anext(stream, None)
             while chunk is not None:
                 yield _event(chunk)
@@ -162,6 +201,7 @@ class GeminiConnection:
 
     async def close(self) -> None:
         """Close every connection."""
+        self._prepared.clear()
         while self._clients:
             await _close_client(self._clients.popitem()[1])
         # google-genai 3.0 starts a last task when a client is collected: it ends here, not in a dead loop.
@@ -169,6 +209,26 @@ class GeminiConnection:
         http_client, self._http_client = self._http_client, None
         if http_client is not None:
             await (http_client.close() if self._transport == "aiohttp" else http_client.aclose())
+
+
+def _is_known(version: str) -> bool:
+    first, last = PRIVATE_WAY
+    numbers = version.split(".")[:2]
+    return all(map(str.isdigit, numbers)) and first <= tuple(map(int, numbers)) <= last
+
+
+def _place(outgoing: Outgoing) -> tuple[Any, ...]:
+    """What a prepared request depends on."""
+    target, wire = outgoing.target, outgoing.wire
+    headers = tuple(sorted(wire.headers.items()))
+    return target.base_url, outgoing.key.identity, wire.operation, headers, outgoing.timeout
+
+
+def _http_options(outgoing: Outgoing, version: str) -> Any:
+    from google.genai import types
+
+    milliseconds = max(1, math.ceil(outgoing.timeout * 1000))
+    return types.HttpOptions(api_version=version, headers=dict(outgoing.wire.headers), timeout=milliseconds)
 
 
 def _certificates() -> ssl.SSLContext:
@@ -183,48 +243,53 @@ def _certificates() -> ssl.SSLContext:
 def _aiohttp_session(certificates: ssl.SSLContext, *, http2: bool) -> Any:
     import aiohttp
 
-    async def opening(*_: Any) -> None:
-        _EXCHANGE.get().deadline.reschedule(asyncio.get_running_loop().time() + CONNECT_TIMEOUT)
+    # The SDK gives aiohttp one timeout for a whole request. The engine has its own for that; this one is for
+    # opening a connection.
+    timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT)
 
-    async def opened(*_: Any) -> None:
-        _EXCHANGE.get().deadline.reschedule(None)
+    with warnings.catch_warnings():
+        # aiohttp warns that a subclass may break when it changes. The SDK takes nothing else.
+        warnings.simplefilter("ignore", DeprecationWarning)
 
-    async def answered(_session: Any, _context: Any, parameters: Any) -> None:
-        _EXCHANGE.get().response = parameters.response
+        class Session(aiohttp.ClientSession):
+            # The SDK awaits it, which is all that it does with aiohttp's own kind of context manager.
+            async def request(  # type: ignore[override]
+                self, method: str, url: str, *, headers: Any, **_: Any
+            ) -> Any:
+                exchange = _EXCHANGE.get()
+                exchange.response = await super().request(
+                    method, url, data=exchange.body, headers=headers, timeout=timeout, allow_redirects=False
+                )
+                return exchange.response
 
-    # The SDK gives aiohttp one timeout for a whole request; these signals tell its parts apart.
-    signals = aiohttp.TraceConfig()
-    signals.on_connection_create_start.append(opening)
-    signals.on_connection_create_end.append(opened)
-    signals.on_request_end.append(answered)
-    return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0, ssl=certificates, keepalive_timeout=KEEPALIVE_SECONDS),
-        cookie_jar=aiohttp.DummyCookieJar(),
-        trace_configs=[signals],
-        # Only where the environment names a proxy: aiohttp asks a thread for it, twice per request.
-        trust_env=bool(getproxies()),
-    )
+    # Where the environment names a proxy, aiohttp asks a thread for it twice per request.
+    return _aiohttp.session(certificates, Session, trust_env=not _aiohttp.is_direct())
 
 
 def _httpx_client(certificates: ssl.SSLContext, *, http2: bool) -> Any:
     import httpx2
 
-    async def shorten_connect(request: Any) -> None:
-        timeouts = request.extensions["timeout"]
-        timeouts["connect"] = min(timeouts["connect"] or CONNECT_TIMEOUT, CONNECT_TIMEOUT)
+    class Client(httpx2.AsyncClient):
+        def build_request(self, method: str, url: Any, **options: Any) -> httpx2.Request:
+            options["content"] = _EXCHANGE.get().body
+            request = super().build_request(method, url, **options)
+            timeouts = request.extensions["timeout"]
+            timeouts["connect"] = min(timeouts["connect"] or CONNECT_TIMEOUT, CONNECT_TIMEOUT)
+            return request
 
-    async def answered(response: Any) -> None:
-        _EXCHANGE.get().response = response
+        async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+            response = await super().send(request, **options)
+            _EXCHANGE.get().response = response
+            return response
 
-    return httpx2.AsyncClient(
+    return Client(
         http2=http2,
         verify=certificates,
         follow_redirects=False,
-        event_hooks={"request": [shorten_connect], "response": [answered]},
         limits=httpx2.Limits(
             max_connections=MAX_CONNECTIONS,
             max_keepalive_connections=MAX_CONNECTIONS,
-            keepalive_expiry=KEEPALIVE_SECONDS,
+            keepalive_expiry=_aiohttp.KEEPALIVE_SECONDS,
         ),
     )
 

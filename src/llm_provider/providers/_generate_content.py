@@ -13,7 +13,7 @@ from typing import Any
 from .._errors import BadResponse, LLMError
 from .._retry import retry_delay
 from .._types import Choice, Delta, FinishReason, ToolCall, ToolCallDelta, Usage
-from ._adapter import Answer, count, expect_dict, part
+from ._adapter import Answer, count, expect_dict, part, split_reply
 from ._failures import from_answer
 
 PROVIDER = "gemini"
@@ -60,6 +60,11 @@ def decode(reply: Any) -> Answer:
         model=_str(reply.get("modelVersion")),
         id=_str(reply.get("responseId")),
     )
+
+
+def split(reply: Any) -> list[Any]:
+    """An answer with several candidates as so many answers; see `Adapter.split`."""
+    return split_reply(reply, "candidates", "usageMetadata")
 
 
 def _choices(reply: dict[str, Any]) -> tuple[Choice, ...]:
@@ -185,6 +190,21 @@ def decode_usage(usage: Mapping[str, Any]) -> Usage:
         output_tokens=count(usage, "candidatesTokenCount") + thoughts,
         cache_read_input_tokens=count(usage, "cachedContentTokenCount"),
         reasoning_output_tokens=thoughts,
+        audio_input_tokens=_of_kind(usage, "promptTokensDetails", "AUDIO"),
+        cache_read_audio_input_tokens=_of_kind(usage, "cacheTokensDetails", "AUDIO"),
+        image_input_tokens=_of_kind(usage, "promptTokensDetails", "IMAGE"),
+        audio_output_tokens=_of_kind(usage, "candidatesTokensDetails", "AUDIO"),
+        image_output_tokens=_of_kind(usage, "candidatesTokensDetails", "IMAGE"),
+    )
+
+
+def _of_kind(usage: Mapping[str, Any], name: str, modality: str) -> int:
+    details = usage.get(name)
+    entries = details if isinstance(details, list) else []
+    return sum(
+        count(entry, "tokenCount")
+        for entry in entries
+        if isinstance(entry, dict) and entry.get("modality") == modality
     )
 
 

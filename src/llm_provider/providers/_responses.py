@@ -73,7 +73,7 @@ def encode(request: Request, target: Target) -> Wire:
     payload = {name: value for name, value in fields.items() if value is not None}
     if request.extra_body:
         payload = merge(payload, request.extra_body)
-    return Wire(OPERATION, payload, request.extra_headers or {}, request.n)
+    return Wire(OPERATION, payload, request.extra_headers or {})
 
 
 def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:

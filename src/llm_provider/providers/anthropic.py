@@ -5,6 +5,7 @@ Which parameters a model takes is in `_FAMILIES`; the wire format itself is `_tu
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from ._messages import OPERATION, PROVIDER, Assembler, decode
 from ._sdk import PostConnection, map_error
 from ._turns import system_prompt, turns, verbatim
 
-__all__ = ["DEFAULT_MAX_TOKENS", "Assembler", "connect", "decode", "encode", "map_error"]
+__all__ = ["DEFAULT_MAX_TOKENS", "Assembler", "connect", "decode", "encode", "map_error", "split"]
 
 DEFAULT_MAX_TOKENS = 32_000
 """Tokens an answer may have where `max_tokens` is not set, thinking included; Anthropic demands a figure.
@@ -84,6 +85,11 @@ _FAMILIES = (
 )
 
 
+@functools.lru_cache(maxsize=1024)
+def _family(model: str) -> _Family:
+    return next(family for family in _FAMILIES if family.matches(model))
+
+
 def encode(request: Request, target: Target) -> Wire:
     """Build the request.
 
@@ -91,7 +97,7 @@ def encode(request: Request, target: Target) -> Wire:
         UnsupportedParameter: this model does not accept a parameter.
         RequestError: a message has no form at Anthropic, or two parameters contradict each other.
     """
-    family = next(family for family in _FAMILIES if family.matches(target.model))
+    family = _family(target.model)
     payload: dict[str, Any] = {"model": target.model, "max_tokens": request.max_tokens or DEFAULT_MAX_TOKENS}
     system, leading = system_prompt(request.messages)
     if system is not None:
@@ -114,7 +120,7 @@ def encode(request: Request, target: Target) -> Wire:
     headers = dict(request.extra_headers or {})
     if any(name in payload for name in _SAMPLING):
         headers.setdefault("anthropic-version", SAMPLING_VERSION)
-    return Wire(OPERATION, payload, headers, request.n)
+    return Wire(OPERATION, payload, headers)
 
 
 def _refuse(parameter: str, request: Request, remedy: str) -> RequestError:
@@ -240,6 +246,11 @@ def _add_response_format(request: Request, payload: dict[str, Any]) -> None:
     payload["output_config"] = {**output, "format": {"type": "json_schema", "schema": schema}}
 
 
+def split(reply: Any) -> list[Any]:
+    """A message is one sample."""
+    return [reply]
+
+
 _SCHEMA_WORDS = ("$ref", "type", "enum", "const", "description", "title", "required")
 _SCHEMA_MAPS = ("$defs", "properties")
 _SCHEMA_LISTS = ("anyOf", "allOf")
@@ -303,4 +314,5 @@ def connect(transport: str) -> PostConnection:
         stream_fields=lambda outgoing: {},
         # Spans cost a tenth of a call's CPU, and only the library's user may ask for them.
         client_options={"open_telemetry": False},
+        post_options={},
     )

@@ -6,6 +6,7 @@ Which parameters a model takes is in `_FAMILIES`; the wire format is `_contents`
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,12 +18,12 @@ from .._routing import Target
 from ._adapter import Wire, merge, refuse, schema_of
 from ._contents import conversation
 from ._failures import from_exception, headers_of
-from ._generate_content import PROVIDER, Assembler, decode, error_of
+from ._generate_content import PROVIDER, Assembler, decode, error_of, split
 
 if TYPE_CHECKING:
     from ._genai import GeminiConnection
 
-__all__ = ["Assembler", "connect", "decode", "encode", "map_error"]
+__all__ = ["Assembler", "connect", "decode", "encode", "map_error", "split"]
 
 _LEVELS = {"low": "low", "medium": "medium", "high": "high"}
 
@@ -75,6 +76,11 @@ _MOST_CANDIDATES = 8
 _SEEDS = range(-(2**31), 2**31)
 
 
+@functools.lru_cache(maxsize=1024)
+def _family(model: str) -> _Family:
+    return next(family for family in _FAMILIES if family.matches(model))
+
+
 def encode(request: Request, target: Target) -> Wire:
     """Build the body of `generateContent`.
 
@@ -82,14 +88,12 @@ def encode(request: Request, target: Target) -> Wire:
         UnsupportedParameter: the model has no such parameter.
         RequestError: a message, or a pair of parameters, that Gemini's API has no place for.
     """
-    family = next(family for family in _FAMILIES if family.matches(target.model))
+    family = _family(target.model)
     payload = conversation(request, signed=family.signed)
-    samples = 1 if request.n <= _MOST_CANDIDATES else request.n
     settings = {
         **_sampling(request, family),
         **_format(request),
         **_thinking(request, family),
-        **({"candidateCount": request.n} if request.n > 1 and samples == 1 else {}),
     }
     if settings:
         payload["generationConfig"] = settings
@@ -100,7 +104,13 @@ def encode(request: Request, target: Target) -> Wire:
     named_in_full = target.model.startswith(("models/", "tunedModels/"))
     resource = target.model if named_in_full else f"models/{target.model}"
     operation = f"{family.version}/{resource}:generateContent"
-    return Wire(operation, payload, request.extra_headers or {}, samples)
+    return Wire(
+        operation,
+        payload,
+        request.extra_headers or {},
+        samples_field=("generationConfig", "candidateCount"),
+        most_samples=_MOST_CANDIDATES,
+    )
 
 
 def _sampling(request: Request, family: _Family) -> dict[str, Any]:

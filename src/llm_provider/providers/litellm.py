@@ -41,7 +41,7 @@ from . import _chat
 from ._adapter import Answer, Outgoing, Wire
 from ._failures import chain, error_fields, from_answer, from_exception, headers_of, presentable
 
-__all__ = ["Assembler", "connect", "decode", "encode", "map_error"]
+__all__ = ["Assembler", "connect", "decode", "encode", "map_error", "split"]
 
 PROVIDER = "litellm"
 INSTALL = "pip install 'llm-provider[litellm]'"
@@ -108,6 +108,11 @@ def decode(reply: Any) -> Answer:
             kept = {"thinking_blocks": thinking}
             choice.message["provider_specific_fields"] = {"provider": PROVIDER, "content": kept}
     return answer
+
+
+def split(reply: Any) -> list[Any]:
+    """Samples are asked for one by one."""
+    return [reply]
 
 
 class Assembler(_chat.Assembler):
@@ -193,13 +198,13 @@ class _Connection:
         response = await self._litellm.acompletion(**self._arguments(outgoing))
         return orjson.dumps(response.model_dump(warnings=False))
 
-    async def stream(self, outgoing: Outgoing) -> AsyncGenerator[Any, None]:
+    async def stream(self, outgoing: Outgoing) -> AsyncGenerator[list[Any], None]:
         arguments = self._arguments(outgoing)
         options = {"include_usage": True, **arguments.pop("stream_options", {})}
         stream = await self._litellm.acompletion(stream=True, stream_options=options, **arguments)
         try:
             async for chunk in stream:
-                yield chunk.model_dump(warnings=False, exclude_none=True)
+                yield [chunk.model_dump(warnings=False, exclude_none=True)]
         finally:
             close = getattr(stream, "aclose", None)
             if close is not None:

@@ -5,6 +5,7 @@ Which parameters a model takes is in `_FAMILIES`; the wire formats themselves ar
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from . import _chat, _responses
 from ._adapter import Answer, Outgoing, Wire, refuse
 from ._sdk import PostConnection, map_error
 
-__all__ = ["Assembler", "connect", "decode", "encode", "map_error"]
+__all__ = ["Assembler", "connect", "decode", "encode", "map_error", "split"]
 
 _CLASSIC = ("minimal", "low", "medium", "high")
 
@@ -86,16 +87,17 @@ _FAMILIES = (
 _SAMPLING = ("temperature", "top_p", "logprobs", "top_logprobs")
 
 
-def _family(target: Target) -> _Family | None:
-    if target.provider != "openai":
+@functools.lru_cache(maxsize=1024)
+def _family(provider: str, model: str) -> _Family | None:
+    if provider != "openai":
         return None
-    name = target.model.split(":")[1] if target.model.startswith("ft:") else target.model
+    name = model.split(":")[1] if model.startswith("ft:") else model
     return next((family for family in _FAMILIES if family.matches(name)), None)
 
 
 def encode(request: Request, target: Target) -> Wire:
     """Build the request for the endpoint that serves this model with these parameters."""
-    family = _family(target)
+    family = _family(target.provider, target.model)
     if family is None:
         return _chat.encode(request, target)
     _check(request, family)
@@ -135,6 +137,11 @@ def decode(reply: Any) -> Answer:
     return _chat.decode(reply)
 
 
+def split(reply: Any) -> list[Any]:
+    """A completion with several choices as so many completions; a response object holds one."""
+    return _chat.split(reply) if "choices" in reply else [reply]
+
+
 class Assembler:
     """Folds a stream of either format; its first event tells which."""
 
@@ -171,4 +178,6 @@ def connect(transport: str) -> PostConnection:
         path=lambda operation: f"/{operation}",
         stream_fields=_stream_fields,
         client_options={},
+        # What it is anyway: left out, it is copied deeply for each request.
+        post_options={"security": {"bearer_auth": True}},
     )

@@ -1,0 +1,184 @@
+"""An HTTP client for the openai and anthropic SDKs that goes straight to aiohttp.
+
+The SDKs take any `AsyncClient` of httpx or httpx2 as `http_client=`. Their own bridge to aiohttp builds a
+request and a response of that library for every call, which costs more than aiohttp's own work. This client
+carries what an SDK has prepared to aiohttp as it is, and hands a plain 200 back with nothing but what an SDK
+reads of it. Every other answer becomes a whole response of the library, since errors are built from it.
+"""
+
+from __future__ import annotations
+
+import functools
+import ssl
+import sys
+from collections.abc import AsyncIterator, Mapping
+from types import ModuleType
+from typing import Any
+from urllib.request import getproxies
+
+KEEPALIVE_SECONDS = 60.0
+"""Seconds an idle connection is kept. The SDKs' 5 s make every pause of a script cost new handshakes."""
+
+_CHUNK_BYTES = 2**16
+
+
+def is_direct() -> bool:
+    """Whether no proxy is set in the environment; those are the SDKs' own clients' business."""
+    return not getproxies()
+
+
+def session(certificates: ssl.SSLContext, kind: Any = None, **options: Any) -> Any:
+    """An aiohttp session of a class without bounds and cookies: concurrency is limited by `_limits`."""
+    import aiohttp
+
+    return (kind or aiohttp.ClientSession)(
+        connector=aiohttp.TCPConnector(limit=0, ssl=certificates, keepalive_timeout=KEEPALIVE_SECONDS),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        **options,
+    )
+
+
+@functools.cache
+def client_class(library: ModuleType) -> Any:
+    """The client for one of the two libraries, whose classes the SDKs insist on.
+
+    Args:
+        library: The module `httpx` or `httpx2`.
+    """
+    import aiohttp
+    from yarl import URL
+
+    @functools.lru_cache(maxsize=64)
+    def parsed(url: str) -> URL:
+        return URL(url, encoded=True)
+
+    @functools.lru_cache(maxsize=64)
+    def timeout_for(connect: float | None) -> aiohttp.ClientTimeout:
+        # The engine's deadline covers the rest: a timer for each read would only cost.
+        return aiohttp.ClientTimeout(total=None, sock_connect=connect)
+
+    class AioHttpClient(library.AsyncClient):  # type: ignore[name-defined,misc]  # known at run time only
+        """Sends over one aiohttp session, which is opened with the first request."""
+
+        def __init__(self) -> None:
+            # Any transport will do: without one, a pool and its certificates would be made for nothing.
+            super().__init__(transport=library.AsyncBaseTransport(), trust_env=False)
+            self._aiohttp: Any = None
+
+        def build_request(
+            self, method: str, url: Any, *, headers: Any, content: Any = None, **options: Any
+        ) -> Any:
+            return _Prepared(method, str(url), headers, content, options)
+
+        async def send(self, request: Any, *, stream: bool = False, **_: Any) -> Any:
+            if self._aiohttp is None:
+                self._aiohttp = session(library.create_ssl_context())
+            answer = await self._aiohttp.request(
+                request.method,
+                parsed(request.url),
+                data=request.content,
+                headers=request.aiohttp_headers(),
+                allow_redirects=False,
+                timeout=timeout_for(request.connect_timeout()),
+            )
+            try:
+                if stream and answer.status == 200:
+                    return _Streaming(request, answer)
+                body = await answer.read()
+            except BaseException:
+                answer.close()
+                raise
+            if answer.status == 200:
+                return _Succeeded(request, answer.headers, body)
+            return self._whole(request, answer, body)
+
+        def _whole(self, request: Any, answer: Any, body: bytes) -> Any:
+            coded = ("content-encoding", "content-length", "transfer-encoding")
+            headers = [(name, text) for name, text in answer.headers.items() if name.lower() not in coded]
+            sent = library.Request(request.method, request.url)
+            return library.Response(answer.status, headers=headers, content=body, request=sent)
+
+        async def aclose(self) -> None:
+            await super().aclose()
+            opened, self._aiohttp = self._aiohttp, None
+            if opened is not None:
+                await opened.close()
+
+    return AioHttpClient
+
+
+class _Prepared:
+    """A request as an SDK has prepared it."""
+
+    __slots__ = ("content", "headers", "method", "options", "url")
+
+    def __init__(
+        self, method: str, url: str, headers: Any, content: bytes, options: Mapping[str, Any]
+    ) -> None:
+        self.method = method
+        self.url = url
+        # openai 3 gives pairs, the others a mapping; both SDKs look their own marks up in it.
+        self.headers = headers if hasattr(headers, "get") else dict(headers)
+        self.content = content
+        self.options = options
+
+    def aiohttp_headers(self) -> Any:
+        return dict(self.headers.items())
+
+    def connect_timeout(self) -> float | None:
+        timeout = self.options.get("timeout")
+        return timeout if timeout is None or isinstance(timeout, (int, float)) else timeout.connect
+
+
+class _Succeeded:
+    """A complete answer with status 200: what an SDK reads of one, and its body."""
+
+    __slots__ = ("content", "headers", "request")
+
+    status_code = 200
+    reason_phrase = "OK"
+    is_success = True
+    is_error = False
+    is_closed = True
+
+    def __init__(self, request: _Prepared, headers: Any, content: bytes) -> None:
+        self.request = request
+        self.headers = headers
+        self.content = content
+
+    def raise_for_status(self) -> _Succeeded:
+        return self
+
+
+class _Streaming(_Succeeded):
+    """An answer with status 200 whose body is read as it comes."""
+
+    __slots__ = ("_answer",)
+
+    is_closed = False
+
+    def __init__(self, request: _Prepared, answer: Any) -> None:
+        super().__init__(request, answer.headers, b"")
+        self._answer = answer
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the end of the body has arrived; of this class only."""
+        return bool(self._answer.content.at_eof())
+
+    async def aiter_bytes(self) -> AsyncIterator[bytes]:
+        async for chunk in self._answer.content.iter_any():
+            yield chunk
+
+    async def aclose(self) -> None:
+        # Read to its end, its connection is back in the pool already and this does nothing.
+        self._answer.close()
+
+
+def library_of(client_class: type) -> ModuleType:
+    """The module `httpx` or `httpx2`: openai 2 is built on the one, openai 3 and anthropic on the other."""
+    for kind in client_class.__mro__:
+        root = kind.__module__.partition(".")[0]
+        if root in ("httpx", "httpx2"):
+            return sys.modules[root]
+    raise TypeError(f"{client_class.__name__} is not built on httpx or httpx2")
