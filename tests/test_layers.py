@@ -16,15 +16,21 @@ PACKAGE = Path(__file__).parents[1] / "src" / "llm_provider"
 # A subpackage stands for all of its modules; "" is llm_provider/__init__.py.
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"_errors"}),
-    frozenset({"_types", "_json", "_loop"}),
-    frozenset({"_keys", "_pricing", "_retry", "_limits", "_disk", "_progress", "_worker", "_base_url"}),
-    frozenset({"_request", "_routing", "_cache"}),
+    frozenset({"_types", "_json", "_loop", "_entry", "_price_rows", "_leases", "_disk", "_shard", "_worker"}),
+    frozenset(
+        {"_keys", "_pricing", "_retry", "_limits", "_progress", "_base_url", "_miss", "_store", "_flight"}
+    ),
+    frozenset({"_request", "_routing", "_archive", "_care", "_prices_refresh"}),
+    frozenset({"_cache"}),
     frozenset({"providers"}),
+    frozenset({"_call"}),
+    frozenset({"_attempt"}),
     frozenset({"_engine"}),
     frozenset({"_many", "_stream"}),
     frozenset({"_client"}),
     frozenset({"_api"}),
     frozenset({""}),
+    frozenset({"_cli_cache", "_cli_prices", "pytest_plugin"}),
     frozenset({"_cli"}),
     frozenset({"__main__"}),
 )

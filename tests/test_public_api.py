@@ -75,6 +75,7 @@ PARAMETERS = [
     "api_key",
     "base_url",
     "cache",
+    "draw",
     "extra_body",
     "extra_headers",
     "logprobs",

@@ -7,14 +7,23 @@ import contextlib
 import functools
 import os
 import weakref
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sized
-from concurrent.futures import Future
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sized,
+)
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self, Unpack
+from typing import TYPE_CHECKING, Literal, Self, Unpack, get_args
 
 from . import _loop, _many, _stream
 from ._cache import ResponseCache
-from ._engine import Call, Engine, Settings
+from ._call import Call
+from ._engine import KEPT_BY_DEFAULT, Engine, Settings
 from ._errors import RequestError, UnsupportedParameter
 from ._keys import APIKey
 from ._limits import DEFAULT_MAX_CONCURRENT, UNBOUNDED, ScopeStatistics
@@ -25,7 +34,7 @@ from ._request import DEFAULT_TIMEOUT, BatchParameters, CacheMode, Parameters, R
 from ._retry import DEFAULT_MAX_RETRIES
 from ._routing import ROUTES, priced_as, resolve
 from ._stream import AsyncStream, Stream
-from ._types import Prompt, Response, Usage
+from ._types import FinishReason, Prompt, Response, Usage
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -45,7 +54,10 @@ class Client:
 
     Args:
         cache_dir: Where answers are kept; default `LLM_PROVIDER_CACHE_DIR`, else the platform's user cache.
-        cache: "use" (default), "refresh", "only" or "off", for calls that do not say; see `Parameters`.
+        cache: "use", "refresh", "only" or "off", for calls that do not say; see `Parameters`. Default
+            `LLM_PROVIDER_CACHE`, else "use".
+        cache_finish_reasons: Answers that ended so are kept by the cache and served from it. Add "length",
+            "refusal" or "content_filter" to keep such answers too, and "empty" for those that say nothing.
         max_concurrent: Most requests under way per provider, model and key; default
             `LLM_PROVIDER_MAX_CONCURRENT`. Given in neither way it is 32 for batches and asynchronous calls,
             while threads that wait in `call` or `stream` are all served at once. Refusals by the provider
@@ -68,7 +80,8 @@ class Client:
         self,
         *,
         cache_dir: str | os.PathLike[str] | None = None,
-        cache: CacheMode | bool = "use",
+        cache: CacheMode | bool | None = None,
+        cache_finish_reasons: Collection[FinishReason | Literal["empty"]] = KEPT_BY_DEFAULT,
         max_concurrent: int | None = None,
         keys: Mapping[str, str] | None = None,
         prices: str | os.PathLike[str] | None = None,
@@ -89,7 +102,8 @@ class Client:
         settings = Settings(
             timeout=check("timeout", timeout),
             max_retries=check("max_retries", max_retries),
-            cache=check("cache", cache),
+            cache=_cache_mode() if cache is None else check("cache", cache),
+            kept=_kept(cache_finish_reasons),
             transport=transport,
             keys={provider: _key(provider, key) for provider, key in (keys or {}).items()},
         )
@@ -119,8 +133,8 @@ class Client:
         seal(parameters)
         _loop.refuse_own_thread("acall")
         call = self._prepare(model, messages, parameters, self._max_concurrent)
-        hit = self._engine.lookup(call)
-        return hit if hit is not None else await asyncio.wrap_future(_loop.submit(self._engine.run(call)))
+        hit = await self._engine.lookup_soon(call)
+        return hit if hit is not None else await _loop.run(self._engine.run(call))
 
     def stream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Stream:
         """See `llm_provider.stream`."""
@@ -188,8 +202,7 @@ class Client:
         seal(parameters)
         _loop.refuse_own_thread("iter_many")
         show = parameters.pop("progress", None)
-        begin, width = self._batch(model, parameters)
-        return self._watched(_many.iterate(begin, inputs, width), inputs, show)
+        return self._watched(_many.iterate(self._batch(model, parameters), inputs), inputs, show)
 
     def aiter_many(
         self,
@@ -201,27 +214,21 @@ class Client:
         seal(parameters)
         _loop.refuse_own_thread("aiter_many")
         show = parameters.pop("progress", None)
-        begin, width = self._batch(model, parameters)
-        return self._awatched(_many.aiterate(begin, inputs, width), inputs, show)
+        return self._awatched(_many.aiterate(self._batch(model, parameters), inputs), inputs, show)
 
-    def _batch(self, model: str, parameters: BatchParameters) -> tuple[_many.Begin, int]:
-        """How one call of a batch is started, and how many may be under way at once.
+    def _batch(self, model: str, parameters: BatchParameters) -> _many.Work[Call]:
+        """How the calls of a batch are made and sent.
 
         What is wrong with the model or the parameters is wrong for every input, so it is found here, once.
         """
         ceiling = _ceiling(parameters.pop("max_concurrent", None)) or self._max_concurrent
 
-        def prepare(prompt: Prompt) -> Call:
-            return self._prepare(model, prompt, parameters, ceiling)
+        def begin(prompt: Prompt) -> Response | Call:
+            call = self._prepare(model, prompt, parameters, ceiling)
+            return self._engine.lookup(call) or call
 
-        def begin(prompt: Prompt) -> Response | Future[Response]:
-            call = prepare(prompt)
-            hit = self._engine.lookup(call)
-            return hit if hit is not None else _loop.submit(self._engine.run(call))
-
-        prepare("a prompt that is never sent")
-        # More than the slots, so that one is taken at once while others back off or are being stored.
-        return begin, 2 * ceiling + 16
+        self._prepare(model, "a prompt that is never sent", parameters, ceiling)
+        return _many.Work(begin, self._engine.run, ceiling)
 
     def _watched(
         self, results: Iterator[tuple[int, Result]], inputs: object, show: bool | None
@@ -316,6 +323,23 @@ def _ceiling_of_environment() -> int | None:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise RequestError(f"LLM_PROVIDER_MAX_CONCURRENT must be an int of at least 1, not {text!r}")
     return int(text)
+
+
+def _cache_mode() -> str:
+    text = os.environ.get("LLM_PROVIDER_CACHE", "").strip().lower()
+    try:
+        return str(check("cache", text or "use"))
+    except RequestError as error:
+        raise RequestError(f"LLM_PROVIDER_{str(error).replace('cache', 'CACHE', 1)}") from None
+
+
+def _kept(finish_reasons: Collection[str]) -> frozenset[str]:
+    known = {*get_args(FinishReason), "empty"}
+    if isinstance(finish_reasons, str) or not set(finish_reasons) <= known:
+        raise RequestError(
+            f"cache_finish_reasons must be some of {', '.join(sorted(known))}, not {finish_reasons!r}"
+        )
+    return frozenset(finish_reasons)
 
 
 def _check_on_error(on_error: str) -> None:

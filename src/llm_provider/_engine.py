@@ -1,6 +1,7 @@
 """The way of a call, stage by stage.
 
-    Request → prepare (route, encode, key) → lookup (cache) → run: slot → send → decode → store → price
+    Request → prepare (route, encode) → lookup (key, cache)
+            → run: single flight → slot → send → decode → store → price
 
 `prepare` and `lookup` run in the user's thread and load no SDK; `run` and `stream` run on the background
 loop. Everything mutable that the loop uses is in `_LoopState`, so that a new loop, after a fork, starts
@@ -12,28 +13,32 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import orjson
 
 from . import _retry, providers
-from ._cache import Entry, ResponseCache, cache_key, now
-from ._errors import BadResponse, CacheMiss, LLMError, RateLimited, RequestError, Timeout
+from ._attempt import Attempt, Emit
+from ._cache import Entry, ResponseCache, now
+from ._call import Call, Sample
+from ._errors import CacheMiss, LLMError, RateLimited, RequestError
+from ._flight import Flights
 from ._json import canonical
 from ._keys import APIKey, find_key
+from ._leases import Leases
 from ._limits import Limiter, Scope, ScopeStatistics
 from ._pricing import PriceTable, PriceWarning
-from ._request import DEFAULT_TIMEOUT, Request
-from ._routing import Target, priced_as, resolve
-from ._types import Choice, Delta, Response, Timing, Usage
-from .providers._adapter import Adapter, Answer, Connection, Outgoing, Wire
-
-Emit = Callable[[Delta], None]
+from ._request import Request
+from ._routing import priced_as, resolve
+from ._types import Choice, FinishReason, Response, Timing, Usage
+from .providers._adapter import Answer, Connection, Outgoing, Wire
 
 MAX_REQUEST_BYTES = 30_000_000
 """The largest body. Gemini takes 20 MB and Anthropic 32 MB; no model has a context for as much text."""
+
+KEPT_BY_DEFAULT: tuple[FinishReason, ...] = ("stop", "tool_calls")
+"""The finish reasons of answers that the cache keeps and serves unless a client says otherwise."""
 
 _TIERS = frozenset({"fast", "flex", "priority", "ultrafast"})
 """Providers' words for the tier that served that are also the variants under which `prices.csv` lists it."""
@@ -46,53 +51,18 @@ class Settings:
     timeout: float
     max_retries: int
     cache: str
+    kept: frozenset[str]
+    """Finish reasons of the answers that the cache keeps; "empty" for those that say and call nothing."""
     transport: str
     keys: Mapping[str, APIKey]
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A request on its way: where it goes and the exact bytes that will be sent."""
-
-    request: Request
-    target: Target
-    adapter: Adapter
-    wire: Wire
-    body: bytes
-    started: float
-    """Monotonic time at which the user asked."""
-    max_concurrent: int
-
-    def key(self, draw: int) -> str:
-        """The cache key of one sample."""
-        return cache_key(
-            provider=self.target.provider,
-            base_url=self.target.base_url,
-            operation=self.wire.operation,
-            body=self.body,
-            headers=self.wire.headers,
-            draw=draw,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Sample:
-    """One answered request, or one entry of the cache. Times are seconds."""
-
-    answer: Answer
-    body: bytes
-    cached: bool
-    queue: float = 0.0
-    sending: float = 0.0
-    attempts: int = 0
-    first_token: float | None = None
-
-
 class _LoopState:
-    """What belongs to one background loop: limits and open connections."""
+    """What belongs to one background loop: flights, limits and open connections."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, leases: Leases) -> None:
         self.loop = loop
+        self.flights: Flights[list[Sample]] = Flights(leases)
         self.limiter = Limiter()
         self.connections: dict[str, Connection] = {}
         # Imported with the first request: a script that only reads its cache needs none of it.
@@ -134,7 +104,8 @@ class Engine:
                 provider=target.provider,
                 model=request.model,
             )
-        return Call(request, target, adapter, wire, body, started, max_concurrent)
+        mode = request.cache or self.settings.cache
+        return Call(request, target, adapter, wire, body, started, max_concurrent, mode)
 
     def lookup(self, call: Call) -> Response | None:
         """The answer from the cache; None if any of its samples is not there.
@@ -142,29 +113,53 @@ class Engine:
         Raises:
             CacheMiss: it is not there, and the call may not be sent.
         """
-        if self._cache_mode(call) not in _READING:
+        if call.cache not in _READING:
             return None
-        samples = []
-        for draw in range(call.wire.samples):
-            sample = self._cached(call, self._cache.get(call.key(draw)))
+        found = []
+        for draw in call.draws:
+            sample = self._kept(call, self._cache.get(call.key(draw)))
             if sample is None:
-                if self._cache_mode(call) == "only":
-                    raise _missing(call, draw)
+                if call.cache == "only":
+                    raise self._missing(call, draw)
                 return None
-            samples.append(sample)
-        return self._respond(call, samples)
+            found.append(sample)
+        return self._respond(call, found)
 
-    def _cache_mode(self, call: Call) -> str:
-        return call.request.cache or self.settings.cache
+    async def lookup_soon(self, call: Call) -> Response | None:
+        """`lookup` for an event loop, which must not wait for the disk."""
+        if call.cache not in _READING:
+            return None
+        here = asyncio.get_running_loop()
+        entries = [self._cache.get_soon(call.key(draw), here) for draw in call.draws]
+        found = []
+        for draw, entry in zip(call.draws, entries, strict=True):
+            sample = self._kept(call, await entry)
+            if sample is None:
+                if call.cache == "only":
+                    raise self._missing(call, draw)
+                return None
+            found.append(sample)
+        return self._respond(call, found)
 
-    def _cached(self, call: Call, entry: Entry | None) -> _Sample | None:
+    def _missing(self, call: Call, draw: int) -> CacheMiss:
+        key = call.key(draw)
+        message = f"no answer is stored under {key}, and cache='only' sends nothing"
+        with contextlib.suppress(OSError):
+            nearest = self._cache.explain_miss(call.asked(draw))
+            if nearest is not None:
+                message += f"; {nearest}"
+        return CacheMiss(message, key=key, provider=call.target.provider, model=call.request.model)
+
+    def _kept(self, call: Call, entry: Entry | None) -> Sample | None:
+        """A stored answer, if it can be served."""
         if entry is None:
             return None
         try:
-            return _Sample(call.adapter.decode(orjson.loads(entry.body)), entry.body, cached=True)
+            answer = call.adapter.decode(orjson.loads(entry.body))
         except (LLMError, ValueError):
             # Written by another version that understood more, or less: ask again.
             return None
+        return Sample(answer, entry.body, cached=True) if is_kept(answer, self.settings.kept) else None
 
     # --- on the background loop ------------------------------------------------------------------------
 
@@ -174,45 +169,94 @@ class Engine:
         Raises:
             LLMError: it failed; retries are over.
         """
-        if call.wire.samples == 1:
-            return self._respond(call, [await self._fetch(call, 0)])
+        if call.request.n == 1:
+            return self._respond(call, await self._fetch(call, call.draws))
+        samples: dict[int, Sample] = {}
+        if call.cache in _READING:
+            here = asyncio.get_running_loop()
+            entries = [self._cache.get_soon(call.key(draw), here) for draw in call.draws]
+            for draw, entry in zip(call.draws, entries, strict=True):
+                sample = self._kept(call, await entry)
+                if sample is not None:
+                    samples[draw] = sample
+        missing = [draw for draw in call.draws if draw not in samples]
+        most = call.wire.most_samples
+        groups = [missing[start : start + most] for start in range(0, len(missing), most)]
         outcomes = await asyncio.gather(
-            *(self._draw(call, draw) for draw in range(call.wire.samples)), return_exceptions=True
+            *(self._fetch(call, group) for group in groups), return_exceptions=True
         )
-        for outcome in outcomes:
+        for group, outcome in zip(groups, outcomes, strict=True):
             if isinstance(outcome, BaseException):
                 raise outcome
-        return self._respond(call, [sample for sample in outcomes if isinstance(sample, _Sample)])
+            samples.update(zip(group, outcome, strict=True))
+        return self._respond(call, [samples[draw] for draw in call.draws])
 
     async def stream(self, call: Call, emit: Emit) -> Response:
-        """Like `run`, with each delta given to `emit` as it arrives."""
-        return self._respond(call, [await self._fetch(call, 0, emit)])
+        """Like `run`, with the deltas given to `emit` as they arrive."""
+        return self._respond(call, await self._ask(call, call.draws, emit))
 
-    async def _draw(self, call: Call, draw: int) -> _Sample:
-        """One of several samples: some may be in the cache already."""
-        if self._cache_mode(call) in _READING:
-            sample = self._cached(call, await asyncio.wrap_future(self._cache.get_soon(call.key(draw))))
-            if sample is not None:
-                return sample
-        return await self._fetch(call, draw)
+    async def _fetch(self, call: Call, draws: Sequence[int]) -> list[Sample]:
+        """Get samples from the provider, or from an equal call that is asking for them already."""
+        if call.cache != "use":
+            return await self._ask(call, draws)
+        key = call.key(draws[0])
+        samples, paid = await self._state_here().flights.run(
+            key if len(draws) == 1 else f"{key}+{len(draws)}",
+            lambda: self._ask(call, draws),
+            lambda: self._stored(call, draws),
+        )
+        return samples if paid else [replace(sample, cached=True) for sample in samples]
 
-    async def _fetch(self, call: Call, draw: int, emit: Emit | None = None) -> _Sample:
-        """Get one sample from the provider and store it before it is handed on."""
-        sample = await self._send(call, emit)
-        if self._cache_mode(call) in _WRITING and is_storable(sample.answer):
-            stored = self._cache.put(call.key(draw), Entry(sample.body, sample.sending, now()))
-            # It is paid for: a caller who gives up now does not stop it from being stored.
-            await asyncio.shield(asyncio.wrap_future(stored))
-        return sample
+    async def _stored(self, call: Call, draws: Sequence[int]) -> list[Sample] | None:
+        here = asyncio.get_running_loop()
+        found = []
+        for draw in draws:
+            sample = self._kept(call, await self._cache.get_soon(call.key(draw), here))
+            if sample is None:
+                return None
+            found.append(sample)
+        return found
 
-    async def _send(self, call: Call, emit: Emit | None) -> _Sample:
+    async def _ask(self, call: Call, draws: Sequence[int], emit: Emit | None = None) -> list[Sample]:
+        """Get samples from the provider and store them before they are handed on."""
+        samples: list[Sample] = []
+        while len(samples) < len(draws):
+            # A server that does not know how to give several gives one, and is asked for the others.
+            wanted = draws[len(samples) :]
+            answered = await self._send(call, len(wanted), emit)
+            got = [answered] if len(draws) == 1 else _split(call, answered)[: len(wanted)]
+            if call.cache in _WRITING:
+                await self._store(call, dict(zip(wanted, got, strict=False)))
+            samples += got
+        return samples
+
+    async def _store(self, call: Call, samples: Mapping[int, Sample]) -> None:
+        here, created = asyncio.get_running_loop(), now()
+        writes = [
+            self._cache.put_soon(
+                call.key(draw),
+                Entry(sample.body, sample.sending, created, sample.answer.model, call.asked(draw)),
+                here,
+            )
+            for draw, sample in samples.items()
+            if is_kept(sample.answer, self.settings.kept)
+        ]
+        for write in writes:
+            try:
+                await asyncio.shield(write)
+            except asyncio.CancelledError:
+                # They are paid for: who waits for the end of this request must find them.
+                await asyncio.wait(writes)
+                raise
+
+    async def _send(self, call: Call, samples: int, emit: Emit | None) -> Sample:
         """Attempts, one after the other, until one succeeds or there is no point in another.
 
         A slot is held while a request is under way and never while waiting for the next.
         """
         state, request, target = self._state_here(), call.request, call.target
         try:
-            outgoing, connection = self._outgoing(call), self._connection(state, call)
+            outgoing, connection = self._outgoing(call, samples), self._connection(state, call)
         except LLMError as error:
             error.provider, error.model = target.provider, request.model
             raise
@@ -224,7 +268,7 @@ class Engine:
             await scope.acquire(call.max_concurrent, first=attempts > 0)
             queue += time.perf_counter() - asked
             attempts += 1
-            attempt = _Attempt(call, outgoing, emit)
+            attempt = Attempt(call, outgoing, emit)
             sent = state.loop.time()
             try:
                 await attempt.make(connection)
@@ -239,7 +283,7 @@ class Engine:
             await asyncio.sleep(delay)
 
     def _settle(
-        self, scope: Scope, attempt: _Attempt, sent: float, attempts: int, max_retries: int
+        self, scope: Scope, attempt: Attempt, sent: float, attempts: int, max_retries: int
     ) -> float | None:
         """Tell the scope how an attempt ended; seconds until the next one, None if there is none."""
         error = attempt.error
@@ -257,7 +301,7 @@ class Engine:
         # What the user has seen of a stream cannot be taken back, so it is not begun again.
         return delay if verdict.retry and attempt.first_token is None else None
 
-    def _outgoing(self, call: Call) -> Outgoing:
+    def _outgoing(self, call: Call, samples: int) -> Outgoing:
         request, target = call.request, call.target
         key = find_key(
             target.provider,
@@ -267,14 +311,14 @@ class Engine:
             required=target.route.key_required and not target.custom_base_url,
         )
         timeout = request.timeout or self.settings.timeout
-        return Outgoing(call.wire, call.body, target, key, timeout)
+        return Outgoing(call.wire, call.body_for(samples), target, key, timeout)
 
     def _state_here(self) -> _LoopState:
         loop = asyncio.get_running_loop()
         if self._state is None or self._state.loop is not loop:
             # After a fork the old state is the parent's: kept, so that finalizing it closes nothing there.
             self._abandoned = self._state
-            self._state = _LoopState(loop)
+            self._state = _LoopState(loop, Leases(self._cache.directory / "leases"))
         return self._state
 
     def _connection(self, state: _LoopState, call: Call) -> Connection:
@@ -292,17 +336,18 @@ class Engine:
         """Close every connection."""
         state, self._state = self._state, None
         if state is not None:
+            state.flights.close()
             for connection in state.connections.values():
                 with contextlib.suppress(Exception):  # a connection that cannot be closed is closed enough
                     await connection.close()
 
     # --- either ----------------------------------------------------------------------------------------
 
-    def _respond(self, call: Call, samples: list[_Sample]) -> Response:
+    def _respond(self, call: Call, samples: list[Sample]) -> Response:
         """Price a call's samples and put them together."""
         answers = [sample.answer for sample in samples]
-        choices: tuple[Choice, ...] = sum((answer.choices for answer in answers), ())
-        usage = sum((answer.usage for answer in answers if answer.usage), Usage())
+        choices: tuple[Choice, ...] = sum((answer.choices for answer in answers[1:]), answers[0].choices)
+        usage = sum((answer.usage for answer in answers[1:] if answer.usage), answers[0].usage or Usage())
         total = time.perf_counter() - call.started
         # Samples run side by side: what the call waited for is the slowest of them.
         slowest = max(samples, key=lambda sample: sample.queue + sample.sending)
@@ -326,7 +371,7 @@ class Engine:
             response_format=call.request.response_format,
         )
 
-    def _cost(self, call: Call, samples: list[_Sample]) -> float | None:
+    def _cost(self, call: Call, samples: list[Sample]) -> float | None:
         from decimal import Decimal
 
         total = Decimal(0)
@@ -345,16 +390,6 @@ class Engine:
         return float(total)
 
 
-def _missing(call: Call, draw: int) -> CacheMiss:
-    key = call.key(draw)
-    return CacheMiss(
-        f"no answer is stored under {key}, and cache='only' sends nothing",
-        key=key,
-        provider=call.target.provider,
-        model=call.request.model,
-    )
-
-
 def _tier(wire: Wire, answer: Answer) -> str:
     """The variant at which the price table bills a call: the tier that served, else the one asked for."""
     asked = wire.payload.get("service_tier") or wire.payload.get("serviceTier")
@@ -362,73 +397,18 @@ def _tier(wire: Wire, answer: Answer) -> str:
     return tier if isinstance(tier, str) and tier in _TIERS else "standard"
 
 
-class _Attempt:
-    """One request and what became of it: an answer, or an error of ours."""
-
-    def __init__(self, call: Call, outgoing: Outgoing, emit: Emit | None) -> None:
-        self._call = call
-        self._outgoing = outgoing
-        self._emit = emit
-        self.error: LLMError | None = None
-        self.first_token: float | None = None
-        self._answer: Answer | None = None
-        self._body = b""
-        self._sent = 0.0
-        self._seconds = 0.0
-
-    async def make(self, connection: Connection) -> None:
-        """Send, receive and decode within the timeout; only cancellation raises."""
-        timeout = self._outgoing.timeout
-        self._sent = time.perf_counter()
-        deadline = asyncio.timeout(timeout)
-        try:
-            async with deadline:
-                if self._emit is None:
-                    self._body = await connection.send(self._outgoing)
-                else:
-                    self._body = await self._receive(connection, self._emit)
-            self._answer = self._call.adapter.decode(_parsed(self._body))
-        except LLMError as error:
-            self.error = error
-        except Exception as error:
-            if deadline.expired():
-                self.error = Timeout(f"no complete answer within {timeout:g} s")
-            else:
-                self.error = self._call.adapter.map_error(error)
-        finally:
-            self._seconds = time.perf_counter() - self._sent
-
-    async def _receive(self, connection: Connection, emit: Emit) -> bytes:
-        assembler = self._call.adapter.Assembler()
-        async with contextlib.aclosing(connection.stream(self._outgoing)) as events:
-            async for event in events:
-                delta = assembler.feed(event)
-                if delta:
-                    if self.first_token is None:
-                        self.first_token = time.perf_counter() - self._sent
-                    emit(delta)
-        return orjson.dumps(assembler.reply())
-
-    def sample(self, queue: float, attempts: int) -> _Sample:
-        """The answer of a successful attempt."""
-        assert self._answer is not None
-        return _Sample(
-            self._answer,
-            self._body,
-            cached=False,
-            queue=queue,
-            sending=self._seconds,
-            attempts=attempts,
-            first_token=self.first_token,
+def _split(call: Call, answered: Sample) -> list[Sample]:
+    """The samples of one request, each as it will be stored."""
+    replies = call.adapter.split(orjson.loads(answered.body))
+    return [
+        replace(
+            answered,
+            answer=call.adapter.decode(reply),
+            body=orjson.dumps(reply),
+            attempts=0 if place else answered.attempts,
         )
-
-
-def _parsed(body: bytes) -> Any:
-    try:
-        return orjson.loads(body)
-    except ValueError:
-        shown = body[:60].decode("utf-8", "replace")
-        raise BadResponse(f"the answer is not JSON: {shown!r}" if body else "the answer is empty") from None
+        for place, reply in enumerate(replies)
+    ]
 
 
 def _explained(error: LLMError, call: Call, key: APIKey, attempts: int) -> LLMError:
@@ -448,15 +428,17 @@ def _explained(error: LLMError, call: Call, key: APIKey, attempts: int) -> LLMEr
     return error
 
 
-def is_storable(answer: Answer) -> bool:
-    """Whether the cache keeps an answer: every sample ended by itself and says or calls something.
+def is_kept(answer: Answer, kept: Collection[str]) -> bool:
+    """Whether the cache keeps an answer, and serves it.
 
-    Not kept: refusals, filtered, empty and length-truncated answers. Asking again may do better.
+    Args:
+        answer: The answer.
+        kept: The finish reasons that every sample of it must have; with "empty", samples that say and call
+            nothing are kept too.
+
+    By default refusals, filtered, empty and length-truncated answers are not: asking again may do better.
     """
     return all(
-        choice.finish_reason in ("stop", "tool_calls") and (choice.text or choice.tool_calls)
+        choice.finish_reason in kept and (choice.text or choice.tool_calls or "empty" in kept)
         for choice in answer.choices
     )
-
-
-__all__ = ["DEFAULT_TIMEOUT", "Call", "Emit", "Engine", "Settings", "is_storable"]

@@ -42,7 +42,11 @@ class Parameters(TypedDict, total=False):
     stop: str | Sequence[str] | None
     seed: int | None
     n: int | None
-    """How many samples; sent as separate calls where the provider has no such parameter."""
+    """How many samples; sent as separate calls where the provider has no such parameter.
+
+    Samples of one prompt are numbered and kept one by one: after `n=4`, `n=10` asks for six."""
+    draw: int | None
+    """Number of the first sample, from 0: `draw=3` is the fourth, and another call than `draw=0`."""
     tools: Sequence[Mapping[str, Any]] | None
     """OpenAI-style tools: `{"type": "function", "function": {...}}`."""
     tool_choice: str | Mapping[str, Any] | None
@@ -87,6 +91,7 @@ class Request:
     stop: tuple[str, ...] | None = None
     seed: int | None = None
     n: int = 1
+    draw: int = 0
     tools: tuple[Mapping[str, Any], ...] | None = None
     tool_choice: str | Mapping[str, Any] | None = None
     response_format: Any = None
@@ -331,6 +336,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "stop": _stop,
     "seed": _number(-(2**63), 2**63 - 1, whole=True),
     "n": _number(1, 128, whole=True),
+    "draw": _number(0, 2**31 - 1, whole=True),
     "tools": _tools,
     "tool_choice": _tool_choice,
     "response_format": _response_format,

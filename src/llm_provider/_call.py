@@ -1,0 +1,82 @@
+"""What the stages of a call hand to each other: the call itself, and its answered samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ._cache import cache_key
+from ._entry import Asked
+from ._json import canonical
+from ._request import Request
+from ._routing import Target
+from .providers._adapter import Adapter, Answer, Wire
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request on its way: where it goes and the exact bytes that will be sent."""
+
+    request: Request
+    target: Target
+    adapter: Adapter
+    wire: Wire
+    body: bytes
+    """The payload for one sample as canonical JSON."""
+    started: float
+    """Monotonic time at which the user asked."""
+    max_concurrent: int
+    cache: str
+    """The cache mode: that of the request, else the client's."""
+
+    @property
+    def draws(self) -> range:
+        """Numbers of the samples asked for."""
+        return range(self.request.draw, self.request.draw + self.request.n)
+
+    def key(self, draw: int) -> str:
+        """The cache key of one sample."""
+        return cache_key(
+            provider=self.target.provider,
+            base_url=self.target.base_url,
+            operation=self.wire.operation,
+            body=self.body,
+            headers=self.wire.headers,
+            draw=draw,
+        )
+
+    def asked(self, draw: int) -> Asked:
+        """What is in the key, for those who look for what was asked before."""
+        return Asked(
+            provider=self.target.provider,
+            base_url=self.target.base_url,
+            operation=self.wire.operation,
+            body=self.body,
+            headers=self.wire.headers,
+            draw=draw,
+            model=self.request.model,
+        )
+
+    def body_for(self, samples: int) -> bytes:
+        """The payload that asks for several samples in one request."""
+        if samples == 1:
+            return self.body
+        payload: dict[str, Any] = dict(self.wire.payload)
+        inner = payload
+        for name in self.wire.samples_field[:-1]:
+            inner[name] = inner = dict(inner.get(name, {}))
+        inner[self.wire.samples_field[-1]] = samples
+        return canonical(payload)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One answered request, or one entry of the cache. Times are seconds."""
+
+    answer: Answer
+    body: bytes
+    cached: bool
+    queue: float = 0.0
+    sending: float = 0.0
+    attempts: int = 0
+    first_token: float | None = None
