@@ -114,7 +114,8 @@ __all__ = [
     "stream",
 ]
 
-_HOMES = ("_api", "_client", "_stream", "_types", "_errors", "_request", "_limits", "_cache", "_pricing")
+# Those last that load asyncio.
+_HOMES = ("_api", "_client", "_types", "_errors", "_request", "_cache", "_pricing", "_stream", "_limits")
 
 
 def __getattr__(name: str) -> object:

@@ -7,13 +7,13 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from typing import TYPE_CHECKING, Unpack
 
 from ._client import Client, OnError
-from ._many import Result
 from ._request import BatchParameters, Parameters, seal
-from ._stream import AsyncStream, Stream
-from ._types import Prompt, Response, Usage
+from ._types import Prompt, Response, Result, Usage
 
 if TYPE_CHECKING:
     from decimal import Decimal
+
+    from ._stream import AsyncStream, Stream
 
 _default: dict[int, Client] = {}
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
+import atexit
 import contextlib
 import functools
 import os
+import threading
 import weakref
 from collections.abc import (
     AsyncGenerator,
@@ -20,24 +21,27 @@ from collections.abc import (
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self, Unpack, get_args
 
-from . import _loop, _many, _stream
 from ._cache import ResponseCache
-from ._call import Call
-from ._engine import KEPT_BY_DEFAULT, Engine, Settings
 from ._errors import RequestError, UnsupportedParameter
+from ._front import Front
 from ._keys import APIKey
-from ._limits import DEFAULT_MAX_CONCURRENT, UNBOUNDED, ScopeStatistics
-from ._many import Result
 from ._pricing import PriceTable
-from ._progress import Progress
 from ._request import DEFAULT_TIMEOUT, BatchParameters, CacheMode, Parameters, Request, check, seal
 from ._retry import DEFAULT_MAX_RETRIES
 from ._routing import ROUTES, priced_as, resolve
-from ._stream import AsyncStream, Stream
-from ._types import FinishReason, Prompt, Response, Usage
+from ._settings import DEFAULT_MAX_CONCURRENT, KEPT_BY_DEFAULT, UNBOUNDED, Settings
+from ._types import FinishReason, Prompt, Response, Result, Usage
 
+# The loop, and with it asyncio and the modules that work on it, come with the first call that is not stored:
+# they take longer to load than all that such a call needs.
 if TYPE_CHECKING:
     from decimal import Decimal
+
+    from ._call import Call
+    from ._engine import Engine
+    from ._limits import ScopeStatistics
+    from ._many import Work
+    from ._stream import AsyncStream, Start, Stream
 
 Transport = Literal["aiohttp", "http2", "http1"]
 OnError = Literal["return", "raise"]
@@ -112,59 +116,90 @@ class Client:
             # Found wrong after the first call, it would cost an answer that is paid for.
             self._prices()
         self._cache = ResponseCache(cache_dir)
-        self._engine = Engine(settings, self._cache, self._prices)
+        self._front = Front(settings, self._cache, self._prices)
+        self._engine: Engine | None = None
+        self._starting = threading.Lock()
         self._closed = False
         _clients.add(self)
         # For a client that is dropped without `close`; whatever thread that happens in must not wait.
-        weakref.finalize(self, _release, self._engine, self._cache).atexit = False
+        weakref.finalize(self, self._cache.close, wait=False).atexit = False
+
+    def _started(self) -> Engine:
+        """The engine, made for the first call that has to be sent."""
+        with self._starting:
+            if self._engine is None:
+                from . import _loop
+                from ._engine import Engine
+
+                # Closed while the loop still runs, which ends before this module's own turn comes.
+                _loop.at_exit(_close_all)
+                self._engine = Engine(self._front)
+                closing = weakref.finalize(self, _loop.close_on_loop, self._engine.close, wait=False)
+                closing.atexit = False
+            return self._engine
 
     # --- one call --------------------------------------------------------------------------------------
 
     def call(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
         """See `llm_provider.call`."""
         seal(parameters)
-        _loop.refuse_own_thread("call")
         call = self._prepare(model, messages, parameters, self._max_threads)
-        hit = self._engine.lookup(call)
-        return hit if hit is not None else _loop.wait(_loop.submit(self._engine.run(call)))
+        hit = self._front.lookup(call)
+        if hit is not None:
+            return hit
+        from . import _loop
+
+        _loop.refuse_own_thread("call")
+        return _loop.wait(_loop.submit(self._started().run(call)))
 
     async def acall(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
         """See `llm_provider.acall`."""
         seal(parameters)
+        from . import _loop
+
         _loop.refuse_own_thread("acall")
         call = self._prepare(model, messages, parameters, self._max_concurrent)
-        hit = await self._engine.lookup_soon(call)
-        return hit if hit is not None else await _loop.run(self._engine.run(call))
+        hit = await self._front.lookup_soon(call)
+        return hit if hit is not None else await _loop.run(self._started().run(call))
 
     def stream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Stream:
         """See `llm_provider.stream`."""
         seal(parameters)
-        _loop.refuse_own_thread("stream")
-        return Stream(self._start_of_stream(model, messages, parameters, self._max_threads))
+        from ._stream import Stream
+
+        return Stream(self._start_of_stream("stream", model, messages, parameters, self._max_threads))
 
     def astream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> AsyncStream:
         """See `llm_provider.astream`."""
         seal(parameters)
-        _loop.refuse_own_thread("astream")
-        return AsyncStream(self._start_of_stream(model, messages, parameters, self._max_concurrent))
+        from ._stream import AsyncStream
+
+        return AsyncStream(
+            self._start_of_stream("astream", model, messages, parameters, self._max_concurrent)
+        )
 
     def _start_of_stream(
-        self, model: str, messages: Prompt, parameters: Parameters, max_concurrent: int
-    ) -> _stream.Start:
+        self, name: str, model: str, messages: Prompt, parameters: Parameters, max_concurrent: int
+    ) -> Start:
+        from . import _loop
+        from ._stream import replay
+
+        _loop.refuse_own_thread(name)
         call = self._prepare(model, messages, parameters, max_concurrent)
         if call.request.n > 1:
             raise UnsupportedParameter(
                 "a stream shows one sample: leave n out, or use call", parameter="n", model=model
             )
-        hit = self._engine.lookup(call)
+        hit = self._front.lookup(call)
         if hit is not None:
-            return _stream.replay(hit)
-        return lambda emit: _loop.submit(self._engine.stream(call, emit))
+            return replay(hit)
+        engine = self._started()
+        return lambda emit: _loop.submit(engine.stream(call, emit))
 
     def _prepare(self, model: str, messages: Prompt, parameters: Parameters, max_concurrent: int) -> Call:
         if self._closed:
             raise RuntimeError("this client is closed")
-        return self._engine.prepare(Request.build(model, messages, parameters), max_concurrent)
+        return self._front.prepare(Request.build(model, messages, parameters), max_concurrent)
 
     # --- many calls ------------------------------------------------------------------------------------
 
@@ -178,8 +213,10 @@ class Client:
     ) -> list[Result]:
         """See `llm_provider.call_many`."""
         seal(parameters)
+        from ._many import in_order
+
         _check_on_error(on_error)
-        return _many.in_order(dict(self.iter_many(model, inputs, **parameters)), on_error)
+        return in_order(dict(self.iter_many(model, inputs, **parameters)), on_error)
 
     async def acall_many(
         self,
@@ -191,18 +228,21 @@ class Client:
     ) -> list[Result]:
         """See `llm_provider.acall_many`."""
         seal(parameters)
+        from ._many import in_order
+
         _check_on_error(on_error)
         results = {index: result async for index, result in self.aiter_many(model, inputs, **parameters)}
-        return _many.in_order(results, on_error)
+        return in_order(results, on_error)
 
     def iter_many(
         self, model: str, inputs: Iterable[Prompt], **parameters: Unpack[BatchParameters]
     ) -> Iterator[tuple[int, Result]]:
         """See `llm_provider.iter_many`."""
         seal(parameters)
-        _loop.refuse_own_thread("iter_many")
+        from ._many import iterate
+
         show = parameters.pop("progress", None)
-        return self._watched(_many.iterate(self._batch(model, parameters), inputs), inputs, show)
+        return self._watched(iterate(self._batch("iter_many", model, parameters), inputs), inputs, show)
 
     def aiter_many(
         self,
@@ -212,27 +252,37 @@ class Client:
     ) -> AsyncIterator[tuple[int, Result]]:
         """See `llm_provider.aiter_many`."""
         seal(parameters)
-        _loop.refuse_own_thread("aiter_many")
-        show = parameters.pop("progress", None)
-        return self._awatched(_many.aiterate(self._batch(model, parameters), inputs), inputs, show)
+        from ._many import aiterate
 
-    def _batch(self, model: str, parameters: BatchParameters) -> _many.Work[Call]:
+        show = parameters.pop("progress", None)
+        return self._awatched(aiterate(self._batch("aiter_many", model, parameters), inputs), inputs, show)
+
+    def _batch(self, name: str, model: str, parameters: BatchParameters) -> Work[Call]:
         """How the calls of a batch are made and sent.
 
         What is wrong with the model or the parameters is wrong for every input, so it is found here, once.
         """
+        from . import _loop
+        from ._many import Work
+
+        _loop.refuse_own_thread(name)
         ceiling = _ceiling(parameters.pop("max_concurrent", None)) or self._max_concurrent
 
         def begin(prompt: Prompt) -> Response | Call:
             call = self._prepare(model, prompt, parameters, ceiling)
-            return self._engine.lookup(call) or call
+            return self._front.lookup(call) or call
 
         self._prepare(model, "a prompt that is never sent", parameters, ceiling)
-        return _many.Work(begin, self._engine.run, ceiling)
+        return Work(begin, self._send, ceiling)
+
+    async def _send(self, call: Call) -> Response:
+        return await self._started().run(call)
 
     def _watched(
         self, results: Iterator[tuple[int, Result]], inputs: object, show: bool | None
     ) -> Iterator[tuple[int, Result]]:
+        from ._progress import Progress
+
         with Progress(_length(inputs), show) as progress:
             for index, result in results:
                 progress.update(result)
@@ -241,6 +291,8 @@ class Client:
     async def _awatched(
         self, results: AsyncGenerator[tuple[int, Result], None], inputs: object, show: bool | None
     ) -> AsyncIterator[tuple[int, Result]]:
+        from ._progress import Progress
+
         with Progress(_length(inputs), show) as progress:
             # Left early, this generator closes the batch at once, not when it is collected.
             async with contextlib.aclosing(results):
@@ -261,22 +313,30 @@ class Client:
 
     def statistics(self) -> list[ScopeStatistics]:
         """Window, requests under way, waiting calls and refusals of each scope in use."""
-        return self._engine.statistics()
+        return [] if self._engine is None else self._engine.statistics()
 
     def close(self) -> None:
         """Close connections and files. Calls under way fail; later ones raise `RuntimeError`."""
         if not self._closed:
             self._closed = True
-            _loop.close_on_loop(self._engine.close)
+            self._close_engine()
             self._cache.close()
 
     async def aclose(self) -> None:
         """`close`, awaited."""
         if not self._closed:
             self._closed = True
-            await asyncio.to_thread(_loop.close_on_loop, self._engine.close)
+            import asyncio
+
+            await asyncio.to_thread(self._close_engine)
             # Here, as sqlite's files are closed by the thread that opened them; it takes milliseconds.
             self._cache.close()
+
+    def _close_engine(self) -> None:
+        if self._engine is not None:
+            from . import _loop
+
+            _loop.close_on_loop(self._engine.close)
 
     def __enter__(self) -> Self:
         return self
@@ -351,11 +411,6 @@ def _length(inputs: object) -> int | None:
     return len(inputs) if isinstance(inputs, Sized) else None
 
 
-def _release(engine: Engine, cache: ResponseCache) -> None:
-    _loop.close_on_loop(engine.close, wait=False)
-    cache.close(wait=False)
-
-
 def _close_all() -> None:
     for client in list(_clients):
         client.close()
@@ -366,6 +421,6 @@ def _after_fork() -> None:
         client.cache.after_fork()
 
 
-_loop.at_exit(_close_all)
+atexit.register(_close_all)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)

@@ -1,60 +1,35 @@
-"""The way of a call, stage by stage.
+"""The way of a call that is not in the cache, on the background loop.
 
-    Request → prepare (route, encode) → lookup (key, cache)
-            → run: single flight → slot → send → decode → store → price
+    run: single flight → slot → API key → send → decode → store → respond
 
-`prepare` and `lookup` run in the user's thread and load no SDK; `run` and `stream` run on the background
-loop. Everything mutable that the loop uses is in `_LoopState`, so that a new loop, after a fork, starts
-clean.
+Everything mutable is in `_LoopState`, so that a new loop, after a fork, starts clean.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import random
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import orjson
 
-from . import _retry, providers
+from . import _retry
 from ._attempt import Attempt, Emit
-from ._cache import Entry, ResponseCache, now
+from ._cache import Entry, now
 from ._call import Call, Sample
-from ._errors import CacheMiss, LLMError, RateLimited, RequestError
+from ._errors import LLMError, RateLimited
 from ._flight import Flights
-from ._json import canonical
+from ._front import READING, Front, is_kept
 from ._keys import APIKey, find_key
 from ._leases import Leases
 from ._limits import Limiter, Scope, ScopeStatistics
-from ._pricing import PriceTable, PriceWarning
-from ._request import Request
-from ._routing import priced_as, resolve
-from ._types import Choice, FinishReason, Response, Timing, Usage
-from .providers._adapter import Answer, Connection, Outgoing, Wire
+from ._types import Response
+from .providers._adapter import Connection, Outgoing
 
-MAX_REQUEST_BYTES = 30_000_000
-"""The largest body. Gemini takes 20 MB and Anthropic 32 MB; no model has a context for as much text."""
-
-KEPT_BY_DEFAULT: tuple[FinishReason, ...] = ("stop", "tool_calls")
-"""The finish reasons of answers that the cache keeps and serves unless a client says otherwise."""
-
-_TIERS = frozenset({"fast", "flex", "priority", "ultrafast"})
-"""Providers' words for the tier that served that are also the variants under which `prices.csv` lists it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What a client decides once for all its calls."""
-
-    timeout: float
-    max_retries: int
-    cache: str
-    kept: frozenset[str]
-    """Finish reasons of the answers that the cache keeps; "empty" for those that say and call nothing."""
-    transport: str
-    keys: Mapping[str, APIKey]
+_WRITING = ("use", "refresh")
 
 
 class _LoopState:
@@ -65,103 +40,17 @@ class _LoopState:
         self.flights: Flights[list[Sample]] = Flights(leases)
         self.limiter = Limiter()
         self.connections: dict[str, Connection] = {}
-        # Imported with the first request: a script that only reads its cache needs none of it.
-        import random
-
         self.random = random.Random()
 
 
-_READING = ("use", "only")
-_WRITING = ("use", "refresh")
-
-
 class Engine:
-    """Takes calls the whole way; one per client."""
+    """Takes calls the rest of the way; one per client."""
 
-    def __init__(self, settings: Settings, cache: ResponseCache, prices: Callable[[], PriceTable]) -> None:
-        self.settings = settings
-        self._cache = cache
-        self._prices = prices
+    def __init__(self, front: Front) -> None:
+        self._front = front
+        self._cache = front.cache
+        self._settings = front.settings
         self._state: _LoopState | None = None
-
-    # --- in the user's thread --------------------------------------------------------------------------
-
-    def prepare(self, request: Request, max_concurrent: int) -> Call:
-        """Route and encode a request, of which at most `max_concurrent` may be under way.
-
-        Raises:
-            RequestError: it cannot be served as it is.
-        """
-        started = time.perf_counter()
-        target = resolve(request.model, request.base_url)
-        adapter = providers.load(target.route.adapter)
-        wire = adapter.encode(request, target)
-        body = canonical(wire.payload)
-        if len(body) > MAX_REQUEST_BYTES:
-            raise RequestError(
-                f"the request has {len(body) / 1e6:.1f} MB, and at most {MAX_REQUEST_BYTES / 1e6:.0f} MB "
-                "are sent: give large files by their address",
-                provider=target.provider,
-                model=request.model,
-            )
-        mode = request.cache or self.settings.cache
-        return Call(request, target, adapter, wire, body, started, max_concurrent, mode)
-
-    def lookup(self, call: Call) -> Response | None:
-        """The answer from the cache; None if any of its samples is not there.
-
-        Raises:
-            CacheMiss: it is not there, and the call may not be sent.
-        """
-        if call.cache not in _READING:
-            return None
-        found = []
-        for draw in call.draws:
-            sample = self._kept(call, self._cache.get(call.key(draw)))
-            if sample is None:
-                if call.cache == "only":
-                    raise self._missing(call, draw)
-                return None
-            found.append(sample)
-        return self._respond(call, found)
-
-    async def lookup_soon(self, call: Call) -> Response | None:
-        """`lookup` for an event loop, which must not wait for the disk."""
-        if call.cache not in _READING:
-            return None
-        here = asyncio.get_running_loop()
-        entries = [self._cache.get_soon(call.key(draw), here) for draw in call.draws]
-        found = []
-        for draw, entry in zip(call.draws, entries, strict=True):
-            sample = self._kept(call, await entry)
-            if sample is None:
-                if call.cache == "only":
-                    raise self._missing(call, draw)
-                return None
-            found.append(sample)
-        return self._respond(call, found)
-
-    def _missing(self, call: Call, draw: int) -> CacheMiss:
-        key = call.key(draw)
-        message = f"no answer is stored under {key}, and cache='only' sends nothing"
-        with contextlib.suppress(OSError):
-            nearest = self._cache.explain_miss(call.asked(draw))
-            if nearest is not None:
-                message += f"; {nearest}"
-        return CacheMiss(message, key=key, provider=call.target.provider, model=call.request.model)
-
-    def _kept(self, call: Call, entry: Entry | None) -> Sample | None:
-        """A stored answer, if it can be served."""
-        if entry is None:
-            return None
-        try:
-            answer = call.adapter.decode(orjson.loads(entry.body))
-        except (LLMError, ValueError):
-            # Written by another version that understood more, or less: ask again.
-            return None
-        return Sample(answer, entry.body, cached=True) if is_kept(answer, self.settings.kept) else None
-
-    # --- on the background loop ------------------------------------------------------------------------
 
     async def run(self, call: Call) -> Response:
         """Send a call that is not in the cache and return its answer.
@@ -170,13 +59,13 @@ class Engine:
             LLMError: it failed; retries are over.
         """
         if call.request.n == 1:
-            return self._respond(call, await self._fetch(call, call.draws))
+            return self._front.respond(call, await self._fetch(call, call.draws))
         samples: dict[int, Sample] = {}
-        if call.cache in _READING:
+        if call.cache in READING:
             here = asyncio.get_running_loop()
             entries = [self._cache.get_soon(call.key(draw), here) for draw in call.draws]
             for draw, entry in zip(call.draws, entries, strict=True):
-                sample = self._kept(call, await entry)
+                sample = self._front.kept(call, await entry)
                 if sample is not None:
                     samples[draw] = sample
         missing = [draw for draw in call.draws if draw not in samples]
@@ -189,11 +78,11 @@ class Engine:
             if isinstance(outcome, BaseException):
                 raise outcome
             samples.update(zip(group, outcome, strict=True))
-        return self._respond(call, [samples[draw] for draw in call.draws])
+        return self._front.respond(call, [samples[draw] for draw in call.draws])
 
     async def stream(self, call: Call, emit: Emit) -> Response:
         """Like `run`, with the deltas given to `emit` as they arrive."""
-        return self._respond(call, await self._ask(call, call.draws, emit))
+        return self._front.respond(call, await self._ask(call, call.draws, emit))
 
     async def _fetch(self, call: Call, draws: Sequence[int]) -> list[Sample]:
         """Get samples from the provider, or from an equal call that is asking for them already."""
@@ -211,7 +100,7 @@ class Engine:
         here = asyncio.get_running_loop()
         found = []
         for draw in draws:
-            sample = self._kept(call, await self._cache.get_soon(call.key(draw), here))
+            sample = self._front.kept(call, await self._cache.get_soon(call.key(draw), here))
             if sample is None:
                 return None
             found.append(sample)
@@ -239,7 +128,7 @@ class Engine:
                 here,
             )
             for draw, sample in samples.items()
-            if is_kept(sample.answer, self.settings.kept)
+            if is_kept(sample.answer, self._settings.kept)
         ]
         for write in writes:
             try:
@@ -261,7 +150,7 @@ class Engine:
             error.provider, error.model = target.provider, request.model
             raise
         scope = state.limiter.scope(target.provider, target.base_url, target.model, outgoing.key.identity)
-        max_retries = self.settings.max_retries if request.max_retries is None else request.max_retries
+        max_retries = self._settings.max_retries if request.max_retries is None else request.max_retries
         queue, attempts = 0.0, 0
         while True:
             asked = time.perf_counter()
@@ -307,10 +196,10 @@ class Engine:
             target.provider,
             target.route.key_variables,
             given=request.api_key,
-            configured=self.settings.keys,
+            configured=self._settings.keys,
             required=target.route.key_required and not target.custom_base_url,
         )
-        timeout = request.timeout or self.settings.timeout
+        timeout = request.timeout or self._settings.timeout
         return Outgoing(call.wire, call.body_for(samples), target, key, timeout)
 
     def _state_here(self) -> _LoopState:
@@ -325,7 +214,7 @@ class Engine:
         name = call.target.route.adapter
         connection = state.connections.get(name)
         if connection is None:
-            connection = state.connections[name] = call.adapter.connect(self.settings.transport)
+            connection = state.connections[name] = call.adapter.connect(self._settings.transport)
         return connection
 
     def statistics(self) -> list[ScopeStatistics]:
@@ -340,61 +229,6 @@ class Engine:
             for connection in state.connections.values():
                 with contextlib.suppress(Exception):  # a connection that cannot be closed is closed enough
                     await connection.close()
-
-    # --- either ----------------------------------------------------------------------------------------
-
-    def _respond(self, call: Call, samples: list[Sample]) -> Response:
-        """Price a call's samples and put them together."""
-        answers = [sample.answer for sample in samples]
-        choices: tuple[Choice, ...] = sum((answer.choices for answer in answers[1:]), answers[0].choices)
-        usage = sum((answer.usage for answer in answers[1:] if answer.usage), answers[0].usage or Usage())
-        total = time.perf_counter() - call.started
-        # Samples run side by side: what the call waited for is the slowest of them.
-        slowest = max(samples, key=lambda sample: sample.queue + sample.sending)
-        bodies = [sample.body for sample in samples]
-        return Response(
-            choices=choices,
-            usage=usage,
-            model=answers[0].model or call.target.model,
-            provider=call.target.provider,
-            id=answers[0].id,
-            cost=self._cost(call, samples),
-            cached=all(sample.cached for sample in samples),
-            timing=Timing(
-                queue=slowest.queue,
-                first_token=slowest.first_token,
-                total=total,
-                attempts=sum(sample.attempts for sample in samples),
-                overhead=max(0.0, total - slowest.queue - slowest.sending),
-            ),
-            body=bodies[0] if len(bodies) == 1 else b"[" + b",".join(bodies) + b"]",
-            response_format=call.request.response_format,
-        )
-
-    def _cost(self, call: Call, samples: list[Sample]) -> float | None:
-        from decimal import Decimal
-
-        total = Decimal(0)
-        for sample in samples:
-            if sample.cached:
-                continue
-            cost = None
-            if sample.answer.usage is not None:
-                variant = _tier(call.wire, sample.answer)
-                # Where warnings are made errors, the answer is paid for all the same.
-                with contextlib.suppress(PriceWarning):
-                    cost = self._prices().cost(*priced_as(call.target), sample.answer.usage, variant=variant)
-            if cost is None:
-                return None
-            total += cost
-        return float(total)
-
-
-def _tier(wire: Wire, answer: Answer) -> str:
-    """The variant at which the price table bills a call: the tier that served, else the one asked for."""
-    asked = wire.payload.get("service_tier") or wire.payload.get("serviceTier")
-    tier = answer.service_tier or asked
-    return tier if isinstance(tier, str) and tier in _TIERS else "standard"
 
 
 def _split(call: Call, answered: Sample) -> list[Sample]:
@@ -426,19 +260,3 @@ def _explained(error: LLMError, call: Call, key: APIKey, attempts: int) -> LLMEr
     error.args = (error.message,)
     error.__cause__ = error.__context__ = error.__traceback__ = None
     return error
-
-
-def is_kept(answer: Answer, kept: Collection[str]) -> bool:
-    """Whether the cache keeps an answer, and serves it.
-
-    Args:
-        answer: The answer.
-        kept: The finish reasons that every sample of it must have; with "empty", samples that say and call
-            nothing are kept too.
-
-    By default refusals, filtered, empty and length-truncated answers are not: asking again may do better.
-    """
-    return all(
-        choice.finish_reason in kept and (choice.text or choice.tool_calls or "empty" in kept)
-        for choice in answer.choices
-    )

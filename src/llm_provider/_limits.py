@@ -16,17 +16,9 @@ from __future__ import annotations
 
 import asyncio
 import math
-import sys
 from collections import deque
 from collections.abc import Hashable
 from dataclasses import dataclass
-
-DEFAULT_MAX_CONCURRENT = 32
-"""For what can pile up without end: batches and asynchronous calls."""
-
-UNBOUNDED = sys.maxsize
-"""For a thread that waits in a call. It is a limit that its owner has set: of a hundred clients, each in a
-thread of its own, all shall be served at once. A provider that refuses still lowers the window."""
 
 _CUT = 0.5
 """AIMD's multiplicative decrease, as TCP has it (Chiu and Jain 1989)."""

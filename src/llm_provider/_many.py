@@ -25,14 +25,11 @@ from collections.abc import (
     Iterator,
 )
 from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, TypeVar
 
 from . import _loop
 from ._errors import BatchError, LLMError
-from ._types import Prompt, Response
-
-Result: TypeAlias = Response | LLMError
-"""What a batch gives for one input."""
+from ._types import Prompt, Response, Result
 
 CallT = TypeVar("CallT")
 

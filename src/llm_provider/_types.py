@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias
 
-from ._errors import Refused, SchemaMismatch, Truncated
+from ._errors import LLMError, Refused, SchemaMismatch, Truncated
 
 FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filter", "refusal"]
 """Why a model stopped, in one vocabulary for every provider."""
@@ -259,3 +259,7 @@ class Response:
         if self.cached:
             return "cached"
         return "cost unknown" if self.cost is None else f"${self.cost:.6f}"
+
+
+Result: TypeAlias = Response | LLMError
+"""What a batch gives for one input."""

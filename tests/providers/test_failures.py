@@ -30,7 +30,7 @@ from llm_provider._errors import (
     ServerError,
     Timeout,
 )
-from llm_provider.providers import _aiohttp, _failures, _sdk
+from llm_provider.providers import _aiohttp, _failures
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
@@ -217,7 +217,7 @@ class TestSDKs:
                 "_"
             )
             body = {"error": {"type": "some_error", "message": "m", "details": {"error_code": code}}}
-            error = _sdk.map_error(status_error(kind, status, body))
+            error = _failures.from_sdk(status_error(kind, status, body))
             assert error.status == status
             assert type(error) is expected.get(name, type(error)), name
             assert error.retryable == (
@@ -236,10 +236,10 @@ class TestSDKs:
         ):
             wrapped = module.APIConnectionError(request=request)
             wrapped.__cause__ = cause
-            error = _sdk.map_error(wrapped)
+            error = _failures.from_sdk(wrapped)
             assert type(error) is kind
             assert (error.retryable, error.maybe_billed) == (True, billed)
-        timed_out = _sdk.map_error(module.APITimeoutError(request=request))
+        timed_out = _failures.from_sdk(module.APITimeoutError(request=request))
         assert isinstance(timed_out, Timeout)
 
     def test_an_error_inside_a_stream_has_no_status_and_may_be_billed(self, sdk: str) -> None:
@@ -247,19 +247,19 @@ class TestSDKs:
         library = http_library(sdk)
         request = library.Request("POST", "http://127.0.0.1/v1")
         body = {"type": "overloaded_error", "message": "Overloaded"}
-        error = _sdk.map_error(module.APIError("Overloaded", request=request, body=body))
+        error = _failures.from_sdk(module.APIError("Overloaded", request=request, body=body))
         assert type(error) is Overloaded
         assert error.maybe_billed
 
     def test_headers_tell_the_wait_and_the_request(self, sdk: str) -> None:
         module = importlib.import_module(sdk)
         headers = {"Retry-After": "2", "X-Request-Id": "req_1"}
-        error = _sdk.map_error(status_error(module.RateLimitError, 429, None, headers))
+        error = _failures.from_sdk(status_error(module.RateLimitError, 429, None, headers))
         assert (error.retry_after, error.request_id) == (2.0, "req_1")
 
     def test_nothing_of_the_sdk_stays_in_the_error(self, sdk: str) -> None:
         module = importlib.import_module(sdk)
-        error = _sdk.map_error(status_error(module.BadRequestError, 400, {"message": "no"}))
+        error = _failures.from_sdk(status_error(module.BadRequestError, 400, {"message": "no"}))
         allowed = (str, int, float, bool, type(None))
         assert all(isinstance(value, allowed) for value in vars(error).values())
 

@@ -278,3 +278,17 @@ def error_fields(body: Any) -> tuple[tuple[str | None, ...], str]:
     codes = tuple(str(code) if code else None for code in told)
     message = body.get("message") or body.get("detail") or ""
     return codes, message if isinstance(message, str) else str(message)
+
+
+def from_sdk(error: BaseException) -> LLMError:
+    """An exception of either SDK, or of its transport, as one of ours."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    if "APIError" not in names or names & {"APIConnectionError", "APIResponseValidationError"}:
+        return from_exception(error)
+    codes, message = error_fields(getattr(error, "body", None))
+    return from_answer(
+        getattr(error, "status_code", None),
+        codes=codes,
+        message=message or str(getattr(error, "message", "")),
+        headers=headers_of(getattr(error, "response", None)),
+    )

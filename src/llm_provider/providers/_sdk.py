@@ -13,12 +13,10 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from types import ModuleType
 from typing import Any
 
-from .._errors import LLMError
 from .._json import canonical
 from . import _aiohttp
 from ._adapter import Outgoing
 from ._events import events
-from ._failures import error_fields, from_answer, from_exception, headers_of
 
 MAX_CONNECTIONS = 4096
 """Connections one process may hold per SDK. The SDKs' own limit of 100 idle ones makes a burst of 256
@@ -184,17 +182,3 @@ def build_http_client(sdk: ModuleType, transport: str) -> Any:
     if transport == "aiohttp":
         return sdk.DefaultAioHttpClient(**options)
     return sdk.DefaultAsyncHttpxClient(http2=transport == "http2", **options)
-
-
-def map_error(error: BaseException) -> LLMError:
-    """An exception of either SDK, or of its transport, as one of ours."""
-    names = {kind.__name__ for kind in type(error).__mro__}
-    if "APIError" not in names or names & {"APIConnectionError", "APIResponseValidationError"}:
-        return from_exception(error)
-    codes, message = error_fields(getattr(error, "body", None))
-    return from_answer(
-        getattr(error, "status_code", None),
-        codes=codes,
-        message=message or str(getattr(error, "message", "")),
-        headers=headers_of(getattr(error, "response", None)),
-    )

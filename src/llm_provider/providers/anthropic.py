@@ -9,14 +9,17 @@ import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._errors import RequestError
 from .._request import Request
 from .._routing import Target
 from ._adapter import Wire, merge, refuse, schema_of
+from ._failures import from_sdk as map_error
 from ._messages import OPERATION, PROVIDER, Assembler, decode
-from ._sdk import PostConnection, map_error
+
+if TYPE_CHECKING:
+    from ._sdk import PostConnection
 from ._turns import system_prompt, turns, verbatim
 
 __all__ = ["DEFAULT_MAX_TOKENS", "Assembler", "connect", "decode", "encode", "map_error", "split"]
@@ -304,6 +307,8 @@ def _each(schemas: Mapping[str, Any], request: Request) -> dict[str, Any]:
 def connect(transport: str) -> PostConnection:
     """Clients of the anthropic SDK."""
     import anthropic
+
+    from ._sdk import PostConnection
 
     return PostConnection(
         anthropic,

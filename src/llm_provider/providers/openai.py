@@ -9,14 +9,17 @@ import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._request import Request
 from .._routing import Target
 from .._types import Delta
 from . import _chat, _responses
 from ._adapter import Answer, Outgoing, Wire, refuse
-from ._sdk import PostConnection, map_error
+from ._failures import from_sdk as map_error
+
+if TYPE_CHECKING:
+    from ._sdk import PostConnection
 
 __all__ = ["Assembler", "connect", "decode", "encode", "map_error", "split"]
 
@@ -170,6 +173,8 @@ def _stream_fields(outgoing: Outgoing) -> Mapping[str, Any]:
 def connect(transport: str) -> PostConnection:
     """Clients of the openai SDK, shared by all its hosts."""
     import openai
+
+    from ._sdk import PostConnection
 
     return PostConnection(
         openai,

@@ -1,0 +1,193 @@
+"""What happens to a call in the user's thread: it is made, looked up, and answered if the cache knows it.
+
+    Request → prepare (route, encode) → lookup (key, cache) → respond (price)
+
+A script whose answers are all stored goes no further than this module, and loads nothing that only a call
+which is sent needs: no SDK, no event loop, no network.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Collection
+
+import orjson
+
+from . import providers
+from ._cache import Entry, ResponseCache
+from ._call import Call, Sample
+from ._errors import CacheMiss, LLMError, RequestError
+from ._json import canonical
+from ._pricing import PriceTable, PriceWarning
+from ._request import Request
+from ._routing import priced_as, resolve
+from ._settings import Settings
+from ._types import Choice, Response, Timing, Usage
+from .providers._adapter import Answer, Wire
+
+MAX_REQUEST_BYTES = 30_000_000
+"""The largest body. Gemini takes 20 MB and Anthropic 32 MB; no model has a context for as much text."""
+
+_TIERS = frozenset({"fast", "flex", "priority", "ultrafast"})
+"""Providers' words for the tier that served that are also the variants under which `prices.csv` lists it."""
+
+
+READING = ("use", "only")
+"""The cache modes that look."""
+
+
+class Front:
+    """Makes calls and answers them; one per client."""
+
+    def __init__(self, settings: Settings, cache: ResponseCache, prices: Callable[[], PriceTable]) -> None:
+        self.settings = settings
+        self.cache = cache
+        self._prices = prices
+
+    def prepare(self, request: Request, max_concurrent: int) -> Call:
+        """Route and encode a request, of which at most `max_concurrent` may be under way.
+
+        Raises:
+            RequestError: it cannot be served as it is.
+        """
+        started = time.perf_counter()
+        target = resolve(request.model, request.base_url)
+        adapter = providers.load(target.route.adapter)
+        wire = adapter.encode(request, target)
+        body = canonical(wire.payload)
+        if len(body) > MAX_REQUEST_BYTES:
+            raise RequestError(
+                f"the request has {len(body) / 1e6:.1f} MB, and at most {MAX_REQUEST_BYTES / 1e6:.0f} MB "
+                "are sent: give large files by their address",
+                provider=target.provider,
+                model=request.model,
+            )
+        mode = request.cache or self.settings.cache
+        return Call(request, target, adapter, wire, body, started, max_concurrent, mode)
+
+    def lookup(self, call: Call) -> Response | None:
+        """The answer from the cache; None if any of its samples is not there.
+
+        Raises:
+            CacheMiss: it is not there, and the call may not be sent.
+        """
+        if call.cache not in READING:
+            return None
+        found = []
+        for draw in call.draws:
+            sample = self.kept(call, self.cache.get(call.key(draw)))
+            if sample is None:
+                if call.cache == "only":
+                    raise self._missing(call, draw)
+                return None
+            found.append(sample)
+        return self.respond(call, found)
+
+    async def lookup_soon(self, call: Call) -> Response | None:
+        """`lookup` for an event loop, which must not wait for the disk."""
+        if call.cache not in READING:
+            return None
+        import asyncio
+
+        here = asyncio.get_running_loop()
+        entries = [self.cache.get_soon(call.key(draw), here) for draw in call.draws]
+        found = []
+        for draw, entry in zip(call.draws, entries, strict=True):
+            sample = self.kept(call, await entry)
+            if sample is None:
+                if call.cache == "only":
+                    raise self._missing(call, draw)
+                return None
+            found.append(sample)
+        return self.respond(call, found)
+
+    def _missing(self, call: Call, draw: int) -> CacheMiss:
+        key = call.key(draw)
+        message = f"no answer is stored under {key}, and cache='only' sends nothing"
+        with contextlib.suppress(OSError):
+            nearest = self.cache.explain_miss(call.asked(draw))
+            if nearest is not None:
+                message += f"; {nearest}"
+        return CacheMiss(message, key=key, provider=call.target.provider, model=call.request.model)
+
+    def kept(self, call: Call, entry: Entry | None) -> Sample | None:
+        """A stored answer, if it can be served."""
+        if entry is None:
+            return None
+        try:
+            answer = call.adapter.decode(orjson.loads(entry.body))
+        except (LLMError, ValueError):
+            # Written by another version that understood more, or less: ask again.
+            return None
+        return Sample(answer, entry.body, cached=True) if is_kept(answer, self.settings.kept) else None
+
+    def respond(self, call: Call, samples: list[Sample]) -> Response:
+        """A call's samples, priced and put together."""
+        answers = [sample.answer for sample in samples]
+        choices: tuple[Choice, ...] = sum((answer.choices for answer in answers[1:]), answers[0].choices)
+        usage = sum((answer.usage for answer in answers[1:] if answer.usage), answers[0].usage or Usage())
+        total = time.perf_counter() - call.started
+        # Samples run side by side: what the call waited for is the slowest of them.
+        slowest = max(samples, key=lambda sample: sample.queue + sample.sending)
+        bodies = [sample.body for sample in samples]
+        return Response(
+            choices=choices,
+            usage=usage,
+            model=answers[0].model or call.target.model,
+            provider=call.target.provider,
+            id=answers[0].id,
+            cost=self._cost(call, samples),
+            cached=all(sample.cached for sample in samples),
+            timing=Timing(
+                queue=slowest.queue,
+                first_token=slowest.first_token,
+                total=total,
+                attempts=sum(sample.attempts for sample in samples),
+                overhead=max(0.0, total - slowest.queue - slowest.sending),
+            ),
+            body=bodies[0] if len(bodies) == 1 else b"[" + b",".join(bodies) + b"]",
+            response_format=call.request.response_format,
+        )
+
+    def _cost(self, call: Call, samples: list[Sample]) -> float | None:
+        paid = [sample for sample in samples if not sample.cached]
+        if not paid:
+            return 0.0
+        from decimal import Decimal
+
+        total = Decimal(0)
+        for sample in paid:
+            cost = None
+            if sample.answer.usage is not None:
+                variant = _tier(call.wire, sample.answer)
+                # Where warnings are made errors, the answer is paid for all the same.
+                with contextlib.suppress(PriceWarning):
+                    cost = self._prices().cost(*priced_as(call.target), sample.answer.usage, variant=variant)
+            if cost is None:
+                return None
+            total += cost
+        return float(total)
+
+
+def _tier(wire: Wire, answer: Answer) -> str:
+    """The variant at which the price table bills a call: the tier that served, else the one asked for."""
+    asked = wire.payload.get("service_tier") or wire.payload.get("serviceTier")
+    tier = answer.service_tier or asked
+    return tier if isinstance(tier, str) and tier in _TIERS else "standard"
+
+
+def is_kept(answer: Answer, kept: Collection[str]) -> bool:
+    """Whether the cache keeps an answer, and serves it.
+
+    Args:
+        answer: The answer.
+        kept: The finish reasons that every sample of it must have; with "empty", samples that say and call
+            nothing are kept too.
+
+    By default refusals, filtered, empty and length-truncated answers are not: asking again may do better.
+    """
+    return all(
+        choice.finish_reason in kept and (choice.text or choice.tool_calls or "empty" in kept)
+        for choice in answer.choices
+    )
