@@ -39,7 +39,7 @@ class _LoopState:
         self.loop = loop
         self.flights: Flights[list[Sample]] = Flights(leases)
         self.limiter = Limiter()
-        self.connections: dict[str, Connection] = {}
+        self.connections: dict[tuple[str, str], Connection] = {}
         self.random = random.Random()
 
 
@@ -211,10 +211,12 @@ class Engine:
         return self._state
 
     def _connection(self, state: _LoopState, call: Call) -> Connection:
-        name = call.target.route.adapter
+        route = call.target.route
+        transport = self._settings.transport or route.transport
+        name = (route.adapter, transport)
         connection = state.connections.get(name)
         if connection is None:
-            connection = state.connections[name] = call.adapter.connect(self._settings.transport)
+            connection = state.connections[name] = call.adapter.connect(transport)
         return connection
 
     def statistics(self) -> list[ScopeStatistics]:

@@ -76,7 +76,7 @@ class _Crew(Generic[CallT]):
         self._tasks: set[asyncio.Task[None]] = set()
         self._finished: list[tuple[int, Result | Exception]] = []
         self._timer: asyncio.TimerHandle | None = None
-        self._enough = max(1, work.ceiling // 4)
+        self._enough = max(1, work.ceiling // 2)
 
     def give(self, index: int, call: CallT) -> None:
         """Have a call served."""

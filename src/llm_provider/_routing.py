@@ -33,6 +33,9 @@ class Route:
     key_required: bool = True
     unsupported: Mapping[str, str] = field(default_factory=dict)
     spelling: Mapping[str, str] = field(default_factory=dict)
+    transport: str = "aiohttp"
+    """What carries the SDK's requests where the client does not say: "aiohttp", "http2" or "http1". It is
+    chosen by measurement: `python -m benchmarks transports`."""
     stream_usage: bool = True
     """Whether a streamed answer must be asked for its usage (`stream_options`)."""
     output_only: frozenset[str] = frozenset()

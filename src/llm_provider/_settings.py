@@ -29,5 +29,6 @@ class Settings:
     cache: str
     kept: frozenset[str]
     """Finish reasons of the answers that the cache keeps; "empty" for those that say and call nothing."""
-    transport: str
+    transport: str | None
+    """None for that of the route."""
     keys: Mapping[str, APIKey]
