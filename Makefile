@@ -76,12 +76,14 @@ lock: .venv/.uv ## resolve every file of constraints/ anew
 	@$(call lock,lowest,pyproject.toml --all-extras --group build --group test -c build/floors.txt)
 	@$(call lock,integration,pyproject.toml --group build --group test --group integration)
 	@$(call lock,bootstrap,--group build -c constraints/with-litellm.txt)
+	@for source in benchmarks/requirements/*.in; do $(COMPILE) --generate-hashes $$source -o $${source%.in}.txt || exit 1; done
 
 build: setup ## build the sdist and the wheel into dist/
 	@$(UV) build --quiet --no-build-isolation --python $(RUN) --out-dir dist
 
-bench: setup ## run every benchmark
-	@for script in benchmarks/*.py; do echo "== $$script"; $(RUN) $$script || exit 1; done
+bench: setup .venv-highest/.ready ## measure everything (half an hour) and write docs/performance.md
+	@$(RUN) -m benchmarks all --write
+	@$(RUN) -m benchmarks report
 
 clean: ## remove environments, builds and caches
 	rm -rf .venv .venv-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from llm_provider import Client, MissingAPIKey, RequestError, Usage, price
-from llm_provider.simulator import Simulator
+from llm_provider import CacheMiss, Client, MissingAPIKey, RequestError, Usage, price
+from llm_provider.simulator import Fault, Simulator
 from support import wait_until
 
 MODEL = "gpt-6.1-sol"
@@ -127,3 +127,52 @@ def test_clients_have_limits_of_their_own(simulator: Simulator, tmp_path: Path) 
         one.call(MODEL, "Hi")
         assert (len(one.statistics()), len(other.statistics())) == (1, 0)
         assert other.call(MODEL, "Hi").cached
+
+
+def test_the_environment_may_say_what_the_cache_does(
+    simulator: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Client(cache_dir=tmp_path) as client:
+        client.call(MODEL, "Hi")
+    monkeypatch.setenv("LLM_PROVIDER_CACHE", "only")
+    with Client(cache_dir=tmp_path) as client:
+        assert client.call(MODEL, "Hi").cached
+        with pytest.raises(CacheMiss):
+            client.call(MODEL, "Something else")
+        # What the call, or the client, says itself comes first.
+        assert not client.call(MODEL, "Something else", cache="off").cached
+    with Client(cache_dir=tmp_path, cache="use") as client:
+        assert not client.call(MODEL, "Something else").cached
+    monkeypatch.setenv("LLM_PROVIDER_CACHE", "sometimes")
+    with pytest.raises(RequestError, match="LLM_PROVIDER_CACHE must be one of use, refresh, only, off"):
+        Client()
+
+
+def test_which_answers_are_kept_is_a_setting(simulator: Simulator, tmp_path: Path) -> None:
+    simulator.inject(Fault(finish="length"), times=3)
+    with Client(cache_dir=tmp_path) as client:
+        for _ in range(2):
+            assert not client.call(MODEL, "Hi").cached
+    with Client(cache_dir=tmp_path, cache_finish_reasons=("stop", "tool_calls", "length")) as client:
+        cut = client.call(MODEL, "Hi")
+        assert (cut.finish_reason, cut.cached) == ("length", False)
+        assert client.call(MODEL, "Hi").cached
+    # What another client kept is not served where the rule is another.
+    with Client(cache_dir=tmp_path) as client:
+        answer = client.call(MODEL, "Hi")
+        assert (answer.finish_reason, answer.cached) == ("stop", False)
+
+
+def test_empty_answers_are_kept_on_request(simulator: Simulator, tmp_path: Path) -> None:
+    simulator.inject(Fault(finish="empty"), times=2)
+    with Client(cache_dir=tmp_path, cache_finish_reasons=("stop", "empty")) as client:
+        assert client.call(MODEL, "Hi").text == ""
+        assert client.call(MODEL, "Hi").cached
+    with Client(cache_dir=tmp_path) as client:
+        assert not client.call(MODEL, "Hi").cached
+
+
+@pytest.mark.parametrize("reasons", ["stop", ("stop", "cut"), ["refused"]])
+def test_reasons_that_are_none(reasons: Any) -> None:
+    with pytest.raises(RequestError, match="cache_finish_reasons must be some of"):
+        Client(cache_finish_reasons=reasons)

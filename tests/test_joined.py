@@ -1,4 +1,4 @@
-"""Equal calls that are under way at the same time make one request, through every front and across processes."""
+"""Equal calls under way at the same time make one request, through every front and across processes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ async def main():
         sys.stdin.readline()
         calls = (client.acall("gpt-6.1-sol", "Hi", base_url=sys.argv[2]) for _ in range(10))
         answers = await asyncio.gather(*calls)
-        print(sum(bool(answer.cost) for answer in answers), len({answer.text for answer in answers}), flush=True)
+        paid, texts = sum(bool(answer.cost) for answer in answers), {answer.text for answer in answers}
+        print(paid, len(texts), flush=True)
 
 asyncio.run(main())
 """

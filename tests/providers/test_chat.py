@@ -142,7 +142,7 @@ class TestEncode:
         for model, field, most in (("groq/llama", (), 1), ("xai/grok-4.7", ("n",), 128)):
             wire = _chat.encode(Request.build(model, "Hi", {"n": 3}), resolve(model))
             assert (wire.samples_field, wire.most_samples) == (field, most)
-            # How many are asked for at once is no part of what is asked: each sample is one entry of the cache.
+            # How many are asked for at once is no part of what is asked: each sample is an entry of its own.
             assert "n" not in wire.payload
 
     def test_a_pydantic_model_becomes_its_schema(self) -> None:

@@ -9,6 +9,7 @@ reads of it. Every other answer becomes a whole response of the library, since e
 from __future__ import annotations
 
 import functools
+import io
 import ssl
 import sys
 from collections.abc import AsyncIterator, Mapping
@@ -19,7 +20,13 @@ from urllib.request import getproxies
 KEEPALIVE_SECONDS = 60.0
 """Seconds an idle connection is kept. The SDKs' 5 s make every pause of a script cost new handshakes."""
 
-_CHUNK_BYTES = 2**16
+_LARGE_BYTES = 2**20
+"""Above it aiohttp warns of a body in one piece, which keeps the loop busy while it is sent."""
+
+
+def body_of(content: bytes) -> Any:
+    """Bytes as aiohttp likes to send them."""
+    return content if len(content) <= _LARGE_BYTES else io.BytesIO(content)
 
 
 def is_direct() -> bool:
@@ -76,7 +83,7 @@ def client_class(library: ModuleType) -> Any:
             answer = await self._aiohttp.request(
                 request.method,
                 parsed(request.url),
-                data=request.content,
+                data=body_of(request.content),
                 headers=request.aiohttp_headers(),
                 allow_redirects=False,
                 timeout=timeout_for(request.connect_timeout()),

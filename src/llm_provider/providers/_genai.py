@@ -258,7 +258,12 @@ def _aiohttp_session(certificates: ssl.SSLContext, *, http2: bool) -> Any:
             ) -> Any:
                 exchange = _EXCHANGE.get()
                 exchange.response = await super().request(
-                    method, url, data=exchange.body, headers=headers, timeout=timeout, allow_redirects=False
+                    method,
+                    url,
+                    data=_aiohttp.body_of(exchange.body),
+                    headers=headers,
+                    timeout=timeout,
+                    allow_redirects=False,
                 )
                 return exchange.response
 

@@ -1,8 +1,7 @@
 """What the simulated models say: the same prompt always gets the same answer.
 
-Nothing here is random: an answer is a function of model, prompt, seed and sample number, so that two runs, a
-    stream
-and its non-streamed twin, and a cached and a fresh answer can be compared.
+Nothing here is random: an answer is a function of model, prompt, seed and sample number, so that two runs,
+a stream and its non-streamed twin, and a cached and a fresh answer can be compared.
 """
 
 from __future__ import annotations

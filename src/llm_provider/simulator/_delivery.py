@@ -130,8 +130,10 @@ async def send_broken(exchange: Exchange, body: bytes) -> None:
     """Send half of a body whose whole length was announced, then drop the connection."""
     await exchange.start(200, [JSON_TYPE, (b"content-length", b"%d" % len(body))])
     await exchange.more(body[: len(body) // 2])
-    # The half that was sent has to leave the server before the connection is dropped, or nothing arrives at
-    # all. await asyncio.sleep(FLUSH_SECONDS) exchange.end() raise BrokenConnection
+    # The half that was sent has to leave the server before the connection is dropped, or nothing arrives.
+    await asyncio.sleep(FLUSH_SECONDS)
+    exchange.end()
+    raise BrokenConnection
 
 
 async def send_stream(

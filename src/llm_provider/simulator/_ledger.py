@@ -21,7 +21,7 @@ class ModelLedger:
     """What one model was asked and used.
 
     Token totals include their parts: cache reads and writes are in ``input_tokens``, reasoning in
-        ``output_tokens``.
+    ``output_tokens``.
 
     Attributes:
         requests: answered with status 200, cut and cancelled streams included.
