@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import sqlite3
 import threading
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_provider import CacheMiss, CacheWarning, Client, Response
-from llm_provider._cache import Entry, ResponseCache, cache_key, default_directory
-from llm_provider._disk import BytesDisk
+from llm_provider._cache import Asked, Entry, ResponseCache, cache_key, default_directory
 from llm_provider._json import canonical
 from llm_provider.simulator import Fault, Simulator
-from support import RunScript
+from support import RunScript, wait_until
 
 MODEL = "gpt-6.1-sol"
 ENTRY = Entry(body=b'{"text":"caf\\u00e9"}', seconds=0.25, created=1_790_000_000.0)
@@ -47,10 +49,10 @@ def key(payload: object, **changes: Any) -> str:
 
 # Deliberately changed keys belong together with a new SCHEMA_VERSION and a line in the CHANGELOG.
 GOLDEN = [
-    ({}, {}, "ada4ab74b715"),
-    ({"model": "m", "messages": [{"role": "user", "content": "Hi"}]}, {}, "862ec4e0c3b3"),
-    ({"model": "m", "temperature": 1.0}, {"draw": 3}, "20f7e53713d6"),
-    ({"model": "m"}, {"provider": "anthropic", "base_url": None, "headers": {"a": "b"}}, "a0f91d04efc6"),
+    ({}, {}, "d7481299d1a3"),
+    ({"model": "m", "messages": [{"role": "user", "content": "Hi"}]}, {}, "e560f5da9692"),
+    ({"model": "m", "temperature": 1.0}, {"draw": 3}, "458653bbe6e6"),
+    ({"model": "m"}, {"provider": "anthropic", "base_url": None, "headers": {"a": "b"}}, "4b3ffb2e60a3"),
 ]
 
 
@@ -89,12 +91,12 @@ def test_what_is_put_is_got_by_any_thread_and_process(tmp_path: Path, run_script
     cache = ResponseCache(tmp_path)
     assert cache.get("k") is None
     assert cache.put("k", ENTRY).result() is True
-    found = [cache.get("k"), cache.get_soon("k").result()]
+    found = [cache.get("k")]
     thread = threading.Thread(target=lambda: found.append(cache.get("k")))
     thread.start()
     thread.join()
     cache.close()
-    assert found == [ENTRY] * 3
+    assert found == [ENTRY] * 2
     run_script(
         f"""
         from llm_provider._cache import ResponseCache
@@ -105,51 +107,6 @@ def test_what_is_put_is_got_by_any_thread_and_process(tmp_path: Path, run_script
     )
     assert cache.get("k") == ENTRY
     cache.close()
-
-
-@given(st.binary(max_size=2000), st.floats(0, 1e6), st.floats(0, 4e9))
-def test_stored_form_round_trips(body: bytes, seconds: float, created: float) -> None:
-    from llm_provider._cache import _packed, _unpacked
-
-    entry = Entry(body=body, seconds=seconds, created=created)
-    assert _unpacked(_packed(entry)) == entry
-
-
-@given(st.binary(min_size=1, max_size=200), st.data())
-def test_a_flipped_or_cut_value_is_a_miss(body: bytes, data: st.DataObject) -> None:
-    from llm_provider._cache import _packed, _unpacked
-
-    stored = _packed(Entry(body=body, seconds=1.0, created=2.0))
-    position = data.draw(st.integers(0, len(stored) - 1))
-    flipped = bytearray(stored)
-    flipped[position] ^= 1 << data.draw(st.integers(0, 7))
-    assert _unpacked(bytes(flipped)) is None
-    assert _unpacked(stored[:position]) is None
-
-
-def test_rows_that_are_not_raw_bytes_are_misses(tmp_path: Path) -> None:
-    cache = ResponseCache(tmp_path)
-    for number in range(20):
-        cache.put(f"k{number}", ENTRY).result()
-    cache.close()
-    for shard in tmp_path.glob("v1/*/cache.db"):
-        with sqlite3.connect(shard) as database:
-            # A pickle, and a path: diskcache as it comes would run the one and read the other.
-            database.execute("UPDATE Cache SET mode = 4, value = x'80034b012e' WHERE rowid % 2 = 0")
-            database.execute("UPDATE Cache SET mode = 2, filename = '/etc/hostname' WHERE rowid % 2 = 1")
-        database.close()
-    with pytest.warns(CacheWarning, match="cannot read"):
-        assert all(cache.get(f"k{number}") is None for number in range(20))
-    cache.close()
-
-
-def test_the_disk_takes_nothing_but_bytes(tmp_path: Path) -> None:
-    disk = BytesDisk(str(tmp_path))
-    for value in ("text", 1, [b"x"], None, bytearray(b"x")):
-        with pytest.raises(TypeError):
-            disk.store(value, read=False)
-    with pytest.raises(TypeError):
-        disk.put(b"key")
 
 
 def test_the_directory_is_the_users_own(tmp_path: Path) -> None:
@@ -170,20 +127,6 @@ def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     monkeypatch.setenv("LLM_PROVIDER_CACHE_DIR", " ")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     assert default_directory().name == "llm_provider"
-
-
-def test_writes_that_pile_up_are_one_task(tmp_path: Path) -> None:
-    cache, started, gate = ResponseCache(tmp_path), threading.Event(), threading.Event()
-    cache._worker.submit(lambda: (started.set(), gate.wait(5)))
-    assert started.wait(5)
-    written = [cache.put(f"k{number}", ENTRY) for number in range(50)]
-    assert not any(future.cancel() for future in written)
-    waiting = cache._worker._tasks
-    assert waiting is not None
-    assert waiting.qsize() == 1
-    gate.set()
-    assert all(future.result(5) for future in written)
-    cache.close()
 
 
 def test_closing_finishes_every_write(tmp_path: Path) -> None:
@@ -284,3 +227,200 @@ def test_a_written_entry_is_the_providers_own_bytes(client: Client) -> None:
     answer = client.call(MODEL, "Hi")
     assert orjson.loads(answer.body) == answer.raw
     assert answer.raw["choices"][0]["message"]["content"] == "echo: Hi"
+
+
+# --- when the disk is in the way -------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """Every database of a cache is locked by somebody else."""
+    with contextlib.ExitStack() as stack:
+        for path in directory.glob("v2/*/cache.db"):
+            other = stack.enter_context(contextlib.closing(sqlite3.connect(path, isolation_level=None)))
+            other.execute("BEGIN IMMEDIATE")
+        yield
+
+
+def test_what_a_lock_keeps_out_is_kept_in_memory_and_written_later(tmp_path: Path) -> None:
+    cache = ResponseCache(tmp_path, patience=0.1)
+    cache.put("k", ENTRY).result()
+    with locked(tmp_path):
+        with pytest.warns(CacheWarning, match="kept in memory"):
+            assert cache.put("late", ENTRY).result() is False
+        # Known by now, so it is not waited for again, nor told.
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert [cache.put(f"later-{number}", ENTRY).result() for number in range(20)] == [False] * 20
+        assert (cache.get("late"), cache.get("k")) == (ENTRY, ENTRY)
+        assert cache.stats().pending == 21
+    assert wait_until(lambda: cache.stats().pending == 0)
+    assert len(cache) == 22
+    cache.close()
+
+
+def test_a_lock_is_waited_for_and_keeps_no_reader_waiting(tmp_path: Path) -> None:
+    cache = ResponseCache(tmp_path, patience=30)
+    cache.put("k", ENTRY).result()
+
+    async def read() -> Entry | None:
+        return await cache.get_soon("k", asyncio.get_running_loop())
+
+    with locked(tmp_path):
+        late = cache.put("late", ENTRY)
+        assert [cache.get("k"), asyncio.run(read())] == [ENTRY, ENTRY]
+        assert not late.done()
+    assert late.result() is True
+    cache.close()
+
+
+def test_closing_tries_once_more(tmp_path: Path) -> None:
+    cache = ResponseCache(tmp_path, patience=0.1)
+    cache.put("k", ENTRY).result()
+    with locked(tmp_path), pytest.warns(CacheWarning):
+        assert cache.put("late", ENTRY).result() is False
+    cache.close()
+    assert cache.get("late") == ENTRY
+    assert cache.stats().pending == 0
+    cache.close()
+
+
+def test_what_is_lost_is_said(tmp_path: Path) -> None:
+    cache = ResponseCache(tmp_path, patience=0.1)
+    cache.put("k", ENTRY).result()
+    with locked(tmp_path):
+        with pytest.warns(CacheWarning, match="cannot write"):
+            cache.put("late", ENTRY).result()
+        with pytest.warns(CacheWarning, match="1 answers could not be stored"):
+            cache.close()
+
+
+def test_what_is_kept_in_memory_is_bounded(tmp_path: Path) -> None:
+    cache = ResponseCache(tmp_path, patience=0.1)
+    cache.put("k", ENTRY).result()
+    large = Entry(b"x" * 10_000_000, 1.0, 2.0)
+    with locked(tmp_path):
+        with pytest.warns(CacheWarning, match="cannot write"):
+            for number in range(9):
+                cache.put(f"large-{number}", large).result()
+        assert [cache.get(f"large-{number}") is not None for number in range(9)] == [False] * 3 + [True] * 6
+        with pytest.warns(CacheWarning, match="9 answers could not be stored"):
+            cache.close()
+
+
+def test_an_answer_that_is_renewed_while_it_waits_is_the_new_one(tmp_path: Path) -> None:
+    cache, renewed = ResponseCache(tmp_path, patience=0.1), Entry(b"renewed", 1.0, 2.0)
+    cache.put("k", ENTRY).result()
+    with locked(tmp_path), pytest.warns(CacheWarning):
+        cache.put("k", Entry(b"old", 1.0, 2.0)).result()
+        cache.put("k", renewed).result()
+    cache.close()
+    assert cache.get("k") == renewed
+    cache.close()
+
+
+def test_a_lock_that_stays_fails_no_call(
+    client: Client, simulator: Simulator, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.call(MODEL, "Hi")
+    monkeypatch.setattr(client.cache, "_patience", 0.1)
+    with locked(own_cache):
+        with pytest.warns(CacheWarning, match="locked"):
+            assert client.call(MODEL, "1+1?").text == "2"
+        assert client.call(MODEL, "1+1?").cached
+    assert simulator.ledger().requests == 2
+
+
+def test_a_damaged_answer_is_asked_for_again(client: Client, simulator: Simulator, own_cache: Path) -> None:
+    client.call(MODEL, "1+1?")
+    client.cache.close()
+    for path in own_cache.glob("v2/*/cache.db"):
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
+            database.execute("UPDATE Cache SET value = CAST(replace(CAST(value AS TEXT), '2', '3') AS BLOB)")
+    assert client.call(MODEL, "1+1?").text == "2"
+    assert client.call(MODEL, "1+1?").cached
+    assert simulator.ledger().requests == 2
+
+
+def test_a_child_of_a_fork_reads_and_writes(run_script: RunScript, tmp_path: Path) -> None:
+    run_script(
+        f"""
+        import os
+        from llm_provider._cache import Asked, Entry, ResponseCache
+        cache = ResponseCache({str(tmp_path)!r})
+        assert cache.put("parent", Entry(b"x", 1.0, 2.0)).result()
+        if not os.fork():
+            cache.after_fork()
+            assert cache.get("parent").body == b"x"
+            assert cache.put("child", Entry(b"y", 1.0, 2.0)).result()
+            cache.close()
+            os._exit(0)
+        assert os.wait()[1] == 0
+        assert cache.get("child").body == b"y"
+        cache.close()
+        """
+    )
+
+
+# --- for event loops -------------------------------------------------------------------------------------
+
+
+def test_a_loop_reads_and_writes_in_batches(tmp_path: Path) -> None:
+    cache = ResponseCache(tmp_path)
+
+    async def use() -> None:
+        loop = asyncio.get_running_loop()
+        assert all(await asyncio.gather(*(cache.put_soon(f"k{n}", ENTRY, loop) for n in range(100))))
+        found = await asyncio.gather(*(cache.get_soon(f"k{n}", loop) for n in range(101)))
+        assert found == [ENTRY] * 100 + [None]
+
+    asyncio.run(use())
+    seen = cache.stats()
+    assert (seen.hits, seen.misses, seen.writes, seen.pending, seen.entries) == (100, 1, 100, 0, 100)
+    assert seen.bytes > 0
+    cache.close()
+
+
+def test_who_gives_up_waiting_does_not_stop_a_write(tmp_path: Path) -> None:
+    cache = ResponseCache(tmp_path)
+
+    async def give_up() -> None:
+        cache.put_soon("k", ENTRY, asyncio.get_running_loop()).cancel()
+
+    asyncio.run(give_up())
+    cache.close()
+    assert cache.get("k") == ENTRY
+    cache.close()
+
+
+# --- looking after it ------------------------------------------------------------------------------------
+
+
+def question(payload: object, draw: int = 0) -> Asked:
+    return Asked("openai", None, "chat", canonical(payload), {}, draw, "gpt-6.1-sol")
+
+
+def test_what_a_user_can_do_with_it(tmp_path: Path) -> None:
+    cache = ResponseCache(tmp_path / "cache")
+    assert (len(cache), bool(cache), bool(cache.verify())) == (0, True, True)
+    stored = question({"temperature": 0.7})
+    cache.put("k" * 64, Entry(b"{}", 1.0, 2.0, "gpt-6.1-sol-2026", stored))
+    assert cache.export(tmp_path / "file") == 1
+    assert (len(cache), cache.verify().entries) == (1, 1)
+    explained = cache.explain_miss(question({"temperature": 0.8}))
+    assert explained is not None
+    assert [each.path for each in explained.differences] == ["payload.temperature"]
+    assert cache.prune(model="another") == 0
+    assert cache.prune(older_than=60, dry_run=True) == 1
+    assert cache.prune(older_than=60) == 1
+    assert cache.load(tmp_path / "file").added == 1
+    assert cache.get("k" * 64) == Entry(b"{}", 1.0, 2.0, "gpt-6.1-sol-2026")
+    cache.close()
+
+
+def test_what_a_user_asks_for_fails_loudly(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    cache = ResponseCache(tmp_path / "file")
+    for ask in (cache.verify, lambda: cache.export(tmp_path / "out"), lambda: cache.prune(older_than=0)):
+        with pytest.raises(OSError, match="not a directory"):
+            ask()

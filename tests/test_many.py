@@ -226,9 +226,7 @@ def test_an_interrupted_batch_keeps_what_was_answered(simulator: Simulator, own_
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    st.lists(st.sampled_from(["hit", "late", "failing", "bad", "broken"]), max_size=40), st.integers(1, 7)
-)
+@given(st.lists(st.sampled_from(["hit", "late", "failing", "bad", "broken"]), max_size=40), st.integers(1, 7))
 def test_every_input_has_one_result(kinds: list[str], ceiling: int) -> None:
     ready = Response(choices=(), usage=None, model="m", provider="p")  # type: ignore[arg-type]  # not looked at
     started = finished = 0

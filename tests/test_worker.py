@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 
 import pytest
 
-from llm_provider._worker import Worker
+from llm_provider._worker import Batches, Worker
 from support import RunScript
 
 
@@ -59,9 +60,9 @@ def test_closing_without_waiting_does_not_end_the_next_thread() -> None:
 
 def test_the_last_task_runs_after_the_others_and_only_in_a_thread_that_was_started() -> None:
     worker, seen = Worker("test"), []
-    worker.close(last=lambda: seen.append("nothing was started"))
+    assert not worker.close(last=lambda: seen.append("nothing was started"))
     worker.submit(lambda: seen.append("work"))
-    worker.close(last=lambda: seen.append("last"))
+    assert worker.close(last=lambda: seen.append("last"))
     assert seen == ["work", "last"]
 
 
@@ -76,3 +77,102 @@ def test_it_works_while_the_interpreter_ends(run_script: RunScript) -> None:
         """
     )
     assert shown.stdout == "written at exit\n"
+
+
+def test_what_comes_while_the_worker_is_busy_is_one_batch() -> None:
+    worker, gate, sizes = Worker("test"), threading.Event(), []
+
+    def work(items: list[int]) -> list[int]:
+        sizes.append(len(items))
+        return [-item for item in items]
+
+    batches = Batches(worker, work)
+    worker.submit(lambda: gate.wait(5))
+    futures = [batches.submit(number) for number in range(50)]
+    assert (len(batches), any(future.cancel() for future in futures)) == (50, False)
+    gate.set()
+    assert [future.result(5) for future in futures] == [-number for number in range(50)]
+    assert sizes == [50]
+    worker.close()
+
+
+def test_flushing_waits_for_what_came_before() -> None:
+    worker, gate, done = Worker("test"), threading.Event(), []
+    batches: Batches[int, None] = Batches(worker, lambda items: [done.append(item) for item in items])
+    batches.flush()
+    worker.submit(lambda: gate.wait(5))
+    for number in range(3):
+        batches.submit(number)
+    threading.Timer(0.05, gate.set).start()
+    batches.flush()
+    assert (done, len(batches)) == ([0, 1, 2], 0)
+    assert batches.submit(3).result(5) is None
+    worker.close()
+
+
+def test_a_loop_is_woken_once_for_a_batch() -> None:
+    worker, gate = Worker("test"), threading.Event()
+    batches: Batches[int, int] = Batches(worker, lambda items: items)
+
+    async def ask() -> list[int]:
+        loop, wakes = asyncio.get_running_loop(), []
+        wake = loop.call_soon_threadsafe
+        loop.call_soon_threadsafe = lambda *arguments: (wakes.append(1), wake(*arguments))  # type: ignore[method-assign]
+        worker.submit(lambda: gate.wait(5))
+        futures = [batches.submit_from(loop, number) for number in range(50)]
+        futures[7].cancel()
+        gate.set()
+        results = await asyncio.gather(*(future for future in futures if not future.cancelled()))
+        assert len(wakes) == 1
+        return results
+
+    assert asyncio.run(ask()) == [number for number in range(50) if number != 7]
+    worker.close()
+
+
+def test_a_loop_that_ended_harms_nobody() -> None:
+    worker, gate = Worker("test"), threading.Event()
+    done: list[int] = []
+    batches: Batches[int, None] = Batches(worker, lambda items: [done.append(item) for item in items])
+
+    async def ask() -> None:
+        worker.submit(lambda: gate.wait(5))
+        batches.submit_from(asyncio.get_running_loop(), 1)
+
+    asyncio.run(ask())
+    other = batches.submit(2)
+    gate.set()
+    other.result(5)
+    assert batches.submit(3).result(5) is None
+    assert done == [1, 2, 3]
+    worker.close()
+
+
+def test_many_threads_and_loops_get_their_own_results() -> None:
+    worker = Worker("test")
+    batches: Batches[int, int] = Batches(worker, lambda items: [item * item for item in items], linger=0.001)
+    wrong: list[int] = []
+
+    def from_a_thread(start: int) -> None:
+        wrong.extend(n for n in range(start, start + 200) if batches.submit(n).result(5) != n * n)
+
+    def from_a_loop(start: int) -> None:
+        async def ask(number: int) -> None:
+            if await batches.submit_from(asyncio.get_running_loop(), number) != number * number:
+                wrong.append(number)
+
+        async def all_of_them() -> None:
+            await asyncio.gather(*(ask(number) for number in range(start, start + 200)))
+
+        asyncio.run(all_of_them())
+
+    threads = [
+        threading.Thread(target=target, args=(1000 * number,))
+        for number, target in enumerate([from_a_thread, from_a_loop] * 4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    worker.close()

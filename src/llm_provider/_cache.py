@@ -1,4 +1,4 @@
-"""The disk cache: key, lazily opened store, stored form. It never fails a call.
+"""The disk cache: key, and answers by key. It never fails a call.
 
 A key is the SHA-256 of canonical JSON `[schema version, provider, base_url, operation, payload, headers,
 draw]`: every field that reaches the wire, and nothing else. API key, timeout, retries and transport are
@@ -10,46 +10,59 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import stat
 import threading
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-import orjson
-
+from ._entry import SCHEMA_VERSION, Asked, Entry, kind_of, packed, unpacked
 from ._json import canonical
-from ._worker import Worker
+from ._worker import Batches, Worker
 
 if TYPE_CHECKING:
+    import asyncio
     from pathlib import Path
 
-    import diskcache
+    from ._archive import Imported
+    from ._care import Verification
+    from ._miss import Explanation
+    from ._store import Store
 
-SCHEMA_VERSION = 1
-"""Part of every key. A change of what is hashed or stored raises it, so that old entries are left alone."""
+T = TypeVar("T")
 
-_SHARDS = 8
-_BUSY_SECONDS = 1.0
-_WRITE_TRIES = 10
-_CHECKSUM_BYTES = 16
+_PATIENCE = 5.0
+_LINGER = 0.001
+_MOST_UNWRITTEN_BYTES = 64_000_000
+_RETRY_AFTER = 1.0
+_LONGEST_RETRY = 30.0
 
 
 class CacheWarning(UserWarning):
-    """The cache cannot be used or written; calls go on without it."""
+    """The cache cannot be used or written as it should; calls go on all the same."""
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A stored answer: the provider's reply as it came, and how long the original call took, in seconds."""
+class CacheStatistics:
+    """What a cache did in this process, and what it holds.
 
-    body: bytes
-    seconds: float
-    created: float
-    """Unix time of the original call."""
+    Args:
+        hits: Answers found.
+        misses: Answers looked for in vain.
+        writes: Answers stored.
+        pending: Answers that wait to be stored, those kept in memory while the disk is in the way included.
+        entries: Answers on disk.
+        bytes: Size of the files.
+    """
+
+    hits: int
+    misses: int
+    writes: int
+    pending: int
+    entries: int
+    bytes: int
 
 
 def cache_key(
@@ -93,27 +106,43 @@ def default_directory() -> Path:
 
 
 class ResponseCache:
-    """Answers by key, in a diskcache `FanoutCache` that is opened on first use.
+    """Answers by key, on disk, in files that are opened on first use.
 
-    The main thread reads by itself; every other thread, and every write, goes through one worker thread:
-    diskcache opens a set of files per thread, and a hundred threads would run out of them.
+    Reading is done by whoever asks, or for event loops by a thread of its own; writing by another thread,
+    so that a disk which keeps a writer waiting keeps no reader waiting. What cannot be written is kept in
+    memory, tried again, and told.
+
+    Args:
+        directory: Where; default `LLM_PROVIDER_CACHE_DIR`, else the user's cache directory of the platform.
+        patience: Seconds that writing waits for the locks of other processes.
     """
 
-    def __init__(self, directory: str | os.PathLike[str] | None = None) -> None:
+    def __init__(
+        self, directory: str | os.PathLike[str] | None = None, *, patience: float = _PATIENCE
+    ) -> None:
         self._given = directory
+        self._patience = patience
         self._reset()
 
     def _reset(self) -> None:
-        self._lock = threading.Lock()
-        self._store: diskcache.FanoutCache | None = None
-        self._worker = Worker("llm_provider-cache")
-        self._unwritten: list[tuple[str, Entry, Future[bool]]] = []
-        self._unwritten_lock = threading.Lock()
+        self._opening = threading.Lock()
+        self._store: Store | None = None
+        self._refused = False
+        self._reader = Worker("llm_provider-cache-reader")
+        self._writer = Worker("llm_provider-cache")
+        self._reads: Batches[str, Entry | None] = Batches(self._reader, self._read_all)
+        self._writes: Batches[tuple[str, Entry], bool] = Batches(self._writer, self._write_all, _LINGER)
+        self._unwritten: dict[str, Entry] = {}
+        self._unwritten_bytes = 0
+        self._retry_after = _RETRY_AFTER
+        self._retrying: threading.Timer | None = None
+        self._lost = 0
+        self._hits = self._misses = self._written = 0
         self._warned: set[str] = set()
 
     def after_fork(self) -> None:
-        """Forget the parent's files and thread; the child opens its own."""
-        self._abandoned = (self._store, self._worker)
+        """Forget the parent's files and threads; the child opens its own. The parent writes what it has."""
+        self._abandoned = (self._store, self._reader, self._writer)
         self._reset()
 
     @property
@@ -123,89 +152,272 @@ class ResponseCache:
 
         return Path(self._given).expanduser() if self._given is not None else default_directory()
 
+    # --- reading -----------------------------------------------------------------------------------------
+
     def get(self, key: str) -> Entry | None:
         """The entry of a key; None where there is none or it cannot be read."""
-        if threading.current_thread() is threading.main_thread():
-            return self._get(key)
-        return self.get_soon(key).result()
+        entry = self._unwritten.get(key) if self._unwritten else None
+        if entry is None:
+            entry = self._read(key)
+        if entry is None:
+            self._misses += 1
+        else:
+            self._hits += 1
+        return entry
 
-    def get_soon(self, key: str) -> Future[Entry | None]:
-        """`get` in the worker thread, for an event loop that must not wait for the disk."""
-        return self._worker.submit(lambda: self._get(key))
+    def get_soon(self, key: str, loop: asyncio.AbstractEventLoop) -> asyncio.Future[Entry | None]:
+        """`get`, asked on an event loop's own thread, which does not wait for the disk.
+
+        The loop is woken once for many entries.
+        """
+        return self._reads.submit_from(loop, key)
+
+    def _read_all(self, keys: list[str]) -> list[Entry | None]:
+        return [self.get(key) for key in keys]
+
+    def _read(self, key: str) -> Entry | None:
+        try:
+            store = self._store or self._opened()
+            value = None if store is None else store.read(key)
+            return None if value is None else unpacked(key, value)
+        except Exception as error:  # whatever a broken disk or file raises must not fail a call
+            self._failed("read", error)
+            return None
+
+    # --- writing -----------------------------------------------------------------------------------------
 
     def put(self, key: str, entry: Entry) -> Future[bool]:
-        """Store an entry in the worker thread; the future tells when it is on disk, and whether."""
-        stored: Future[bool] = Future()
-        # From here on it cannot be cancelled: it is paid for.
-        stored.set_running_or_notify_cancel()
-        with self._unwritten_lock:
-            self._unwritten.append((key, entry, stored))
-            alone = len(self._unwritten) == 1
-        if alone:
-            # One task writes all that has come until it runs: waking the thread costs more than a write.
-            self._worker.submit(self._write_all)
-        return stored
+        """Store an entry, in a thread; the future tells when it is on disk, or that it is not yet."""
+        return self._writes.submit((key, entry))
 
-    def _write_all(self) -> None:
-        with self._unwritten_lock:
-            entries, self._unwritten = self._unwritten, []
-        for key, entry, stored in entries:
-            stored.set_result(self._put(key, entry))
+    def put_soon(self, key: str, entry: Entry, loop: asyncio.AbstractEventLoop) -> asyncio.Future[bool]:
+        """`put`, asked on an event loop's own thread. The loop is woken once for many entries.
+
+        Cancelling the future only stops the waiting: the entry is stored.
+        """
+        return self._writes.submit_from(loop, (key, entry))
+
+    def _write_all(self, entries: list[tuple[str, Entry]]) -> list[bool]:
+        failures = self._failures_of_writing(dict(entries), self._patience)
+        return [key not in failures for key, _ in entries]
+
+    def _failures_of_writing(self, entries: dict[str, Entry], patience: float) -> set[str]:
+        """Store what can be stored; the rest is kept in memory and its keys are returned."""
+        try:
+            store = self._store or self._opened()
+            if store is None:
+                return set(entries)
+            rows = [(key, packed(key, entry), _tag(entry.asked)) for key, entry in entries.items()]
+            failures = store.write(rows, patience)
+        except Exception as error:  # as in `_read`
+            failures = dict.fromkeys(entries, error)
+            self._failed("write", error)
+            if self._refused:
+                return set(entries)
+        self._written += len(entries) - len(failures)
+        if failures or self._unwritten:
+            self._keep(entries, failures)
+        return set(failures)
+
+    def _keep(self, entries: dict[str, Entry], failures: dict[str, Exception]) -> None:
+        for key, entry in entries.items():
+            kept = self._unwritten.pop(key, None)
+            self._unwritten_bytes -= 0 if kept is None else len(kept.body)
+            if key in failures:
+                self._unwritten[key] = entry
+                self._unwritten_bytes += len(entry.body)
+        while self._unwritten_bytes > _MOST_UNWRITTEN_BYTES:
+            oldest = next(iter(self._unwritten))
+            self._unwritten_bytes -= len(self._unwritten.pop(oldest).body)
+            self._lost += 1
+        for error in failures.values():
+            self._failed("write", error)
+        if not self._unwritten:
+            self._retry_after = _RETRY_AFTER
+        elif self._retrying is None and not self._refused:
+            self._retrying = threading.Timer(self._retry_after, self._retry)
+            self._retrying.daemon = True
+            self._retrying.start()
+            self._retry_after = min(2 * self._retry_after, _LONGEST_RETRY)
+
+    def _retry(self) -> None:
+        def write_again() -> None:
+            self._retrying = None
+            self._failures_of_writing(dict(self._unwritten), patience=0.0)
+
+        self._writer.submit(write_again)
+
+    # --- the cache itself --------------------------------------------------------------------------------
+
+    def stats(self) -> CacheStatistics:
+        """What the cache did in this process, and what it holds."""
+        entries = size = 0
+        try:
+            store = self._store or self._opened()
+            if store is not None:
+                entries, size = store.count(), store.bytes_on_disk()
+        except Exception as error:  # as in `_read`
+            self._failed("read", error)
+        return CacheStatistics(
+            hits=self._hits,
+            misses=self._misses,
+            writes=self._written,
+            pending=len(self._writes) + len(self._unwritten),
+            entries=entries,
+            bytes=size,
+        )
+
+    def __len__(self) -> int:
+        """How many answers are on disk; 0 where that cannot be told."""
+        return self.stats().entries
+
+    def __bool__(self) -> bool:
+        # An empty cache is a cache.
+        return True
+
+    def verify(self) -> Verification:
+        """Read every answer and compare it with its checksum. True, as a condition, if all is whole.
+
+        Raises:
+            OSError: the cache cannot be read.
+        """
+        from ._care import verify
+
+        return self._care(verify)
+
+    def prune(
+        self, *, older_than: float | None = None, model: str | None = None, dry_run: bool = False
+    ) -> int:
+        """Remove the answers that fit every condition; nothing is ever removed otherwise.
+
+        Args:
+            older_than: Seconds since the original call.
+            model: The model, as it was asked for or as its provider names it.
+            dry_run: Only count them.
+
+        Returns:
+            How many fit.
+
+        Raises:
+            RequestError: there is no condition.
+            OSError: the cache cannot be read or written.
+        """
+        from ._care import prune
+
+        return self._care(lambda store: prune(store, older_than=older_than, model=model, dry_run=dry_run))
+
+    def export(self, path: str | os.PathLike[str]) -> int:
+        """Write all answers to one file of JSON lines: the same answers are the same bytes.
+
+        Args:
+            path: The file; it appears, or is replaced, when it is complete.
+
+        Returns:
+            How many answers it has.
+
+        Raises:
+            OSError: the file cannot be written, or the cache not be read.
+        """
+        from ._archive import write_archive
+
+        return self._care(lambda store: write_archive(store, path))
+
+    def load(self, path: str | os.PathLike[str]) -> Imported:
+        """Add the answers of an exported file. Those that are here already stay as they are.
+
+        Args:
+            path: The file. All of it is checked before anything is added.
+
+        Raises:
+            RequestError: it is not an export, of another version, or damaged; it says in which line.
+            OSError: the file cannot be read, or the cache not be written.
+        """
+        from ._archive import read_archive
+
+        return self._care(lambda store: read_archive(store, path))
+
+    def explain_miss(self, asked: Asked) -> Explanation | None:
+        """The stored question that is nearest to one without an answer, and where the two differ.
+
+        Args:
+            asked: The question.
+
+        Returns:
+            None if nothing that was asked of the same provider and endpoint is stored.
+
+        Raises:
+            OSError: the cache cannot be read.
+        """
+        from ._care import explain
+
+        return self._care(lambda store: explain(store, asked))
+
+    def _care(self, work: Callable[[Store], T]) -> T:
+        """Do what a user asked for, which may fail, after everything before it is written."""
+        import sqlite3
+
+        self._writes.flush()
+        store = self._store or self._opened()
+        if store is None:
+            raise PermissionError(f"the cache in {self.directory} cannot be opened")
+        try:
+            return work(store)
+        except sqlite3.Error as error:
+            raise OSError(f"the cache in {self.directory} cannot be used: {error}") from None
 
     def close(self, *, wait: bool = True) -> None:
         """Finish all writes and close the files; the cache opens again when used.
 
         Args:
-            wait: False to let the worker thread finish by itself.
+            wait: False to let the threads finish by themselves.
         """
-        # diskcache closes only the files of the thread that asks: here, and in the worker after its writes.
-        self._worker.close(last=self._close_files, wait=wait)
+        self._reader.close(wait=wait)
+        if not self._writer.close(last=self._finish, wait=wait):
+            self._close_files()
+
+    def _finish(self) -> None:
+        """The end of the writing thread: a last try for what is only in memory."""
+        if self._unwritten:
+            self._failures_of_writing(dict(self._unwritten), self._patience)
+        timer, self._retrying = self._retrying, None
+        if timer is not None:
+            timer.cancel()
+        lost = self._lost + len(self._unwritten)
+        if lost and "lost" not in self._warned:
+            self._warned.add("lost")
+            _warn(f"{lost} answers could not be stored in {self.directory}; the next run pays for them again")
         self._close_files()
 
     def _close_files(self) -> None:
-        with contextlib.suppress(Exception):  # as in `_get`
+        with contextlib.suppress(Exception):  # as in `_read`
             if self._store is not None:
                 self._store.close()
 
-    def _get(self, key: str) -> Entry | None:
-        try:
-            store = self._opened()
-            value = None if store is None else store.get(key, retry=False)
-            return None if value is None else _unpacked(value)
-        except Exception as error:  # whatever a broken disk or file raises must not fail a call
-            self._warn("read", error)
-            return None
+    def _opened(self) -> Store | None:
+        with self._opening:
+            if self._store is None and not self._refused:
+                from ._store import Store
 
-    def _put(self, key: str, entry: Entry) -> bool:
-        reason: object = "it stayed locked by another process"
-        try:
-            store = self._opened()
-            if store is None:
-                return False
-            value = _packed(entry)
-            # FanoutCache.set says False, and drops the value, when another process holds the lock.
-            for _ in range(_WRITE_TRIES):
-                if store.set(key, value, retry=False):
-                    return True
-        except Exception as error:  # as above
-            reason = error
-        self._warn("write", reason)
-        return False
-
-    def _opened(self) -> diskcache.FanoutCache | None:
-        with self._lock:
-            if self._store is None and "open" not in self._warned:
-                try:
-                    self._store = _open(self.directory)
-                except Exception as error:  # as above
-                    self._warned.add("open")
-                    _warn(f"the cache in {self.directory} cannot be opened; calls go on without it: {error}")
+                self._store = Store(self.directory, _warn)
             return self._store
 
-    def _warn(self, what: str, reason: object) -> None:
+    def _failed(self, what: str, reason: Exception) -> None:
+        from ._store import Refused
+
+        if isinstance(reason, Refused):
+            self._store, self._refused = None, True
+            what, told = "open", f"the cache in {self.directory} cannot be opened; calls go on without it"
+        else:
+            told = f"cannot {what} the cache in {self.directory}; calls go on"
+            if what == "write":
+                told += ", and their answers are kept in memory until it can be written"
         if what not in self._warned:
             self._warned.add(what)
-            _warn(f"cannot {what} the cache in {self.directory}; calls go on: {reason}")
+            _warn(f"{told}: {reason}")
+
+
+def _tag(asked: Asked | None) -> str | None:
+    return None if asked is None else kind_of(asked.provider, asked.operation)
 
 
 def _warn(message: str) -> None:
@@ -214,46 +426,18 @@ def _warn(message: str) -> None:
         warnings.warn(message, CacheWarning, stacklevel=2)
 
 
-def _open(directory: Path) -> diskcache.FanoutCache:
-    import diskcache
-
-    from ._disk import BytesDisk
-
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    facts = directory.stat()
-    if hasattr(os, "getuid") and facts.st_uid != os.getuid():
-        raise PermissionError("the directory belongs to another user")
-    if stat.S_IMODE(facts.st_mode) & 0o022:
-        raise PermissionError("the directory can be written by other users")
-    # Without culling nothing that was paid for is ever evicted.
-    return diskcache.FanoutCache(
-        directory=str(directory / f"v{SCHEMA_VERSION}"),
-        shards=_SHARDS,
-        timeout=_BUSY_SECONDS,
-        disk=BytesDisk,
-        eviction_policy="none",
-        cull_limit=0,
-        statistics=0,
-        tag_index=0,
-    )
-
-
-def _packed(entry: Entry) -> bytes:
-    head = orjson.dumps({"seconds": entry.seconds, "created": entry.created})
-    stored = b"".join((head, b"\n", entry.body))
-    return hashlib.blake2b(stored, digest_size=_CHECKSUM_BYTES).digest() + stored
-
-
-def _unpacked(value: bytes) -> Entry | None:
-    checksum, stored = value[:_CHECKSUM_BYTES], value[_CHECKSUM_BYTES:]
-    if hashlib.blake2b(stored, digest_size=_CHECKSUM_BYTES).digest() != checksum:
-        # Flipped or cut on disk: as good as absent, and written anew by the call that follows.
-        return None
-    head, _, body = stored.partition(b"\n")
-    facts = orjson.loads(head)
-    return Entry(body=body, seconds=facts["seconds"], created=facts["created"])
-
-
 def now() -> float:
     """Unix time, for the `created` of a new entry."""
     return time.time()
+
+
+__all__ = [
+    "Asked",
+    "CacheStatistics",
+    "CacheWarning",
+    "Entry",
+    "ResponseCache",
+    "cache_key",
+    "default_directory",
+    "now",
+]

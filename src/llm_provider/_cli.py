@@ -14,9 +14,11 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from . import __version__
+from ._cli_cache import add_actions
 from ._errors import LLMError, OutputError, RequestError
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ CLOSED_PIPE = 141
 _EXIT_CODES = """\
 exit codes:
   0    success
-  1    the provider failed, or the way to it, or writing the answer out
+  1    the provider failed, or the way to it, or writing the answer out; the cache is damaged
   2    wrong usage, or a request that cannot be served as it is
   3    the answer was refused, filtered, or cut at its token limit; its text is printed all the same
   130  interrupted by Ctrl-C; the request is cancelled at the provider
@@ -98,6 +100,10 @@ def _run(argv: list[str]) -> int:
     if argv[:1] == ["simulator"]:
         # Its options are its own, `--help` among them.
         return _simulator(argv[1:])
+    if argv[:2] == ["prices", "refresh"]:
+        from ._cli_prices import main as refresh
+
+        return refresh(argv[2:])
     parser = _parser()
     arguments, unknown = parser.parse_known_args(argv)
     if unknown:
@@ -140,8 +146,7 @@ def _parser() -> _Parser:
     _add_ask(commands)
     _add_prices(commands)
     cache = _add_command(commands, "cache", "the answers kept on this machine")
-    actions = cache.add_subparsers(metavar="ACTION", required=True)
-    _add_command(actions, "path", "print the directory that holds them").set_defaults(run=_cache_path)
+    add_actions(partial(_add_command, cache.add_subparsers(metavar="ACTION", required=True)))
     # Only for the list in --help: its arguments never come here.
     _add_command(commands, "simulator", "run a local server that speaks the providers' wire formats")
     return parser
@@ -209,7 +214,12 @@ the end of the input are left out. Standard input is read whenever it is not a t
 
 
 def _add_prices(commands: argparse._SubParsersAction[_Parser]) -> None:
-    prices = _add_command(commands, "prices", "print prices in USD per million tokens")
+    prices = _add_command(
+        commands,
+        "prices",
+        "print prices in USD per million tokens",
+        f"Those who maintain the table bring it up to date with `{PROGRAM} prices refresh`.",
+    )
     prices.add_argument("models", metavar="MODEL", nargs="*", help="only of these models (default: of all)")
     prices.add_argument("--json", action="store_true", help="print a JSON list; null is an unknown price")
     prices.set_defaults(run=_prices)
@@ -353,7 +363,7 @@ def _dollars(response: Response) -> str:
     return "unknown" if response.cost is None else f"${response.cost:.6f}"
 
 
-# --- prices, cache, simulator ----------------------------------------------------------------------------
+# --- prices, simulator -----------------------------------------------------------------------------------
 
 
 def _prices(arguments: argparse.Namespace) -> int:
@@ -361,14 +371,16 @@ def _prices(arguments: argparse.Namespace) -> int:
 
     table = PriceTable.load()
     rows = [row for model in arguments.models for row in _rows_of(table, model)] or list(table)
-    cells = [[getattr(row, column) for column in COLUMNS] for row in dict.fromkeys(rows)]
+    rows = list(dict.fromkeys(rows))
     if arguments.json:
         # A price has few digits: as a float it is written with exactly those.
-        objects = [dict(zip(COLUMNS, line, strict=True)) for line in cells]
-        print(json.dumps(objects, default=float))
+        print(json.dumps([row._asdict() for row in rows], default=float))
     else:
-        _print_table(COLUMNS, [["-" if cell in (None, "") else str(cell) for cell in line] for line in cells])
-        print("\nPrices are USD per million tokens; - is unknown.")
+        # Most columns are for few models.
+        shown = [column for column in COLUMNS if any(getattr(row, column) not in (None, "") for row in rows)]
+        lines = [[getattr(row, column) for column in shown] for row in rows]
+        _print_table(shown, [["-" if cell in (None, "") else str(cell) for cell in line] for line in lines])
+        print("\nPrices are USD per million tokens, of web_search and request per thousand; - is unknown.")
     return OK
 
 
@@ -399,13 +411,6 @@ def _print_table(header: Sequence[str], lines: list[list[str]]) -> None:
             for name, cell, width in zip(header, line, widths, strict=True)
         )
         print("  ".join(aligned).rstrip())
-
-
-def _cache_path(_: argparse.Namespace) -> int:
-    from ._cache import default_directory
-
-    print(default_directory())
-    return OK
 
 
 def _simulator(argv: list[str]) -> int:

@@ -118,16 +118,16 @@ class PostConnection:
         """Post and yield the JSON of server-sent events, those that arrived together in one list."""
         address = self._address(outgoing)
         payload = {**outgoing.wire.payload, "stream": True, **self._stream_fields(outgoing)}
-        stream = await address.client.post(
+        # Asked for the response itself, the SDK returns it before its body, and makes no stream of its own, which
+        # decodes each event with more care than its JSON takes.
+        response = await address.client.post(
             address.url,
             content=canonical(payload),
-            cast_to=object,
+            cast_to=self._response_class,
             stream=True,
-            # Made and left alone: it decodes each event with more care than its JSON takes.
             stream_cls=self._sdk.AsyncStream[object],
             options=self._options(outgoing),
         )
-        response = stream.response
         chunks = response.aiter_bytes()
         try:
             async for batch in events(chunks):
