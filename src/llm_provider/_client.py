@@ -12,6 +12,7 @@ from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
     AsyncIterator,
+    Callable,
     Collection,
     Iterable,
     Iterator,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from ._engine import Engine
     from ._limits import ScopeStatistics
     from ._many import Work
-    from ._stream import AsyncStream, Start, Stream
+    from ._stream import Arrived, AsyncStream, Start, Stream
 
 Transport = Literal["aiohttp", "http2", "http1"]
 OnError = Literal["return", "raise"]
@@ -195,7 +196,11 @@ class Client:
         if hit is not None:
             return replay(hit)
         engine = self._started()
-        return lambda emit: _loop.submit(engine.stream(call, emit))
+
+        def start(put: Callable[[Arrived], None]) -> Callable[[], object]:
+            return _loop.Job(engine.stream(call, put), lambda task: put(_loop.outcome(task))).cancel
+
+        return start
 
     def _prepare(self, model: str, messages: Prompt, parameters: Parameters, max_concurrent: int) -> Call:
         if self._closed:

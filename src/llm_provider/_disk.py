@@ -1,4 +1,4 @@
-"""The form of diskcache's rows: raw bytes only. Imported when a cache is opened, with diskcache."""
+"""The form of diskcache's rows: raw bytes only. Imported when a cache is made, with diskcache."""
 
 from __future__ import annotations
 

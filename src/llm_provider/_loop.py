@@ -104,8 +104,13 @@ def current() -> BackgroundLoop:
         return _current
 
 
-class _Job(Generic[T]):
-    """A coroutine on its way to the loop, run there with the context variables of who made it."""
+class Job(Generic[T]):
+    """A coroutine on its way to the loop, run there with the context variables of who made it.
+
+    Args:
+        coroutine: What to run.
+        finished: Called on the loop with the task that has ended; it must not raise.
+    """
 
     __slots__ = ("_context", "_coroutine", "_finished", "_inbox", "_loop", "_task")
 
@@ -136,31 +141,36 @@ class _Job(Generic[T]):
             self._task.cancel()
 
 
+def outcome(task: asyncio.Task[T]) -> T | BaseException:
+    """What an ended task returned or raised; looked at, or asyncio would report an error as lost."""
+    if task.cancelled():
+        return asyncio.CancelledError()
+    return task.exception() or task.result()
+
+
 def submit(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
     """Run a coroutine on the loop, with the caller's context variables; cancelling the future cancels it."""
     future: Future[T] = Future()
-    job = _Job(coroutine, functools.partial(_settle, future))
+    job = Job(coroutine, functools.partial(_settle, future))
     future.add_done_callback(lambda waiter: job.cancel() if waiter.cancelled() else None)
     return future
 
 
 def _settle(future: Future[T], task: asyncio.Task[T]) -> None:
-    if task.cancelled():
+    found = outcome(task)
+    if isinstance(found, asyncio.CancelledError):
         future.cancel()
-        return
-    error = task.exception()
-    if not future.set_running_or_notify_cancel():
-        return
-    if error is None:
-        future.set_result(task.result())
-    else:
-        future.set_exception(error)
+    elif future.set_running_or_notify_cancel():
+        if isinstance(found, BaseException):
+            future.set_exception(found)
+        else:
+            future.set_result(found)
 
 
 async def run(coroutine: Coroutine[Any, Any, T]) -> T:
     """`submit`, awaited on the caller's own event loop; cancelling the caller cancels the coroutine."""
     future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-    job = _Job(coroutine, functools.partial(_hand_over, inbox_here(), future))
+    job = Job(coroutine, functools.partial(_hand_over, inbox_here(), future))
     try:
         return await future
     except asyncio.CancelledError:
@@ -182,21 +192,20 @@ def inbox_here() -> Inbox:
 
 
 def _hand_over(inbox: Inbox, future: asyncio.Future[T], task: asyncio.Task[T]) -> None:
-    # Looked at even where nobody is left to be told: asyncio reports errors that nobody has seen.
-    error = None if task.cancelled() else task.exception()
+    found = outcome(task)
     with contextlib.suppress(RuntimeError):  # the user's loop has ended
-        inbox.post(_resolve, future, task, error)
+        inbox.post(_resolve, future, found)
 
 
-def _resolve(future: asyncio.Future[T], task: asyncio.Task[T], error: BaseException | None) -> None:
+def _resolve(future: asyncio.Future[T], found: T | BaseException) -> None:
     if future.done():
         return
-    if task.cancelled():
+    if isinstance(found, asyncio.CancelledError):
         future.cancel()
-    elif error is None:
-        future.set_result(task.result())
+    elif isinstance(found, BaseException):
+        future.set_exception(found)
     else:
-        future.set_exception(error)
+        future.set_result(found)
 
 
 def wait(future: Future[T]) -> T:

@@ -7,28 +7,28 @@ import contextlib
 import queue
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import CancelledError, Future
 from types import TracebackType
 from typing import Self, TypeAlias
 
 from . import _loop
-from ._attempt import Emit
 from ._types import Delta, Response, ToolCallDelta
 
-Start: TypeAlias = Callable[[Emit], "Future[Response]"]
-"""Starts the call; deltas go to the function it is given, from another thread."""
+Arrived: TypeAlias = list[Delta] | Response | BaseException
+"""Steps of a stream that came together, and at its end the response or what went wrong."""
+
+Start: TypeAlias = Callable[[Callable[[Arrived], None]], Callable[[], object]]
+"""Starts a call whose stream goes to the function it is given, from another thread; returns how to cancel."""
 
 
 class _Running:
-    """A call whose deltas are put somewhere, with None at their end; what both kinds of stream share."""
+    """A call whose stream is put somewhere; what both kinds of stream share."""
 
-    def __init__(self, start: Start, put: Callable[[list[Delta] | None], None]) -> None:
+    def __init__(self, start: Start, put: Callable[[Arrived], None]) -> None:
         self._ended = False
         self._response: Response | None = None
         self._here: deque[Delta] = deque()
         # `put` does not know the stream: one that is dropped is collected at once, and so cancelled.
-        self._future = start(put)
-        self._future.add_done_callback(lambda _: put(None))
+        self._cancel = start(put)
 
     @property
     def response(self) -> Response:
@@ -43,26 +43,33 @@ class _Running:
 
     def close(self) -> None:
         """Stop here; the request is cancelled at the server if it still runs."""
-        self._ended = True
-        self._future.cancel()
+        if not self._ended:
+            self._ended = True
+            self._cancel()
 
     def __del__(self) -> None:
-        if hasattr(self, "_future"):
-            self._future.cancel()
+        if hasattr(self, "_cancel"):
+            self.close()
 
-    def _finish(self) -> None:
+    def _take(self, arrived: Arrived) -> bool:
+        """Whether there are steps to show; if not, the stream has ended."""
+        if isinstance(arrived, list):
+            self._here.extend(arrived)
+            return True
         self._ended = True
-        try:
-            self._response = self._future.result()
-        except CancelledError:
-            raise RuntimeError("the stream was closed") from None
+        if isinstance(arrived, Response):
+            self._response = arrived
+            return False
+        raise (
+            RuntimeError("the stream was closed") if isinstance(arrived, asyncio.CancelledError) else arrived
+        )
 
 
 class Stream(_Running):
     """A synchronous stream: an iterator of `Delta` and a context manager."""
 
     def __init__(self, start: Start) -> None:
-        self._items: queue.SimpleQueue[list[Delta] | None] = queue.SimpleQueue()
+        self._items: queue.SimpleQueue[Arrived] = queue.SimpleQueue()
         super().__init__(start, self._items.put)
 
     def __iter__(self) -> Self:
@@ -77,10 +84,8 @@ class Stream(_Running):
             except BaseException:
                 self.close()
                 raise
-            if arrived is None:
-                self._finish()
+            if not self._take(arrived):
                 raise StopIteration
-            self._here.extend(arrived)
         return self._here.popleft()
 
     def __enter__(self) -> Self:
@@ -96,14 +101,14 @@ class AsyncStream(_Running):
     """An asynchronous stream: an async iterator of `Delta` and an async context manager."""
 
     def __init__(self, start: Start) -> None:
-        items: asyncio.Queue[list[Delta] | None] = asyncio.Queue()
+        items: asyncio.Queue[Arrived] = asyncio.Queue()
         self._items = items
         inbox = _loop.inbox_here()
 
-        def put(deltas: list[Delta] | None) -> None:
+        def put(arrived: Arrived) -> None:
             # The user's loop may be gone by the time something arrives; nobody waits then.
             with contextlib.suppress(RuntimeError):
-                inbox.post(items.put_nowait, deltas)
+                inbox.post(items.put_nowait, arrived)
 
         super().__init__(start, put)
 
@@ -119,10 +124,8 @@ class AsyncStream(_Running):
             except BaseException:
                 self.close()
                 raise
-            if arrived is None:
-                self._finish()
+            if not self._take(arrived):
                 raise StopAsyncIteration
-            self._here.extend(arrived)
         return self._here.popleft()
 
     async def aclose(self) -> None:
@@ -141,14 +144,13 @@ class AsyncStream(_Running):
 def replay(response: Response) -> Start:
     """A stream of an answer that is there already: one delta with all of it."""
 
-    def start(emit: Emit) -> Future[Response]:
+    def start(put: Callable[[Arrived], None]) -> Callable[[], object]:
         calls = tuple(
             ToolCallDelta(index=index, id=call.id, name=call.name, arguments=call.arguments)
             for index, call in enumerate(response.tool_calls)
         )
-        emit([Delta(text=response.text, reasoning=response.reasoning, tool_calls=calls)])
-        future: Future[Response] = Future()
-        future.set_result(response)
-        return future
+        put([Delta(text=response.text, reasoning=response.reasoning, tool_calls=calls)])
+        put(response)
+        return lambda: None
 
     return start
