@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from llm_provider import CacheMiss, Client, MissingAPIKey, RequestError, Usage, price
+from llm_provider import (
+    BadRequest,
+    CacheMiss,
+    Client,
+    LLMError,
+    MissingAPIKey,
+    RequestError,
+    Response,
+    Usage,
+    price,
+)
 from llm_provider.simulator import Fault, Simulator
 from support import wait_until
 
@@ -176,3 +188,44 @@ def test_empty_answers_are_kept_on_request(simulator: Simulator, tmp_path: Path)
 def test_reasons_that_are_none(reasons: Any) -> None:
     with pytest.raises(RequestError, match="cache_finish_reasons must be some of"):
         Client(cache_finish_reasons=reasons)
+
+
+@pytest.mark.parametrize("front", ["call", "acall", "stream", "astream", "call_many", "acall_many"])
+def test_each_result_is_told(simulator: Simulator, tmp_path: Path, front: str) -> None:
+    told: list[Response | LLMError] = []
+
+    async def astreamed(prompt: str) -> None:
+        async for _ in client.astream(MODEL, prompt):
+            pass
+
+    ways: dict[str, Callable[[str], object]] = {
+        "call": lambda prompt: client.call(MODEL, prompt),
+        "acall": lambda prompt: asyncio.run(client.acall(MODEL, prompt)),
+        "stream": lambda prompt: list(client.stream(MODEL, prompt)),
+        "astream": lambda prompt: asyncio.run(astreamed(prompt)),
+        "call_many": lambda prompt: client.call_many(MODEL, [prompt]),
+        "acall_many": lambda prompt: asyncio.run(client.acall_many(MODEL, [prompt])),
+    }
+    simulator.inject(Fault(status=400), times=None, match="wrong")
+    with Client(cache_dir=tmp_path, on_result=told.append) as client:
+        ways[front]("Hi")
+        ways[front]("Hi")
+        with contextlib.suppress(BadRequest):
+            ways[front]("wrong")
+    first, again, failed = told
+    assert isinstance(first, Response)
+    assert isinstance(again, Response)
+    assert (first.cached, again.cached, type(failed)) == (False, True, BadRequest)
+
+
+def test_an_observer_that_fails_costs_no_answer(simulator: Simulator, tmp_path: Path) -> None:
+    def observe(result: object) -> None:
+        raise ZeroDivisionError
+
+    with (
+        Client(cache_dir=tmp_path, on_result=observe) as client,
+        pytest.warns(RuntimeWarning, match="on_result raised ZeroDivisionError"),
+    ):
+        assert client.call(MODEL, "1+1?").text == "2"
+    with pytest.raises(RequestError, match="on_result"):
+        Client(on_result="print")  # type: ignore[arg-type]  # wrong on purpose

@@ -21,10 +21,10 @@ LAYERS: tuple[frozenset[str], ...] = (
         {"_keys", "_pricing", "_retry", "_limits", "_progress", "_base_url", "_miss", "_store", "_flight"}
     ),
     frozenset({"_request", "_routing", "_archive", "_care", "_prices_refresh"}),
-    frozenset({"_cache"}),
+    frozenset({"_cache", "_settings"}),
     frozenset({"providers"}),
     frozenset({"_call"}),
-    frozenset({"_attempt"}),
+    frozenset({"_attempt", "_front"}),
     frozenset({"_engine"}),
     frozenset({"_many", "_stream"}),
     frozenset({"_client"}),

@@ -7,6 +7,7 @@ import contextlib
 import functools
 import os
 import threading
+import warnings
 import weakref
 from collections.abc import (
     AsyncGenerator,
@@ -23,7 +24,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self, Unpack, get_args
 
 from ._cache import ResponseCache
-from ._errors import RequestError, UnsupportedParameter
+from ._errors import LLMError, RequestError, UnsupportedParameter
 from ._front import Front
 from ._keys import APIKey
 from ._pricing import PriceTable
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from ._engine import Engine
     from ._limits import ScopeStatistics
     from ._many import Work
+    from ._miss import Explanation
     from ._stream import Arrived, AsyncStream, Start, Stream
 
 Transport = Literal["aiohttp", "http2", "http1"]
@@ -71,6 +73,8 @@ class Client:
         prices: A CSV file with the columns of `prices.csv`, whose rows win over the shipped ones.
         timeout: Seconds for one attempt, waiting for a slot not counted.
         max_retries: Requests sent at most after a first one that failed in a way that may pass.
+        on_result: For logs and metrics: called with each call's `Response`, stored ones too, or the
+            `LLMError` it failed with, in the thread or task of the call. What it raises becomes a warning.
         transport: What carries the SDKs' requests: "aiohttp" (HTTP/1.1), "http2" or "http1"; default the one
             that was measured to be fastest for the route, which is aiohttp for all today.
 
@@ -93,8 +97,11 @@ class Client:
         prices: str | os.PathLike[str] | None = None,
         timeout: float = DEFAULT_TIMEOUT,
         max_retries: int = DEFAULT_MAX_RETRIES,
+        on_result: Callable[[Result], object] | None = None,
         transport: Transport | None = None,
     ) -> None:
+        if on_result is not None and not callable(on_result):
+            raise RequestError(f"on_result must be callable, not {type(on_result).__name__}")
         if transport is not None and transport not in _TRANSPORTS:
             raise RequestError(f"transport must be one of {', '.join(_TRANSPORTS)}, not {transport!r}")
         unknown = set(keys or ()) - set(ROUTES)
@@ -118,6 +125,7 @@ class Client:
             # Found wrong after the first call, it would cost an answer that is paid for.
             self._prices()
         self._cache = ResponseCache(cache_dir)
+        self._on_result = on_result
         self._front = Front(settings, self._cache, self._prices)
         self._engine: Engine | None = None
         self._starting = threading.Lock()
@@ -145,14 +153,19 @@ class Client:
     def call(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
         """See `llm_provider.call`."""
         seal(parameters)
-        call = self._prepare(model, messages, parameters, self._max_threads)
-        hit = self._front.lookup(call)
-        if hit is not None:
-            return hit
-        from . import _loop
+        try:
+            call = self._prepare(model, messages, parameters, self._max_threads)
+            response = self._front.lookup(call)
+            if response is None:
+                from . import _loop
 
-        _loop.refuse_own_thread("call")
-        return _loop.wait(_loop.submit(self._started().run(call)))
+                _loop.refuse_own_thread("call")
+                response = _loop.wait(_loop.submit(self._started().run(call)))
+        except LLMError as error:
+            self._tell(error)
+            raise
+        self._tell(response)
+        return response
 
     async def acall(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
         """See `llm_provider.acall`."""
@@ -160,25 +173,32 @@ class Client:
         from . import _loop
 
         _loop.refuse_own_thread("acall")
-        call = self._prepare(model, messages, parameters, self._max_concurrent)
-        hit = await self._front.lookup_soon(call)
-        return hit if hit is not None else await _loop.run(self._started().run(call))
+        try:
+            call = self._prepare(model, messages, parameters, self._max_concurrent)
+            response = await self._front.lookup_soon(call)
+            if response is None:
+                response = await _loop.run(self._started().run(call))
+        except LLMError as error:
+            self._tell(error)
+            raise
+        self._tell(response)
+        return response
 
     def stream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Stream:
         """See `llm_provider.stream`."""
         seal(parameters)
         from ._stream import Stream
 
-        return Stream(self._start_of_stream("stream", model, messages, parameters, self._max_threads))
+        start = self._start_of_stream("stream", model, messages, parameters, self._max_threads)
+        return Stream(start, self._tell)
 
     def astream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> AsyncStream:
         """See `llm_provider.astream`."""
         seal(parameters)
         from ._stream import AsyncStream
 
-        return AsyncStream(
-            self._start_of_stream("astream", model, messages, parameters, self._max_concurrent)
-        )
+        start = self._start_of_stream("astream", model, messages, parameters, self._max_concurrent)
+        return AsyncStream(start, self._tell)
 
     def _start_of_stream(
         self, name: str, model: str, messages: Prompt, parameters: Parameters, max_concurrent: int
@@ -206,6 +226,13 @@ class Client:
         if self._closed:
             raise RuntimeError("this client is closed")
         return self._front.prepare(Request.build(model, messages, parameters), max_concurrent)
+
+    def _tell(self, result: Result) -> None:
+        if self._on_result is not None:
+            try:
+                self._on_result(result)
+            except Exception as error:  # the user's own, and no reason to lose an answer
+                warnings.warn(f"on_result raised {error!r}; calls go on", RuntimeWarning, stacklevel=3)
 
     # --- many calls ------------------------------------------------------------------------------------
 
@@ -291,6 +318,7 @@ class Client:
 
         with Progress(_length(inputs), show) as progress:
             for index, result in results:
+                self._tell(result)
                 progress.update(result)
                 yield index, result
 
@@ -303,6 +331,7 @@ class Client:
             # Left early, this generator closes the batch at once, not when it is collected.
             async with contextlib.aclosing(results):
                 async for index, result in results:
+                    self._tell(result)
                     progress.update(result)
                     yield index, result
 
@@ -312,6 +341,35 @@ class Client:
     def cache(self) -> ResponseCache:
         """The disk cache."""
         return self._cache
+
+    def explain_miss(
+        self, model: str, messages: Prompt, **parameters: Unpack[Parameters]
+    ) -> Explanation | None:
+        """Why a call is not answered from the cache: the nearest stored one, and where the two differ.
+
+        Args:
+            model: As in `call`, and so the rest.
+            messages: One user message, or a list of OpenAI-style messages.
+            **parameters: See `Parameters`; `draw` tells which sample.
+
+        Returns:
+            None if nothing that was asked of the same provider and endpoint is stored.
+
+        Raises:
+            RequestError: the call cannot be served as it is.
+            OSError: the cache cannot be read.
+
+        >>> from llm_provider.simulator import Simulator
+        >>> with Simulator() as simulator, Client(cache="refresh") as client:
+        ...     where = {"base_url": simulator.url("openai")}
+        ...     answer = client.call("gpt-6.1-sol", "Hi", reasoning_effort="low", **where)
+        ...     explanation = client.explain_miss("gpt-6.1-sol", "Hi", reasoning_effort="high", **where)
+        >>> print(*explanation.differences)
+        payload.reasoning_effort: stored 'low', asked 'high'
+        """
+        seal(parameters)
+        call = self._prepare(model, messages, parameters, self._max_threads)
+        return self._cache.explain_miss(call.asked(call.request.draw))
 
     def price(self, model: str, usage: Usage) -> Decimal | None:
         """See `llm_provider.price`."""

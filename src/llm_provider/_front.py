@@ -33,6 +33,14 @@ _TIERS = frozenset({"fast", "flex", "priority", "ultrafast"})
 """Providers' words for the tier that served that are also the variants under which `prices.csv` lists it."""
 
 
+_READ_HERE = 4
+"""Entries that an event loop reads by itself before it runs anything else. Handing a read to a thread costs
+more than the read, but many in a row would keep the loop from its other tasks."""
+
+_EXPLAINED = 20
+"""Misses of a client that are explained where nothing may be sent: each takes some 10 ms, and a batch may
+have thousands."""
+
 READING = ("use", "only")
 """The cache modes that look."""
 
@@ -44,6 +52,8 @@ class Front:
         self.settings = settings
         self.cache = cache
         self._prices = prices
+        self._read_here = 0
+        self._explained = 0
 
     def prepare(self, request: Request, max_concurrent: int) -> Call:
         """Route and encode a request, of which at most `max_concurrent` may be under way.
@@ -85,12 +95,21 @@ class Front:
         return self.respond(call, found)
 
     async def lookup_soon(self, call: Call) -> Response | None:
-        """`lookup` for an event loop, which must not wait for the disk."""
+        """`lookup` for an event loop, which must not wait long for the disk."""
         if call.cache not in READING:
             return None
         import asyncio
 
         here = asyncio.get_running_loop()
+        if self._read_here < _READ_HERE:
+            if not self._read_here:
+                here.call_soon(self._turn_ended)
+            self._read_here += call.request.n
+            response = self.lookup(call)
+            if response is not None:
+                # A loop that only finds what it looks for would never let other tasks run.
+                await asyncio.sleep(0)
+            return response
         entries = [self.cache.get_soon(call.key(draw), here) for draw in call.draws]
         found = []
         for draw, entry in zip(call.draws, entries, strict=True):
@@ -102,13 +121,18 @@ class Front:
             found.append(sample)
         return self.respond(call, found)
 
+    def _turn_ended(self) -> None:
+        self._read_here = 0
+
     def _missing(self, call: Call, draw: int) -> CacheMiss:
         key = call.key(draw)
         message = f"no answer is stored under {key}, and cache='only' sends nothing"
-        with contextlib.suppress(OSError):
-            nearest = self.cache.explain_miss(call.asked(draw))
-            if nearest is not None:
-                message += f"; {nearest}"
+        if self._explained < _EXPLAINED:
+            self._explained += 1
+            with contextlib.suppress(OSError):
+                nearest = self.cache.explain_miss(call.asked(draw))
+                if nearest is not None:
+                    message += f"; {nearest}"
         return CacheMiss(message, key=key, provider=call.target.provider, model=call.request.model)
 
     def kept(self, call: Call, entry: Entry | None) -> Sample | None:

@@ -11,7 +11,8 @@ from types import TracebackType
 from typing import Self, TypeAlias
 
 from . import _loop
-from ._types import Delta, Response, ToolCallDelta
+from ._errors import LLMError
+from ._types import Delta, Response, Result, ToolCallDelta
 
 Arrived: TypeAlias = list[Delta] | Response | BaseException
 """Steps of a stream that came together, and at its end the response or what went wrong."""
@@ -23,8 +24,11 @@ Start: TypeAlias = Callable[[Callable[[Arrived], None]], Callable[[], object]]
 class _Running:
     """A call whose stream is put somewhere; what both kinds of stream share."""
 
-    def __init__(self, start: Start, put: Callable[[Arrived], None]) -> None:
+    def __init__(
+        self, start: Start, put: Callable[[Arrived], None], tell: Callable[[Result], object]
+    ) -> None:
         self._ended = False
+        self._tell = tell
         self._response: Response | None = None
         self._here: deque[Delta] = deque()
         # `put` does not know the stream: one that is dropped is collected at once, and so cancelled.
@@ -57,6 +61,8 @@ class _Running:
             self._here.extend(arrived)
             return True
         self._ended = True
+        if isinstance(arrived, Response | LLMError):
+            self._tell(arrived)
         if isinstance(arrived, Response):
             self._response = arrived
             return False
@@ -68,9 +74,9 @@ class _Running:
 class Stream(_Running):
     """A synchronous stream: an iterator of `Delta` and a context manager."""
 
-    def __init__(self, start: Start) -> None:
+    def __init__(self, start: Start, tell: Callable[[Result], object]) -> None:
         self._items: queue.SimpleQueue[Arrived] = queue.SimpleQueue()
-        super().__init__(start, self._items.put)
+        super().__init__(start, self._items.put, tell)
 
     def __iter__(self) -> Self:
         return self
@@ -100,7 +106,7 @@ class Stream(_Running):
 class AsyncStream(_Running):
     """An asynchronous stream: an async iterator of `Delta` and an async context manager."""
 
-    def __init__(self, start: Start) -> None:
+    def __init__(self, start: Start, tell: Callable[[Result], object]) -> None:
         items: asyncio.Queue[Arrived] = asyncio.Queue()
         self._items = items
         inbox = _loop.inbox_here()
@@ -110,7 +116,7 @@ class AsyncStream(_Running):
             with contextlib.suppress(RuntimeError):
                 inbox.post(items.put_nowait, arrived)
 
-        super().__init__(start, put)
+        super().__init__(start, put, tell)
 
     def __aiter__(self) -> Self:
         return self

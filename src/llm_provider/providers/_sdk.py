@@ -118,8 +118,8 @@ class PostConnection:
         """Post and yield the JSON of server-sent events, those that arrived together in one list."""
         address = self._address(outgoing)
         payload = {**outgoing.wire.payload, "stream": True, **self._stream_fields(outgoing)}
-        # Asked for the response itself, the SDK returns it before its body, and makes no stream of its own, which
-        # decodes each event with more care than its JSON takes.
+        # Asked for the response itself, the SDK returns it before its body, and makes no stream of its own,
+        # which decodes each event with more care than its JSON takes.
         response = await address.client.post(
             address.url,
             content=canonical(payload),

@@ -1,0 +1,104 @@
+"""Runs scenarios and reports: `python -m benchmarks calls --write`, from the root of the repository."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib
+import shlex
+import sys
+import time
+from pathlib import Path
+
+from . import report
+from .fleet import WorkerFailed
+from .scenarios import Options
+
+SCENARIOS = Path(__file__).parent / "scenarios"
+
+
+def descriptions() -> dict[str, str]:
+    """Every scenario with the first line of its docstring, without importing any."""
+    found = {}
+    for path in sorted(SCENARIOS.glob("[!_]*.py")):
+        text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        found[path.stem] = text.partition("\n")[0]
+    return found
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    known = descriptions()
+    listed = "\n".join(f"  {name:14} {text}" for name, text in known.items())
+    made = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Measure one scenario, or all of them; environments are made on first use.",
+        epilog=f"scenarios:\n{listed}\n  {'all':14} every one of them\n"
+        f"  {'report':14} write docs/performance.md from the committed results",
+    )
+    made.add_argument("scenario", choices=[*known, "all", "report"], metavar="scenario")
+    made.add_argument("--clients", help="only these, comma-separated, e.g. aiohttp,litellm,ours")
+    made.add_argument("--rounds", type=int, help="repeats of every measurement (default: the scenario's own)")
+    made.add_argument("--quick", action="store_true", help="a few requests only, to see that it works")
+    made.add_argument("--here", action="store_true", help="every client in this environment, not its own")
+    made.add_argument("--write", action="store_true", help="write benchmarks/results/<scenario>.*")
+    made.add_argument("--model", action="append", default=[], help="a model to ask (models, transports)")
+    made.add_argument("--live", action="store_true", help="ask the real providers: this costs money")
+    return made
+
+
+def command(scenario: str, options: Options) -> str:
+    """The command line that makes a result again.
+
+    >>> command("calls", Options(rounds=3))
+    'python -m benchmarks calls --rounds 3 --write'
+    """
+    words = ["python", "-m", "benchmarks", scenario]
+    if options.clients:
+        words += ["--clients", ",".join(options.clients)]
+    if options.rounds:
+        words += ["--rounds", str(options.rounds)]
+    words += ["--here"] if options.here else []
+    for model in options.models:
+        words += ["--model", model]
+    words += ["--live"] if options.live else []
+    return shlex.join([*words, "--quick" if options.quick else "--write"])
+
+
+def main() -> int:
+    """Run what the command line asks for; 1 where a client failed as a whole."""
+    arguments = parser().parse_args()
+    if arguments.quick and arguments.write:
+        parser().error("the figures of a quick run mean nothing: they are not written")
+    if arguments.scenario == "report":
+        print(report.write_page())
+        return 0
+    options = Options(
+        clients=tuple(arguments.clients.split(",")) if arguments.clients else None,
+        rounds=arguments.rounds,
+        quick=arguments.quick,
+        here=arguments.here,
+        models=tuple(arguments.model),
+        live=arguments.live,
+    )
+    broken = False
+    for name in list(descriptions()) if arguments.scenario == "all" else [arguments.scenario]:
+        started = time.monotonic()
+        try:
+            result = importlib.import_module(f"benchmarks.scenarios.{name}").run(options)
+        except WorkerFailed as error:
+            # One client that does not start must not cost the scenarios that come after.
+            print(f"{name}: {error}", file=sys.stderr)
+            broken = True
+            continue
+        line = command(name, options)
+        print(report.markdown(name, report.document(result, line)))
+        if arguments.write:
+            print(report.write_results(name, result, line))
+        print(f"[{name}: {time.monotonic() - started:.0f} s]", file=sys.stderr)
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,51 @@
+"""One virtual environment per peer, made with uv on first use from a file of pins and hashes."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+REQUIREMENTS = Path(__file__).parent / "requirements"
+
+OURS = {"ours-openai2": ".venv", "ours-openai3": ".venv-highest"}
+"""The project's own environments, which `make` builds."""
+
+
+def interpreter(name: str) -> Path:
+    """The Python of an environment; the environment is made, or renewed after a change of its pins.
+
+    Args:
+        name: A stem of `requirements/*.txt`, or a key of `OURS`.
+
+    Raises:
+        CalledProcessError: the packages could not be installed.
+    """
+    if name in OURS:
+        directory = ROOT / OURS[name]
+        if not (directory / ".ready").exists():
+            subprocess.run(["make", f"{OURS[name]}/.ready"], cwd=ROOT, check=True)
+        return directory / "bin" / "python"
+    directory, pins = ROOT / f".venv-bench-{name}", REQUIREMENTS / f"{name}.txt"
+    python, stamp = directory / "bin" / "python", directory / ".ready"
+    digest = hashlib.sha256(pins.read_bytes()).hexdigest()
+    if not stamp.exists() or stamp.read_text(encoding="ascii") != digest:
+        print(f"making {directory.name} …", file=sys.stderr)
+        uv = Path(sys.executable).with_name("uv")
+        venv = [uv, "venv", "--quiet", "--allow-existing", "--python", sys.executable, directory]
+        subprocess.run(venv, cwd=ROOT, check=True)
+        sync = [uv, "pip", "sync", "--quiet", "--require-hashes", "--no-build", "--python", python, pins]
+        subprocess.run(sync, cwd=ROOT, check=True)
+        stamp.write_text(digest, encoding="ascii")
+    return python
+
+
+def run_in(name: str, *arguments: str) -> None:
+    """Run a program in an environment and wait for it.
+
+    Raises:
+        CalledProcessError: it failed.
+    """
+    subprocess.run([interpreter(name), *arguments], cwd=ROOT, check=True)

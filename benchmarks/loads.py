@@ -1,0 +1,181 @@
+"""The shapes of load that a worker puts on its client, and what it notes while doing so.
+
+Runs in every peer's environment: the standard library only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from .clients import Client
+
+SECONDS_AT_MOST = 120.0
+"""No load takes longer; what is not done by then has failed."""
+
+
+class Prompt(NamedTuple):
+    """A question in the client's own form, and its right answer; None where any text will do."""
+
+    prepared: Any
+    answer: str | None
+
+
+@dataclass(slots=True)
+class Notes:
+    """What happened to each call. Times are seconds; characters stand for the tokens of a stream."""
+
+    begun: float = 0.0
+    begun_cpu: float = 0.0
+    latencies: list[float] = field(default_factory=list)
+    firsts: list[float] = field(default_factory=list)
+    characters: int = 0
+    right: int = 0
+    error: str | None = None
+
+    def start(self) -> None:
+        """Start the clock, or start it again."""
+        self.begun, self.begun_cpu = time.perf_counter(), time.process_time()
+
+    def answered(self, prompt: Prompt, text: str, begun: float) -> None:
+        """Note an answer, which counts only where it is right."""
+        if text and prompt.answer in (None, text):
+            self.right += 1
+            self.latencies.append(time.perf_counter() - begun)
+            self.characters += len(text)
+        else:
+            self.failure(ValueError(f"expected {prompt.answer!r}, got {text!r}"))
+
+    def failure(self, error: BaseException) -> None:
+        """Note what went wrong; the first message is kept."""
+        self.error = self.error or f"{type(error).__name__}: {error}"[:500]
+
+
+async def _call(client: Client, prompt: Prompt, notes: Notes, begun: float) -> None:
+    try:
+        text = await client.call(prompt.prepared)
+    except Exception as error:
+        notes.failure(error)
+    else:
+        notes.answered(prompt, text, begun)
+
+
+async def _stream(client: Client, prompt: Prompt, notes: Notes, begun: float) -> None:
+    pieces: list[str] = []
+    try:
+        async for piece in client.stream(prompt.prepared):
+            if piece:
+                if not pieces:
+                    notes.firsts.append(time.perf_counter() - begun)
+                pieces.append(piece)
+    except Exception as error:
+        notes.failure(error)
+    else:
+        notes.answered(prompt, "".join(pieces), begun)
+
+
+async def closed(
+    client: Client, prompts: Sequence[Prompt], notes: Notes, *, concurrency: int, stream: bool
+) -> None:
+    """So many at a time, the next as soon as one is done."""
+    ask = _stream if stream else _call
+    waiting = iter(prompts)
+
+    async def one_after_another() -> None:
+        for prompt in waiting:
+            await ask(client, prompt, notes, time.perf_counter())
+
+    async with asyncio.timeout(SECONDS_AT_MOST):
+        await asyncio.gather(*(one_after_another() for _ in range(concurrency)))
+
+
+async def arrivals(
+    client: Client, prompts: Sequence[Prompt], notes: Notes, *, rate: float, seed: int
+) -> None:
+    """They come on their own, `rate` a second on average (Poisson), whether or not earlier ones are done.
+
+    A latency is counted from the time at which a call was due: a late start counts against the client.
+    """
+    draw = random.Random(seed)
+    due = time.perf_counter()
+    calls = []
+    async with asyncio.timeout(SECONDS_AT_MOST):
+        for prompt in prompts:
+            due += draw.expovariate(rate)
+            pause = due - time.perf_counter()
+            if pause > 0:
+                await asyncio.sleep(pause)
+            calls.append(asyncio.ensure_future(_call(client, prompt, notes, due)))
+        await asyncio.gather(*calls)
+
+
+def threads(client: Client, prompts: Sequence[Prompt], notes: Notes, *, concurrency: int) -> None:
+    """Threads that each wait for one answer at a time.
+
+    Each asks once before the clock starts, so that a client that belongs to its thread is there, and
+    connected; then all of them start together.
+    """
+    waiting = iter(prompts)
+    start = threading.Barrier(concurrency, action=notes.start)
+
+    def one_after_another() -> None:
+        with contextlib.suppress(Exception):  # what fails once will fail again, on the clock
+            client.call_blocking(prompts[0].prepared)
+        start.wait()
+        for prompt in waiting:
+            begun = time.perf_counter()
+            try:
+                text = client.call_blocking(prompt.prepared)
+            except Exception as error:
+                notes.failure(error)
+            else:
+                notes.answered(prompt, text, begun)
+
+    running = [threading.Thread(target=one_after_another) for _ in range(concurrency)]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join(SECONDS_AT_MOST)
+
+
+def many(client: Client, prompts: Sequence[Prompt], notes: Notes, *, concurrency: int) -> None:
+    """All of them handed over at once; the latency of each is that of the batch."""
+    begun = time.perf_counter()
+    texts = client.call_many([prompt.prepared for prompt in prompts], concurrency)
+    for prompt, text in zip(prompts, texts, strict=True):
+        notes.answered(prompt, text, begun)
+
+
+def run(
+    name: str,
+    client: Client,
+    prompts: Sequence[Prompt],
+    notes: Notes,
+    runner: asyncio.Runner,
+    **how: Any,
+) -> None:
+    """Put a load on a client.
+
+    Args:
+        name: "closed" or "arrivals", which run in the runner's event loop, "threads" or "many".
+        client: Who is asked.
+        prompts: What it is asked.
+        notes: What happens is noted there.
+        runner: Keeps one event loop over all loads, and with it the client's connections.
+        **how: The load's own parameters.
+    """
+    loads: dict[str, Callable[..., Any]] = {
+        "closed": closed,
+        "arrivals": arrivals,
+        "threads": threads,
+        "many": many,
+    }
+    started = loads[name](client, prompts, notes, **how)
+    if started is not None:
+        runner.run(started)

@@ -1,0 +1,76 @@
+"""The simulated provider of a scenario: the simulator, on a core of its own, its CPU time in view."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Self
+
+from llm_provider.simulator import Simulator
+
+MODELS = {"openai": "gpt-6.1-sol", "anthropic": "claude-sonnet-5-5", "gemini": "gemini-3.8-flash"}
+"""The model that is asked on each route."""
+
+
+def cores() -> tuple[int, int] | None:
+    """The provider's core and the clients'; None where there is but one."""
+    if not hasattr(os, "sched_getaffinity"):
+        return None
+    found = sorted(os.sched_getaffinity(0))
+    return (found[0], found[1]) if len(found) > 1 else None
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time that a process has used, in user and system mode."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def text_of_tokens(tokens: int) -> str:
+    """What the simulator answers where `output_tokens` is set: numbered words, four characters a token.
+
+    >>> text_of_tokens(5)
+    'word1 word2 word3 wo'
+    """
+    characters = 4 * tokens
+    return "".join(f"word{number} " for number in range(1, characters))[:characters]
+
+
+class Provider:
+    """A running simulator.
+
+    Args:
+        tls: HTTPS, with HTTP/2 and HTTP/1.1.
+    """
+
+    def __init__(self, *, tls: bool = True) -> None:
+        self.simulator = Simulator(tls=tls)
+        self._settings: dict[str, Any] = {}
+
+    def __enter__(self) -> Self:
+        self.simulator.start()
+        chosen = cores()
+        if chosen is not None:
+            for thread in Path(f"/proc/{self.simulator.pid}/task").iterdir():
+                os.sched_setaffinity(int(thread.name), {chosen[0]})
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.simulator.close()
+
+    def url(self, route: str, port: int | None = None) -> str:
+        """The base URL of a route, on another port where something stands between."""
+        own = self.simulator.url(route)
+        return own if port is None else own.replace(f":{self.simulator.port}/", f":{port}/", 1)
+
+    def behave(self, **settings: Any) -> None:
+        """Start counting afresh, with these settings and no others."""
+        self.simulator.clear()
+        if settings:
+            self.simulator.configure(**settings)
+
+    @property
+    def cpu(self) -> float:
+        """Seconds of CPU used so far."""
+        assert self.simulator.pid is not None
+        return cpu_seconds(self.simulator.pid)

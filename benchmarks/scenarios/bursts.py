@@ -1,0 +1,165 @@
+"""Bursts of 64 and 256 calls over connections that are not open yet, 20 and 80 ms away, with TLS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+
+from ..clients import what
+from ..delay_line import DelayLine
+from ..fleet import Cell, Fleet, Measurement, closed
+from ..provider import Provider, text_of_tokens
+from ..report import Chart, Result, Table
+from . import Options
+
+NEAR, FAR = 0.020, 0.080
+SIZES = (64, 256)
+CHUNKS = 8
+THINKING, BETWEEN = 0.300, 0.040
+
+NEAR_CLIENTS = (
+    ("openai", "aiohttp"),
+    ("openai", "openai3"),
+    ("openai", "openai3_http2"),
+    ("openai", "openai3_best"),
+    ("openai", "litellm"),
+    ("openai", "ours"),
+    ("openai", "ours_http2"),
+    ("anthropic", "anthropic_best"),
+    ("anthropic", "ours"),
+    ("gemini", "ours"),
+)
+FAR_CLIENTS = (
+    ("openai", "aiohttp"),
+    ("openai", "openai3"),
+    ("openai", "openai3_http2"),
+    ("openai", "litellm"),
+    ("openai", "ours"),
+)
+EARLIER = {
+    ("openai", "aiohttp"): {"64": (712, 392, 397), "256": (856, 528, 536), "warm": (678, 358, 362)},
+    ("openai", "openai3"): {"64": (903, 566, 582), "256": (2016, 890, 1010), "warm": (1850, 805, 1142)},
+    ("openai", "openai3_http2"): {
+        "64": (898, 618, 622),
+        "256": (2812, 1654, 2494),
+        "warm": (2552, 1382, 2231),
+    },
+    ("openai", "openai3_best"): {"64": (858, 462, 474), "256": (1579, 878, 1020), "warm": (1216, 616, 672)},
+    ("anthropic", "anthropic_best"): {
+        "64": (845, 529, 532),
+        "256": (1039, 721, 736),
+        "warm": (777, 440, 474),
+    },
+    ("openai", "litellm"): {"64": (1872, 1318, 1409), "256": (4785, 1953, 2097), "warm": (3842, 873, 2317)},
+}
+"""Wall, first token p50 and p95, ms, at 20 ms, in the measurements that the goals were set by."""
+
+Key = tuple[str, str, float, int, bool]
+"""Route, client, round trip, size, whether the connections were open before."""
+Taken = Mapping[Key, Measurement]
+
+
+def run(options: Options) -> Result:
+    """Measure bursts over a delay line of each length."""
+    with ExitStack() as stack:
+        provider = stack.enter_context(Provider())
+        fleet = stack.enter_context(Fleet(provider, here=options.here))
+        server = ("127.0.0.1", provider.simulator.port)
+        lines = {
+            round_trip: stack.enter_context(DelayLine(*server, round_trip)) for round_trip in (NEAR, FAR)
+        }
+        cells = {
+            key: _cell(fleet, key, lines[key[2]].port, options)
+            for key in _keys()
+            if key[1] in options.chosen([key[1]])
+        }
+        taken = fleet.measure(cells, options.rounds_or(3))
+        versions, problems = fleet.versions, fleet.problems
+    return Result(
+        title="Bursts",
+        text="All calls start at once, over TLS through a delay line; the provider thinks 300 ms and then "
+        "sends eight chunks, 40 ms apart. The clock of a cold burst starts before the client is made; what "
+        "its SDK imports is loaded. Connections are those that the provider saw.",
+        tables=[
+            _table("Cold, 20 ms round trip", taken, NEAR, warm=False),
+            _table("Cold, 80 ms round trip", taken, FAR, warm=False),
+            _table("Warm, 20 ms round trip", taken, NEAR, warm=True),
+        ],
+        charts=[_chart(taken)],
+        measured=_measured(taken),
+        versions=versions,
+        problems=problems,
+        rounds=options.rounds_or(3),
+        data={" / ".join(map(str, key)): one.samples for key, one in taken.items()},
+    )
+
+
+def _keys() -> Iterator[Key]:
+    for route, client in NEAR_CLIENTS:
+        for size in SIZES:
+            yield route, client, NEAR, size, False
+        yield route, client, NEAR, SIZES[-1], True
+    for route, client in FAR_CLIENTS:
+        for size in SIZES:
+            yield route, client, FAR, size, False
+
+
+def _cell(fleet: Fleet, key: Key, port: int, options: Options) -> Cell:
+    route, client, _, size, warm = key
+    settings = {"output_tokens": CHUNKS, "chunks": CHUNKS}
+    settings |= {"latency": options.seconds(THINKING), "chunk_interval": options.seconds(BETWEEN)}
+    calls = options.count(size)
+    return fleet.cell(
+        client,
+        route,
+        closed(calls, stream=True),
+        calls,
+        warm=calls if warm else 1,
+        fresh=not warm,
+        answer=text_of_tokens(CHUNKS),
+        settings=settings,
+        port=port,
+    )
+
+
+def _table(title: str, taken: Taken, round_trip: float, *, warm: bool) -> Table:
+    rows = []
+    for (route, client, own, size, own_warm), one in taken.items():
+        if (own, own_warm) != (round_trip, warm):
+            continue
+        figures = EARLIER.get((route, client), {}) if round_trip == NEAR else {}
+        earlier = figures.get("warm" if warm else str(size))
+        row = [f"{what(client)}, {route}", one.calls, one.wall * 1e3]
+        row += [one.first_p50 * 1e3, one.first_p95 * 1e3]
+        row += [one.connections, one.failed, one.server_share]
+        rows.append([*row, None if earlier is None else " / ".join(map(str, earlier))])
+    columns = ("client", "calls", "wall ms", "first token p50 ms", "p95 ms", "connections", "failed")
+    columns += ("provider's core", "earlier wall / p50 / p95")
+    return Table(title=title, columns=columns, rows=rows)
+
+
+def _chart(taken: Taken) -> Chart:
+    shown = {
+        f"{what(client)}, {route}": one.first_p50 * 1e3
+        for (route, client, own, size, warm), one in taken.items()
+        if (own, warm) == (NEAR, False) and size == max(key[3] for key in taken)
+    }
+    return Chart(
+        title="Cold burst of 256, 20 ms round trip: first token p50",
+        x=list(shown),
+        y_label="ms",
+        series={"first token p50": list(shown.values())},
+    )
+
+
+def _measured(taken: Taken) -> dict[str, float]:
+    found: dict[str, float] = {}
+    ours = taken.get(("openai", "ours", NEAR, 256, False))
+    if ours is None:
+        return found
+    found = {"burst_failed": ours.failed, "burst_connections": ours.connections}
+    for name, other in (("burst_of_litellm", "litellm"), ("burst_of_floor", "aiohttp")):
+        one = taken.get(("openai", other, NEAR, 256, False))
+        if one is not None:
+            found[name] = ours.figure("first_p50") / one.figure("first_p50")
+    return found

@@ -1,0 +1,74 @@
+"""475 requests a second that arrive on their own (Poisson): what a client adds to the provider's 100 ms."""
+
+from __future__ import annotations
+
+from ..clients import what
+from ..fleet import Fleet
+from ..provider import Provider
+from ..report import Chart, Result, Table
+from . import Options
+
+CLIENTS = ("aiohttp", "openai3", "openai3_best", "litellm", "ours")
+RATE, SECONDS, LATENCY = 475, 8, 0.100
+SEED = 20261120
+REPORTED = (3.0, 17.0, 31.0)
+"""A gateway on 2 CPUs at this rate: overhead p50, p90, p99, ms."""
+
+
+def run(options: Options) -> Result:
+    """Measure latencies from the time at which each request was due."""
+    load = {"name": "arrivals", "rate": RATE, "seed": SEED}
+    with Provider() as provider, Fleet(provider, here=options.here) as fleet:
+        cells = {
+            client: fleet.cell(
+                client,
+                "openai",
+                load,
+                options.count(RATE * SECONDS),
+                warm=100,
+                settings={"latency": LATENCY},
+            )
+            for client in options.chosen(CLIENTS)
+        }
+        taken = fleet.measure(cells, options.rounds_or(3))
+        versions, problems = fleet.versions, fleet.problems
+    overheads = {
+        client: [1e3 * (value - LATENCY) for value in (one.p50, one.p90, one.p99)]
+        for client, one in taken.items()
+    }
+    rows = [
+        [what(client), *overheads[client], one.cpu, one.rate, one.server_share, one.failed]
+        for client, one in taken.items()
+    ]
+    rows.append(["the gateway reported", *REPORTED, None, None, None, None])
+    columns = ("client", "overhead p50 ms", "p90 ms", "p99 ms", "CPU µs per call", "calls/s")
+    columns += ("provider's core", "failed")
+    measured = {}
+    if "ours" in taken:
+        parts = ("p50", "p90", "p99")
+        measured = {f"overhead_{part}": 1e3 * (taken["ours"].figure(part) - LATENCY) for part in parts}
+    return Result(
+        title="475 requests a second",
+        text=f"Requests arrive at random times, {RATE} a second on average for {SECONDS} s, whether or not "
+        "earlier ones are done, at a provider that answers after 100 ms, over TLS. Overhead is latency, "
+        "counted from the time at which the request was due, minus 100 ms: what raw aiohttp shows is the "
+        "provider's, the event loop's and the machine's.",
+        tables=[Table(title="Overhead", columns=columns, rows=rows)],
+        charts=[
+            Chart(
+                title="Overhead at 475 requests a second",
+                x=["p50", "p90", "p99"],
+                y_label="ms",
+                series={
+                    **{what(client): found for client, found in overheads.items()},
+                    "the gateway reported": REPORTED,
+                },
+                logarithmic=True,
+            )
+        ],
+        measured=measured,
+        versions=versions,
+        problems=problems,
+        rounds=options.rounds_or(3),
+        data={client: one.samples for client, one in taken.items()},
+    )

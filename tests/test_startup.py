@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+import os
+
+import pytest
+from benchmarks.scenarios.startup import Processes, Program, measure
+
+
+def test_a_program_has_its_time_and_its_memory() -> None:
+    idle, busy = Program("pass"), Program("kept = bytearray(50_000_000); sum(range(3_000_000))")
+    taken = measure([idle, busy], Processes(os.environ, here=True), rounds=3)
+    assert taken[busy].cpu > taken[idle].cpu > 0
+    assert taken[busy].memory > taken[idle].memory + 40
+    assert taken[busy].wall > 0
+
+
+def test_a_program_that_fails_is_an_error(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(RuntimeError, match="failed"):
+        Processes(os.environ, here=True).time(Program("raise SystemExit('no')"))
+    assert capfd.readouterr().err == "no\n"
