@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import ipaddress
 import socket
 from urllib.parse import urlsplit
@@ -13,7 +12,6 @@ from ._errors import RequestError
 _METADATA_HOSTS = ("metadata", "metadata.google.internal")
 
 
-@functools.lru_cache(maxsize=256)
 def checked_base_url(base_url: str) -> str:
     """The base URL without a slash at its end.
 

@@ -13,7 +13,7 @@ from ._routing import Target
 from .providers._adapter import Adapter, Answer, Wire
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Call:
     """A request on its way: where it goes and the exact bytes that will be sent."""
 
@@ -69,7 +69,7 @@ class Call:
         return canonical(payload)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Sample:
     """One answered request, or one entry of the cache. Times are seconds."""
 

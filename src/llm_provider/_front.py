@@ -23,7 +23,7 @@ from ._pricing import PriceTable, PriceWarning
 from ._request import Request
 from ._routing import priced_as, resolve
 from ._settings import Settings
-from ._types import Choice, Response, Timing, Usage
+from ._types import Response, Timing, Usage
 from .providers._adapter import Answer, Wire
 
 MAX_REQUEST_BYTES = 30_000_000
@@ -148,29 +148,35 @@ class Front:
 
     def respond(self, call: Call, samples: list[Sample]) -> Response:
         """A call's samples, priced and put together."""
-        answers = [sample.answer for sample in samples]
-        choices: tuple[Choice, ...] = sum((answer.choices for answer in answers[1:]), answers[0].choices)
-        usage = sum((answer.usage for answer in answers[1:] if answer.usage), answers[0].usage or Usage())
+        first, rest = samples[0], samples[1:]
+        choices, usage, slowest = first.answer.choices, first.answer.usage or Usage(), first
+        attempts, cached, body = first.attempts, first.cached, first.body
+        for sample in rest:
+            choices += sample.answer.choices
+            usage += sample.answer.usage or Usage()
+            attempts += sample.attempts
+            cached = cached and sample.cached
+            # Samples run side by side: what the call waited for is the slowest of them.
+            slowest = max(slowest, sample, key=lambda sample: sample.queue + sample.sending)
+        if rest:
+            body = b"[" + b",".join(sample.body for sample in samples) + b"]"
         total = time.perf_counter() - call.started
-        # Samples run side by side: what the call waited for is the slowest of them.
-        slowest = max(samples, key=lambda sample: sample.queue + sample.sending)
-        bodies = [sample.body for sample in samples]
         return Response(
             choices=choices,
             usage=usage,
-            model=answers[0].model or call.target.model,
+            model=first.answer.model or call.target.model,
             provider=call.target.provider,
-            id=answers[0].id,
+            id=first.answer.id,
             cost=self._cost(call, samples),
-            cached=all(sample.cached for sample in samples),
+            cached=cached,
             timing=Timing(
                 queue=slowest.queue,
                 first_token=slowest.first_token,
                 total=total,
-                attempts=sum(sample.attempts for sample in samples),
+                attempts=attempts,
                 overhead=max(0.0, total - slowest.queue - slowest.sending),
             ),
-            body=bodies[0] if len(bodies) == 1 else b"[" + b",".join(bodies) + b"]",
+            body=body,
             response_format=call.request.response_format,
         )
 

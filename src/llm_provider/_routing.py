@@ -184,13 +184,18 @@ def resolve(model: str, base_url: str | None = None) -> Target:
     >>> resolve("bedrock/anthropic.claude-opus-5-5").provider
     'litellm'
     """
-    route, name = _route(model)
-    own = base_url or os.environ.get(route.base_url_variable, "").strip()
-    if own:
-        from ._base_url import checked_base_url
+    route, _ = _route(model)
+    return _target(model, base_url or os.environ.get(route.base_url_variable, "").strip())
 
-        return Target(route, name, checked_base_url(own), custom_base_url=True)
-    return Target(route, name, route.base_url)
+
+@functools.lru_cache(maxsize=1024)
+def _target(model: str, own: str) -> Target:
+    route, name = _route(model)
+    if not own:
+        return Target(route, name, route.base_url)
+    from ._base_url import checked_base_url
+
+    return Target(route, name, checked_base_url(own), custom_base_url=True)
 
 
 @functools.lru_cache(maxsize=1024)

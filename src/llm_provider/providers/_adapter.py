@@ -26,7 +26,7 @@ from .._routing import Target
 from .._types import Choice, Delta, FinishReason, Usage
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Wire:
     """A request as it goes out.
 
@@ -43,7 +43,7 @@ class Wire:
     most_samples: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Outgoing:
     """One request on its way: what `Connection.send` needs to know."""
 
@@ -56,7 +56,7 @@ class Outgoing:
     """Seconds. The engine's deadline ends the attempt; an SDK needs it for what it tells the server."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Answer:
     """A decoded reply. `usage` is None where the provider told none."""
 

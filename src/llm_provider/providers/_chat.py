@@ -34,6 +34,9 @@ _BROKEN_OFF = ("abort", "error", "insufficient_system_resource")
 # Where hosts put what the model thought: vLLM and OpenRouter, then DeepSeek and the rest.
 _REASONING_FIELDS = ("reasoning_content", "reasoning")
 
+# What of a message goes back to the host with the conversation.
+_KEPT_FIELDS = ("tool_calls", "refusal", *_REASONING_FIELDS)
+
 # What only this library or another wire format puts into a message.
 _FOREIGN_FIELDS = frozenset({"provider_specific_fields"})
 
@@ -138,12 +141,14 @@ def _choice(choice: dict[str, Any]) -> Choice:
         reason = "refusal"
     elif calls and reason == "stop":
         reason = "tool_calls"
-    told = (_str(message.get(name)) for name in _REASONING_FIELDS)
-    reasoning = next((text for text in told if text), thoughts)
+    reasoning = thoughts
     kept: dict[str, Any] = {"role": "assistant", "content": message.get("content")}
-    kept |= {
-        name: message[name] for name in ("tool_calls", "refusal", *_REASONING_FIELDS) if message.get(name)
-    }
+    for name in _KEPT_FIELDS:
+        value = message.get(name)
+        if value:
+            kept[name] = value
+            if reasoning == thoughts and name in _REASONING_FIELDS:
+                reasoning = _str(value) or thoughts
     return Choice(
         text=content or (refusal if reason == "refusal" and isinstance(refusal, str) else ""),
         reasoning=reasoning,
@@ -177,6 +182,8 @@ def _dicts(value: Any, what: str) -> list[dict[str, Any]]:
 
 
 def _tool_calls(value: Any) -> tuple[ToolCall, ...]:
+    if value is None:
+        return ()
     calls = []
     for entry in _dicts(value, "tool_calls"):
         function = expect_dict(entry.get("function"), "tool call's function")
@@ -195,19 +202,21 @@ def decode_usage(usage: Mapping[str, Any]) -> Usage:
     details = part(usage, "prompt_tokens_details")
     generated_details = part(usage, "completion_tokens_details")
     read, generated = count(usage, "prompt_tokens"), count(usage, "completion_tokens")
-    reasoning = count(generated_details, "reasoning_tokens")
+    reasoning = count(generated_details, "reasoning_tokens") if generated_details else 0
     if reasoning and count(usage, "total_tokens") == read + generated + reasoning:
         generated += reasoning
-    written = count(details, "cache_write_tokens") or count(details, "cache_creation_tokens")
+    # DeepSeek reports hits beside the total instead of in the details.
+    hits = count(details, "cached_tokens") or count(usage, "prompt_cache_hit_tokens")
+    if not details and not generated_details:
+        return Usage(input_tokens=read, output_tokens=generated, cache_read_input_tokens=hits)
+    lasting = part(details, "cache_creation_token_details")
     return Usage(
         input_tokens=read,
         output_tokens=generated,
-        # DeepSeek reports hits beside the total instead of in the details.
-        cache_read_input_tokens=count(details, "cached_tokens") or count(usage, "prompt_cache_hit_tokens"),
-        cache_write_input_tokens=written,
-        cache_write_1h_input_tokens=count(
-            part(details, "cache_creation_token_details"), "ephemeral_1h_input_tokens"
-        ),
+        cache_read_input_tokens=hits,
+        cache_write_input_tokens=count(details, "cache_write_tokens")
+        or count(details, "cache_creation_tokens"),
+        cache_write_1h_input_tokens=count(lasting, "ephemeral_1h_input_tokens") if lasting else 0,
         reasoning_output_tokens=reasoning,
         audio_input_tokens=count(details, "audio_tokens"),
         audio_output_tokens=count(generated_details, "audio_tokens"),
