@@ -400,6 +400,17 @@ def question(payload: object, draw: int = 0) -> Asked:
     return Asked("openai", None, "chat", canonical(payload), {}, draw, "gpt-6.1-sol")
 
 
+def test_what_hits_would_have_cost_is_counted(client: Client, simulator: Simulator) -> None:
+    paid = client.call(MODEL, "Hi").cost or 0
+    assert client.cache.stats().saved == 0
+    for _ in range(3):
+        client.call(MODEL, "Hi")
+    assert client.cache.stats().saved == pytest.approx(3 * paid)
+    client.call("local/unpriced", "Hi")
+    client.call("local/unpriced", "Hi")
+    assert client.cache.stats().saved == pytest.approx(3 * paid)
+
+
 def test_what_a_user_can_do_with_it(tmp_path: Path) -> None:
     cache = ResponseCache(tmp_path / "cache")
     assert (len(cache), bool(cache), bool(cache.verify())) == (0, True, True)

@@ -55,6 +55,7 @@ class CacheStatistics:
         pending: Answers that wait to be stored, those kept in memory while the disk is in the way included.
         entries: Answers on disk.
         bytes: Size of the files.
+        saved: USD that the hits would have cost, at today's prices; those of unknown price are not counted.
     """
 
     hits: int
@@ -63,6 +64,7 @@ class CacheStatistics:
     pending: int
     entries: int
     bytes: int
+    saved: float
 
 
 def cache_key(
@@ -122,6 +124,8 @@ class ResponseCache:
     ) -> None:
         self._given = directory
         self._patience = patience
+        # What hits would have cost is known to whoever knows their prices.
+        self.saved: Callable[[], float] = float
         self._reset()
 
     def _reset(self) -> None:
@@ -151,6 +155,13 @@ class ResponseCache:
         from pathlib import Path
 
         return Path(self._given).expanduser() if self._given is not None else default_directory()
+
+    @property
+    def lease_directory(self) -> Path | None:
+        """Where processes tell each other what they are asking; None where that would be another machine's."""
+        from ._store import is_network
+
+        return None if is_network(self.directory) else self.directory / "leases"
 
     # --- reading -----------------------------------------------------------------------------------------
 
@@ -265,6 +276,7 @@ class ResponseCache:
             pending=len(self._writes) + len(self._unwritten),
             entries=entries,
             bytes=size,
+            saved=self.saved(),
         )
 
     def __len__(self) -> int:

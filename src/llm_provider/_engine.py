@@ -207,7 +207,7 @@ class Engine:
         if self._state is None or self._state.loop is not loop:
             # After a fork the old state is the parent's: kept, so that finalizing it closes nothing there.
             self._abandoned = self._state
-            self._state = _LoopState(loop, Leases(self._cache.directory / "leases"))
+            self._state = _LoopState(loop, Leases(self._cache.lease_directory))
         return self._state
 
     def _connection(self, state: _LoopState, call: Call) -> Connection:

@@ -41,6 +41,9 @@ _EXPLAINED = 20
 """Misses of a client that are explained where nothing may be sent: each takes some 10 ms, and a batch may
 have thousands."""
 
+_MOST_COUNTED = 4096
+"""Kinds of hits that are held in memory before they are priced."""
+
 READING = ("use", "only")
 """The cache modes that look."""
 
@@ -54,6 +57,8 @@ class Front:
         self._prices = prices
         self._read_here = 0
         self._explained = 0
+        self._savings = _Savings(prices)
+        cache.saved = self._savings.total
 
     def prepare(self, request: Request, max_concurrent: int) -> Call:
         """Route and encode a request, of which at most `max_concurrent` may be under way.
@@ -144,7 +149,11 @@ class Front:
         except (LLMError, ValueError):
             # Written by another version that understood more, or less: ask again.
             return None
-        return Sample(answer, entry.body, cached=True) if is_kept(answer, self.settings.kept) else None
+        if not is_kept(answer, self.settings.kept):
+            return None
+        if answer.usage is not None:
+            self._savings.add(priced_as(call.target), _tier(call.wire, answer), answer.usage)
+        return Sample(answer, entry.body, cached=True)
 
     def respond(self, call: Call, samples: list[Sample]) -> Response:
         """A call's samples, priced and put together."""
@@ -198,6 +207,30 @@ class Front:
                 return None
             total += cost
         return float(total)
+
+
+class _Savings:
+    """What the hits of a client would have cost. They are counted, and priced when somebody asks."""
+
+    def __init__(self, prices: Callable[[], PriceTable]) -> None:
+        self._prices = prices
+        self._counts: dict[tuple[tuple[str, str], str, Usage], int] = {}
+        self._total = 0.0
+
+    def add(self, priced: tuple[str, str], variant: str, usage: Usage) -> None:
+        """Count a hit."""
+        hit = (priced, variant, usage)
+        self._counts[hit] = self._counts.get(hit, 0) + 1
+        if len(self._counts) > _MOST_COUNTED:
+            self.total()
+
+    def total(self) -> float:
+        """USD."""
+        counts, self._counts = self._counts, {}
+        for (priced, variant, usage), count in counts.items():
+            with contextlib.suppress(PriceWarning):
+                self._total += count * float(self._prices().cost(*priced, usage, variant=variant) or 0)
+        return self._total
 
 
 def _tier(wire: Wire, answer: Answer) -> str:

@@ -245,14 +245,14 @@ class Store:
             root = self._make()
         _sweep(self._directory)
         # A cache that was made on a local disk may have been moved.
-        journal = "delete" if _is_network(self._directory, self._mounts) else "wal"
+        journal = "delete" if is_network(self._directory, self._mounts) else "wal"
         self._writers = [Writer(folder, journal) for folder in _folders(root)]
         return self._writers
 
     # --- making and mending ------------------------------------------------------------------------------
 
     def _make(self) -> Path:
-        network = _is_network(self._directory, self._mounts)
+        network = is_network(self._directory, self._mounts)
         if network:
             self._tell(
                 f"the cache in {self._directory} is on a network file system, where it is slow and its locks "
@@ -389,7 +389,7 @@ def _hash(key: str) -> int:
     return zlib.adler32(key.encode())
 
 
-def _is_network(directory: Path, mounts: Path) -> bool:
+def is_network(directory: Path, mounts: Path = _MOUNTS) -> bool:
     """Whether the file system is one of other machines, as far as the system tells."""
     try:
         lines = [line.split() for line in mounts.read_text(errors="replace").splitlines()]

@@ -9,6 +9,7 @@ import contextlib
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
@@ -180,10 +181,19 @@ def _deliver(waiting: list[Future[ResultT] | asyncio.Future[ResultT]], results: 
             loops.setdefault(future.get_loop(), []).append((future, result))
     for loop, outcomes in loops.items():
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(_resolve, outcomes)
+            loop.call_soon_threadsafe(_resolve, loop, deque(outcomes))
 
 
-def _resolve(outcomes: list[tuple[asyncio.Future[ResultT], ResultT]]) -> None:
-    for future, result in outcomes:
+_AT_ONCE = 16
+"""Waiters that a loop wakes before it lets its other tasks run: each has work of its own to do now."""
+
+
+def _resolve(
+    loop: asyncio.AbstractEventLoop, outcomes: deque[tuple[asyncio.Future[ResultT], ResultT]]
+) -> None:
+    for _ in range(min(_AT_ONCE, len(outcomes))):
+        future, result = outcomes.popleft()
         if not future.done():
             future.set_result(result)
+    if outcomes:
+        loop.call_soon(_resolve, loop, outcomes)
