@@ -16,11 +16,9 @@ PACKAGE = Path(__file__).parents[1] / "src" / "llm_provider"
 # A subpackage stands for all of its modules; "" is llm_provider/__init__.py.
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"_errors"}),
-    frozenset({"_types", "_json", "_loop", "_entry", "_price_rows", "_leases", "_disk", "_shard", "_worker"}),
-    frozenset(
-        {"_keys", "_pricing", "_retry", "_limits", "_progress", "_base_url", "_miss", "_store", "_flight"}
-    ),
-    frozenset({"_request", "_routing", "_archive", "_care", "_prices_refresh"}),
+    frozenset({"_types", "_json", "_loop", "_price_rows", "_leases", "storage"}),
+    frozenset({"_keys", "_pricing", "_retry", "_limits", "_progress", "_base_url", "_flight"}),
+    frozenset({"_request", "_routing", "_prices_refresh"}),
     frozenset({"_cache", "_settings"}),
     frozenset({"providers"}),
     frozenset({"_call"}),
@@ -47,7 +45,7 @@ HEAVY = frozenset({
 })
 # fmt: on
 # These are themselves imported only where they are first needed.
-MAY_BE_HEAVY = frozenset({"_disk", "simulator._server", "simulator._certificate"})
+MAY_BE_HEAVY = frozenset({"storage._disk", "simulator._server", "simulator._certificate"})
 
 MAX_MODULE_LINES = 500
 MAX_FUNCTION_LINES = 70

@@ -62,6 +62,8 @@ CLASSES = [
     "PriceWarning",
     "Response",
     "ScopeStatistics",
+    "CacheStatistics",
+    "Explanation",
     "Stream",
     "Timing",
     "ToolCall",

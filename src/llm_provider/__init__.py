@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ._api import acall, acall_many, aiter_many, astream, call, call_many, iter_many, price, stream
-    from ._cache import CacheWarning
+    from ._cache import CacheStatistics, CacheWarning
     from ._client import Client
     from ._errors import (
         Authentication,
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         ToolCallDelta,
         Usage,
     )
+    from .storage._miss import Explanation
 
 __version__ = "0.1.0"
 
@@ -67,12 +68,14 @@ __all__ = [
     "BatchError",
     "BatchParameters",
     "CacheMiss",
+    "CacheStatistics",
     "CacheWarning",
     "Choice",
     "Client",
     "Connection",
     "ContextLengthExceeded",
     "Delta",
+    "Explanation",
     "FinishReason",
     "LLMError",
     "Message",
@@ -115,7 +118,10 @@ __all__ = [
 ]
 
 # Those last that load asyncio.
-_HOMES = ("_api", "_client", "_types", "_errors", "_request", "_cache", "_pricing", "_stream", "_limits")
+_HOMES = (
+    "_api", "_client", "_types", "_errors", "_request", "_cache", "_pricing", "storage._miss", "_stream",
+    "_limits",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

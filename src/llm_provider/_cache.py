@@ -18,18 +18,18 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from ._entry import SCHEMA_VERSION, Asked, Entry, kind_of, packed, unpacked
 from ._json import canonical
-from ._worker import Batches, Worker
+from .storage._entry import SCHEMA_VERSION, Asked, Entry, kind_of, packed, unpacked
+from .storage._worker import Batches, Worker
 
 if TYPE_CHECKING:
     import asyncio
     from pathlib import Path
 
-    from ._archive import Imported
-    from ._care import Verification
-    from ._miss import Explanation
-    from ._store import Store
+    from .storage._archive import Imported
+    from .storage._care import Verification
+    from .storage._miss import Explanation
+    from .storage._store import Store
 
 T = TypeVar("T")
 
@@ -158,8 +158,8 @@ class ResponseCache:
 
     @property
     def lease_directory(self) -> Path | None:
-        """Where processes tell each other what they are asking; None where that would be another machine's."""
-        from ._store import is_network
+        """Where processes tell each other what they ask; None on a network file system."""
+        from .storage._store import is_network
 
         return None if is_network(self.directory) else self.directory / "leases"
 
@@ -293,7 +293,7 @@ class ResponseCache:
         Raises:
             OSError: the cache cannot be read.
         """
-        from ._care import verify
+        from .storage._care import verify
 
         return self._care(verify)
 
@@ -314,7 +314,7 @@ class ResponseCache:
             RequestError: there is no condition.
             OSError: the cache cannot be read or written.
         """
-        from ._care import prune
+        from .storage._care import prune
 
         return self._care(lambda store: prune(store, older_than=older_than, model=model, dry_run=dry_run))
 
@@ -330,7 +330,7 @@ class ResponseCache:
         Raises:
             OSError: the file cannot be written, or the cache not be read.
         """
-        from ._archive import write_archive
+        from .storage._archive import write_archive
 
         return self._care(lambda store: write_archive(store, path))
 
@@ -344,7 +344,7 @@ class ResponseCache:
             RequestError: it is not an export, of another version, or damaged; it says in which line.
             OSError: the file cannot be read, or the cache not be written.
         """
-        from ._archive import read_archive
+        from .storage._archive import read_archive
 
         return self._care(lambda store: read_archive(store, path))
 
@@ -360,7 +360,7 @@ class ResponseCache:
         Raises:
             OSError: the cache cannot be read.
         """
-        from ._care import explain
+        from .storage._care import explain
 
         return self._care(lambda store: explain(store, asked))
 
@@ -408,13 +408,13 @@ class ResponseCache:
     def _opened(self) -> Store | None:
         with self._opening:
             if self._store is None and not self._refused:
-                from ._store import Store
+                from .storage._store import Store
 
                 self._store = Store(self.directory, _warn)
             return self._store
 
     def _failed(self, what: str, reason: Exception) -> None:
-        from ._store import Refused
+        from .storage._store import Refused
 
         if isinstance(reason, Refused):
             self._store, self._refused = None, True

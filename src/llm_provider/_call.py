@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._cache import cache_key
-from ._entry import Asked
 from ._json import canonical
 from ._request import Request
 from ._routing import Target
 from .providers._adapter import Adapter, Answer, Wire
+from .storage._entry import Asked
 
 
 @dataclass(slots=True)

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from ._engine import Engine
     from ._limits import ScopeStatistics
     from ._many import Work
-    from ._miss import Explanation
     from ._stream import Arrived, AsyncStream, Start, Stream
+    from .storage._miss import Explanation
 
 Transport = Literal["aiohttp", "http2", "http1"]
 OnError = Literal["return", "raise"]
@@ -365,7 +365,7 @@ class Client:
         ...     answer = client.call("gpt-6.1-sol", "Hi", reasoning_effort="low", **where)
         ...     explanation = client.explain_miss("gpt-6.1-sol", "Hi", reasoning_effort="high", **where)
         >>> print(*explanation.differences)
-        payload.reasoning_effort: stored 'low', asked 'high'
+        payload.reasoning_effort: stored "low", asked "high"
         """
         seal(parameters)
         call = self._prepare(model, messages, parameters, self._max_threads)

@@ -9,9 +9,11 @@ from typing import Any, Literal, assert_type
 from llm_provider import (
     AsyncStream,
     BatchError,
+    CacheStatistics,
     Choice,
     Client,
     Delta,
+    Explanation,
     LLMError,
     Message,
     Parameters,
@@ -101,6 +103,8 @@ def client() -> None:
         assert_type(own, Client)
         assert_type(own.call("gpt-6.1-sol", "Hi"), Response)
         assert_type(own.statistics(), list[ScopeStatistics])
+        assert_type(own.cache.stats(), CacheStatistics)
+        assert_type(own.explain_miss("gpt-6.1-sol", "Hi", draw=2), Explanation | None)
 
 
 def failures() -> None:

@@ -16,8 +16,8 @@ from typing import Any
 
 import orjson
 
+from .._errors import RequestError
 from ._entry import SCHEMA_VERSION, Entry, facts_of, joined, kind_of, packed_facts, question_of, unpacked
-from ._errors import RequestError
 from ._shard import Row
 from ._store import Store
 

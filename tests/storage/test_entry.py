@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_provider._entry import (
+from llm_provider._json import canonical
+from llm_provider.storage._entry import (
     ELIDED,
     Asked,
     Entry,
@@ -21,7 +22,6 @@ from llm_provider._entry import (
     question_of,
     unpacked,
 )
-from llm_provider._json import canonical
 
 KEY = "k" * 64
 ASKED = Asked("openai", None, "chat/completions", b'{"messages":[]}', {}, 0, "gpt-6.1-sol")

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from llm_provider import RequestError
-from llm_provider._archive import Imported, read_archive, write_archive
-from llm_provider._entry import Asked, Entry, facts_of, packed, question_of, unpacked
-from llm_provider._store import Store
+from llm_provider.storage._archive import Imported, read_archive, write_archive
+from llm_provider.storage._entry import Asked, Entry, facts_of, packed, question_of, unpacked
+from llm_provider.storage._store import Store
 
 OpenStore = Callable[[str], Store]
 

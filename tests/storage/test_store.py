@@ -23,9 +23,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from llm_provider._disk import BytesDisk
-from llm_provider._shard import DATABASE
-from llm_provider._store import Refused, Store
+from llm_provider.storage._disk import BytesDisk
+from llm_provider.storage._shard import DATABASE
+from llm_provider.storage._store import Refused, Store
 from support import RunScript
 
 PATIENCE = 0.1
@@ -245,7 +245,7 @@ def test_another_versions_answers_are_left_alone_and_told_once(tmp_path: Path, t
 WRITER = """
 import os, sys
 from pathlib import Path
-from llm_provider._store import Store
+from llm_provider.storage._store import Store
 directory, processes, count = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 for process in range(processes):
     if not os.fork():
@@ -275,7 +275,7 @@ def test_many_processes_write_at_once(tmp_path: Path, store: Store, processes: i
 KILLED = """
 import sys
 from pathlib import Path
-from llm_provider._store import Store
+from llm_provider.storage._store import Store
 store, number = Store(Path(sys.argv[1]), print), int(sys.argv[2])
 while True:
     batch = [(f"key-{number + i}", b"value-%d" % (number + i), None) for i in range(10)]
@@ -327,7 +327,7 @@ def test_a_fork_in_the_middle_of_reading_and_writing(run_script: RunScript, tmp_
         f"""
         import os, threading
         from pathlib import Path
-        from llm_provider._store import Store
+        from llm_provider.storage._store import Store
         store, stop = Store(Path({str(tmp_path / "cache")!r}), print), threading.Event()
         def work(name):
             number = 0

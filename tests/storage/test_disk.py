@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_provider._disk import BytesDisk
+from llm_provider.storage._disk import BytesDisk
 
 
 def test_the_disk_takes_nothing_but_bytes(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from llm_provider._worker import Batches, Worker
+from llm_provider.storage._worker import Batches, Worker
 from support import RunScript
 
 
@@ -70,7 +70,7 @@ def test_it_works_while_the_interpreter_ends(run_script: RunScript) -> None:
     shown = run_script(
         """
         import atexit
-        from llm_provider._worker import Worker
+        from llm_provider.storage._worker import Worker
         worker = Worker("test")
         worker.submit(lambda: None).result()
         atexit.register(lambda: print(worker.submit(lambda: "written at exit").result(5)))

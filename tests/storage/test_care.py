@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from llm_provider import RequestError
-from llm_provider._care import explain, prune, verify
-from llm_provider._entry import Asked, Entry, packed
-from llm_provider._store import Store
+from llm_provider.storage._care import explain, prune, verify
+from llm_provider.storage._entry import Asked, Entry, packed
+from llm_provider.storage._store import Store
 
 NOW = time.time()
 DAY = 86_400.0

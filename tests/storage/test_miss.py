@@ -9,8 +9,8 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_provider._entry import elided
-from llm_provider._miss import ABSENT, Difference, differences, nearest
+from llm_provider.storage._entry import elided
+from llm_provider.storage._miss import ABSENT, Difference, differences, nearest
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.sampled_from([0.0, 1.0, 0.5]) | st.text(max_size=3),

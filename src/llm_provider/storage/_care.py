@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from .._errors import RequestError
 from ._entry import Asked, created_and_models, facts_of, kind_of, question_of, unpacked
-from ._errors import RequestError
 from ._miss import Explanation, nearest
 from ._shard import Row
 from ._store import Store
