@@ -207,7 +207,8 @@ class _End(asyncio.Protocol):
         """The other side sends no more; where this one does not either, that is the end."""
         self._said_all = True
         if self.transport is not None:
-            self.transport.write_eof()
+            with contextlib.suppress(OSError):  # a connection that was reset meanwhile has ended already
+                self.transport.write_eof()
             if self._heard_all:
                 self.transport.close()
 

@@ -4,6 +4,7 @@ import csv
 import doctest
 import importlib.util
 import json
+import sys
 from collections.abc import Callable
 from datetime import date, timedelta
 from decimal import Decimal
@@ -380,6 +381,8 @@ def test_off_peak_prices_are_a_level_of_their_own(tmp_path: Path) -> None:
 
 def test_without_litellm_its_map_must_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.path", [])
+    # Imported by another test, it would be found without its path.
+    monkeypatch.delitem(sys.modules, "litellm", raising=False)
     with pytest.raises(FileNotFoundError, match="litellm is not installed; give the path"):
         _litellm.installed_file()
 

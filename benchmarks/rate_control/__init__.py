@@ -1,0 +1,1 @@
+"""Rate control in simulated time: `python -m benchmarks.rate_control`, from the root of the repository."""

@@ -1,0 +1,273 @@
+"""Ways to decide when to send: ours, others rebuilt from their published descriptions, and the oracle.
+
+All of them retry for ever: what is compared is the traffic, not who gives up first.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+
+from llm_provider._control import Control, Ticket
+from llm_provider._headers import Headroom
+
+from .simulation import Provider
+
+
+class Ours:
+    """The controller of `llm_provider`."""
+
+    def __init__(self, provider: Provider, ceiling: int, source: random.Random) -> None:
+        self.control = Control(random_source=source)
+        self._ceiling = ceiling
+        self.sent = self.control.sent
+        self.succeeded = self.control.succeeded
+        self.failed = self.control.failed
+
+    def ready_at(self, now: float, cost: float) -> float:
+        return self.control.ready_at(now, cost, self._ceiling)
+
+    def refused(
+        self, now: float, ticket: Ticket, retry_after: float | None, headroom: Headroom | None, attempts: int
+    ) -> float:
+        self.control.refused(now, ticket, retry_after, headroom)
+        return 0.0
+
+    def woke(self, now: float) -> None:
+        pass
+
+    def shown(self, now: float) -> tuple[float, float]:
+        return self.control.rate, self.control.window
+
+
+class Window:
+    """What most baselines share: so many requests at once, and calls that sleep by themselves."""
+
+    sleeping_holds_a_place = False
+
+    def __init__(self, provider: Provider, ceiling: int, source: random.Random) -> None:
+        self.ceiling, self.random = ceiling, source
+        self.size, self.in_flight = 1.0, 0
+
+    def ready_at(self, now: float, cost: float) -> float:
+        return now if self.in_flight < max(1, int(self.size)) else math.inf
+
+    def sent(self, now: float, cost: float) -> float:
+        self.in_flight += 1
+        return now
+
+    def succeeded(self, now: float, ticket: float, headroom: Headroom | None) -> None:
+        self.in_flight -= 1
+        self.grow(now)
+
+    def refused(
+        self, now: float, ticket: float, retry_after: float | None, headroom: Headroom | None, attempts: int
+    ) -> float:
+        self.in_flight -= not self.sleeping_holds_a_place
+        self.cut(now, ticket, retry_after)
+        return self.delay(retry_after, attempts)
+
+    def failed(self, now: float, ticket: float) -> None:
+        self.in_flight -= 1
+
+    def woke(self, now: float) -> None:
+        self.in_flight -= self.sleeping_holds_a_place
+
+    def shown(self, now: float) -> tuple[float, float]:
+        return math.inf, self.size
+
+    def grow(self, now: float) -> None:
+        raise NotImplementedError
+
+    def cut(self, now: float, sent: float, retry_after: float | None) -> None:
+        raise NotImplementedError
+
+    def delay(self, retry_after: float | None, attempts: int) -> float:
+        """Retry-After, else full jitter up to half a second, doubled per attempt."""
+        if retry_after is not None:
+            return max(retry_after, 1e-3)
+        return self.random.uniform(1e-3, min(30.0, 0.5 * 2.0 ** min(attempts - 1, 16)))
+
+
+class FirstVersion(Window):
+    """A semaphore: +1 per success up to 32, halved by every refusal down to 4; sleeps hold their place."""
+
+    sleeping_holds_a_place = True
+
+    def __init__(self, provider: Provider, ceiling: int, source: random.Random) -> None:
+        super().__init__(provider, ceiling, source)
+        self.size = 32.0
+
+    def grow(self, now: float) -> None:
+        self.size = min(32.0, self.size + 1)
+
+    def cut(self, now: float, sent: float, retry_after: float | None) -> None:
+        self.size = max(4.0, self.size / 2)
+
+
+class AIMD(Window):
+    """Chiu and Jain: +1 a window, halved once per episode, down to 1; a refused call sleeps by itself."""
+
+    def __init__(self, provider: Provider, ceiling: int, source: random.Random) -> None:
+        super().__init__(provider, ceiling, source)
+        self.size, self._last_cut, self._open = min(32.0, ceiling), -math.inf, True
+
+    def grow(self, now: float) -> None:
+        self.size = min(self.ceiling, self.size + (1 if self._open else 1 / self.size))
+
+    def cut(self, now: float, sent: float, retry_after: float | None) -> None:
+        if sent > self._last_cut:
+            self.size, self._last_cut, self._open = max(1.0, self.size / 2), now, False
+
+
+class InspectAI(Window):
+    """inspect_ai's adaptive connections, from its documentation (inspect.aisi.org.uk, models-concurrency).
+
+    4 to 100 at once, starting at 20: doubled per clean round until the first refusal, then 5 % more per
+    round; four fifths per episode, at most every 15 s or Retry-After. Retries wait 3 s, doubled each time, or
+    longer if Retry-After says so; they hold their place, as the samples under way follow the limit too.
+    """
+
+    sleeping_holds_a_place = True
+
+    def __init__(self, provider: Provider, ceiling: int, source: random.Random) -> None:
+        super().__init__(provider, ceiling, source)
+        self.ceiling = min(100, ceiling)
+        self.size, self._slow_start, self._clean, self._no_cut_before = 20.0, True, 0, -math.inf
+
+    def grow(self, now: float) -> None:
+        self._clean += 1
+        if self._clean >= self.size:
+            self._clean = 0
+            larger = self.size * 2 if self._slow_start else self.size + max(1.0, 0.05 * self.size)
+            self.size = min(self.ceiling, larger)
+
+    def cut(self, now: float, sent: float, retry_after: float | None) -> None:
+        self._clean = 0
+        self._slow_start = False
+        if now >= self._no_cut_before:
+            self.size = max(4.0, self.size * 0.8)
+            self._no_cut_before = now + max(15.0, retry_after or 0.0)
+
+    def delay(self, retry_after: float | None, attempts: int) -> float:
+        backoff = min(1800.0, 3.0 * 2.0 ** min(attempts - 1, 16)) * self.random.uniform(0.5, 1.0)
+        return max(retry_after or 0.0, backoff)
+
+
+class Botocore:
+    """botocore's adaptive mode, from the AWS SDK reference guide (retry behaviour).
+
+    CUBIC on the send rate (decrease to 0.7, scale 0.4), which is measured in bins of half a second smoothed
+    by 0.8; a token bucket that is off until the first refusal; full-jitter back-off up to 20 s. It has no
+    window and heeds no Retry-After.
+    """
+
+    def __init__(self, provider: Provider, ceiling: int, source: random.Random) -> None:
+        self.random, self.in_flight, self._ceiling = source, 0, ceiling
+        self._rate = math.inf
+        self._capacity, self._level, self._at = 1.0, 0.0, 0.0
+        self._measured, self._bin, self._count = 0.0, 0.0, 0
+        self._last_max, self._last_cut, self._inflection = 0.0, 0.0, 0.0
+
+    def ready_at(self, now: float, cost: float) -> float:
+        if self.in_flight >= self._ceiling:
+            # It has no window of its own: its callers' threads are what bounds it.
+            return math.inf
+        if self._rate == math.inf:
+            return now
+        self._refill(now)
+        return now if self._level >= 1 - 1e-9 else now + (1 - self._level) / self._rate
+
+    def sent(self, now: float, cost: float) -> float:
+        self.in_flight += 1
+        if self._rate < math.inf:
+            self._level -= 1
+        return now
+
+    def succeeded(self, now: float, ticket: float, headroom: Headroom | None) -> None:
+        self.in_flight -= 1
+        self._measure(now)
+        if self._rate < math.inf:
+            since = now - self._last_cut - self._inflection
+            self._limit(now, 0.4 * since**3 + self._last_max)
+
+    def refused(
+        self, now: float, ticket: float, retry_after: float | None, headroom: Headroom | None, attempts: int
+    ) -> float:
+        self.in_flight -= 1
+        self._measure(now)
+        self._last_max = self._measured if self._rate == math.inf else min(self._measured, self._rate)
+        self._inflection = (self._last_max * 0.3 / 0.4) ** (1 / 3)
+        self._last_cut = now
+        self._limit(now, self._last_max * 0.7)
+        return max(1e-3, self.random.random() * min(20.0, 2.0 ** min(attempts, 16)))
+
+    def failed(self, now: float, ticket: float) -> None:
+        self.in_flight -= 1
+
+    def woke(self, now: float) -> None:
+        pass
+
+    def shown(self, now: float) -> tuple[float, float]:
+        return self._rate, math.inf
+
+    def _refill(self, now: float) -> None:
+        if self._rate < math.inf:
+            self._level = min(self._capacity, self._level + (now - self._at) * self._rate)
+        self._at = now
+
+    def _limit(self, now: float, rate: float) -> None:
+        self._refill(now)
+        self._rate = max(0.5, min(rate, 2 * self._measured))
+        self._capacity = max(1.0, self._rate)
+        self._level = min(self._level, self._capacity)
+
+    def _measure(self, now: float) -> None:
+        self._count += 1
+        slot = math.floor(now * 2) / 2
+        if slot > self._bin:
+            current = self._count / (slot - self._bin)
+            self._measured = current * 0.8 + self._measured * 0.2
+            self._count, self._bin = 0, slot
+
+
+class Oracle:
+    """Sends exactly when the provider would admit."""
+
+    def __init__(self, provider: Provider, ceiling: int, source: random.Random) -> None:
+        self._provider, self._ceiling, self._in_flight = provider, ceiling, 0
+
+    def ready_at(self, now: float, cost: float) -> float:
+        if self._in_flight >= self._ceiling:
+            return math.inf
+        return now + self._provider.wait(now, cost)
+
+    def sent(self, now: float, cost: float) -> None:
+        self._in_flight += 1
+
+    def succeeded(self, now: float, ticket: None, headroom: Headroom | None) -> None:
+        self._in_flight -= 1
+
+    def refused(
+        self, now: float, ticket: None, retry_after: float | None, headroom: Headroom | None, attempts: int
+    ) -> float:
+        self._in_flight -= 1
+        return 0.0
+
+    def failed(self, now: float, ticket: None) -> None:
+        self._in_flight -= 1
+
+    def woke(self, now: float) -> None:
+        pass
+
+    def shown(self, now: float) -> tuple[float, float]:
+        return math.inf, math.inf
+
+
+POLICIES = {
+    "this": Ours,
+    "first version": FirstVersion,
+    "AIMD": AIMD,
+    "inspect_ai": InspectAI,
+    "botocore": Botocore,
+}

@@ -1,0 +1,143 @@
+"""The worlds that are sent into. They were fixed before tuning, and the random ones never tuned on."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import replace
+
+from llm_provider._headers import Allowance, Headroom
+
+from .simulation import Bucket, Cap, FixedWindow, Provider, Scenario, Workers
+
+
+def bucket(rate: float, **facts: object) -> object:
+    """A provider with `rate` requests a second and one second's worth saved up."""
+
+    def build(chance: random.Random) -> Provider:
+        return Provider([Bucket(rate, max(1.0, rate))], **facts)  # type: ignore[arg-type]
+
+    return build
+
+
+def truthful(provider: Provider) -> Provider:
+    """The provider with headers that tell the level of its buckets."""
+    buckets = [limit for limit in provider.limits if isinstance(limit, Bucket)]
+
+    def headers(now: float, chance: random.Random) -> Headroom:
+        told: dict[str, Allowance] = {}
+        for limit in buckets:
+            limit.refill(now)
+            told["tokens" if limit.tokens else "requests"] = limit.allowance()
+        return Headroom(**told)
+
+    return replace(provider, headers=headers)
+
+
+def with_headers(rate: float) -> object:
+    return lambda chance: truthful(bucket(rate)(chance))  # type: ignore[operator]
+
+
+def foreign(kind: str) -> object:
+    """600 requests a minute with the headers of something else."""
+
+    def headers(now: float, chance: random.Random) -> Headroom:
+        if kind == "large":
+            return Headroom(requests=Allowance(rate=1000.0, remaining=59_990.0))
+        if kind == "small":
+            return Headroom(requests=Allowance(rate=1.0, remaining=59.0))
+        limit = math.exp(chance.uniform(math.log(30), math.log(30_000)))
+        return Headroom(requests=Allowance(limit / 60, math.floor(chance.random() * limit)))
+
+    return lambda chance: replace(bucket(10.0)(chance), headers=headers)  # type: ignore[operator]
+
+
+def tokens(headers: bool = False) -> object:
+    def build(chance: random.Random) -> Provider:
+        provider = Provider([Bucket(5_000.0, 5_000.0, tokens=True), Bucket(100.0, 100.0)])
+        return truthful(provider) if headers else provider
+
+    return build
+
+
+def token_cost(chance: random.Random) -> float:
+    return math.exp(chance.gauss(math.log(500) - 0.32, 0.8))
+
+
+def window(retry_after: str) -> object:
+    return lambda chance: Provider([FixedWindow(600, phase=chance.uniform(0, 60))], retry_after=retry_after)
+
+
+BURSTS = tuple((30.0 * number, 200) for number in range(20))
+
+SCENARIOS = [
+    Scenario("600 RPM, 2 s", bucket(10.0), 600),
+    Scenario(
+        "600 RPM, no Retry-After, refusals count",
+        bucket(10.0, retry_after="none", refusals_count=True),
+        600,
+    ),
+    Scenario("6,000 RPM, 6 s", bucket(100.0, latency=6.0), 300),
+    Scenario("60 RPM, 1 s", bucket(1.0, latency=1.0), 600),
+    Scenario("step 20→5→20 a second", bucket(20.0), 300, changes=((100.0, 0.25), (200.0, 1.0))),
+    Scenario("concurrency cap 32", lambda chance: Provider([Cap(32)]), 300),
+    Scenario("600 RPM, truthful headers", with_headers(10.0), 600),
+    Scenario("tokens bind", tokens(), 600, cost=token_cost, estimate_error=0.2),
+    Scenario("tokens bind, truthful headers", tokens(headers=True), 600, cost=token_cost, estimate_error=0.2),
+    Scenario("bursts of 200 calls", bucket(10.0), 600, calls=0, arrivals=BURSTS),
+    Scenario("429s take 2 s", bucket(10.0, refusal_latency=2.0), 600),
+    Scenario("429s take 2 s, no Retry-After", bucket(10.0, refusal_latency=2.0, retry_after="none"), 600),
+    Scenario("two models, one limit", bucket(10.0), 600, processes=2),
+    Scenario("8 processes, 3,000 RPM", bucket(50.0), 600, processes=8),
+    Scenario("64 processes, 3,000 RPM", bucket(50.0), 600, processes=64),
+    Scenario("60 s calls, 600 RPM", bucket(10.0, latency=60.0), 600),
+    Scenario("40 calls, 600 RPM", bucket(10.0), 600, calls=40),
+    Scenario("40 calls, no limit", lambda chance: Provider([]), 600, calls=40),
+    Scenario("no limit, max 256", lambda chance: Provider([]), 60, ceiling=256),
+    Scenario("600 a minute's window", window("exact"), 600),
+    Scenario("600 a minute's window, no Retry-After", window("none"), 600),
+    Scenario("another's headers, too large", foreign("large"), 600),
+    Scenario("another's headers, too small", foreign("small"), 600),
+    Scenario("another's headers, noise", foreign("noise"), 600),
+    Scenario(
+        "64 workers, then a queue",
+        lambda chance: Provider([], latency=2.0, workers=Workers(64), deadline=30.0),
+        300,
+    ),
+]
+
+FINITE = {"40 calls, 600 RPM", "40 calls, no limit"}
+"""Judged by the time of the last answer instead of by answers per time."""
+
+
+def _random_scenario(number: int) -> Scenario:
+    """One of the worlds set aside: nothing of the controller was chosen by looking at it."""
+    chance = random.Random(f"held out {number}")
+    rate = math.exp(chance.uniform(math.log(0.5), math.log(200)))
+    saved = math.exp(chance.uniform(math.log(0.2), math.log(60)))
+    facts = {
+        "latency": math.exp(chance.uniform(math.log(0.5), math.log(30))),
+        "spread": chance.uniform(0.1, 0.8),
+        "refusal_latency": math.exp(chance.uniform(math.log(0.03), 0.0)),
+        "retry_after": chance.choice(["exact", "seconds", "none"]),
+        "refusals_count": chance.random() < 0.3,
+    }
+    headers, kind = chance.random() < 0.3, chance.random()
+    processes = chance.choice([1, 1, 1, 2, 4])
+    changes: tuple[tuple[float, float], ...] = ()
+    if chance.random() < 0.4:
+        changes = ((100.0, math.exp(chance.uniform(-1.5, 1.0))), (200.0, 1.0))
+
+    def build(_: random.Random) -> Provider:
+        if kind < 0.2:
+            return Provider([Cap(max(1, round(rate * facts["latency"])))], **facts)  # type: ignore[arg-type, operator]
+        if kind < 0.35:
+            return Provider([FixedWindow(max(1, round(60 * rate)))], **facts)  # type: ignore[arg-type]
+        provider = Provider([Bucket(rate, max(1.0, rate * saved))], **facts)  # type: ignore[arg-type]
+        return truthful(provider) if headers else provider
+
+    bucketed = kind >= 0.35
+    return Scenario(f"random {number}", build, 300, processes=processes, changes=changes if bucketed else ())
+
+
+HELD_OUT = [_random_scenario(number) for number in range(10)]

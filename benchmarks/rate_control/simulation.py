@@ -1,0 +1,438 @@
+"""A provider and its clients in simulated time: one heap of events, no clock, no sockets.
+
+A request reaches the provider when it is sent and is admitted or refused there and then; the answer takes its
+latency to come back. What sends is a `Policy`: our controller, a baseline, or the oracle, which may look at
+the provider's counters. Times are seconds, rates are per second, costs are requests or tokens.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import random
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from llm_provider._headers import Allowance, Headroom
+
+TIMER_STEP = 0.001
+"""An event loop wakes no earlier than this after it was asked to."""
+
+MOST_REQUESTS = 300_000
+"""A run ends after so many: a storm of refusals has shown by then what it is."""
+
+
+class Limit(Protocol):
+    """Something of which a provider has only so much."""
+
+    def wait(self, now: float, cost: float) -> float:
+        """Seconds until a request may be admitted: 0 for now, infinity if only an answer can help."""
+
+    def take(self, now: float, cost: float, *, refused: bool) -> None:
+        """Count a request that was admitted, or one that was refused where those count too."""
+
+    def release(self) -> None:
+        """An admitted request was answered."""
+
+
+class Bucket:
+    """A token bucket: `rate` units a second, at most `capacity` of them saved up."""
+
+    def __init__(self, rate: float, capacity: float, *, tokens: bool = False) -> None:
+        self.rate, self.capacity, self.tokens = rate, capacity, tokens
+        self.level, self._at = capacity, 0.0
+
+    def refill(self, now: float) -> None:
+        self.level = min(self.capacity, self.level + (now - self._at) * self.rate)
+        self._at = now
+
+    def change(self, now: float, rate: float) -> None:
+        self.refill(now)
+        self.capacity *= rate / self.rate
+        self.rate = rate
+
+    def wait(self, now: float, cost: float) -> float:
+        self.refill(now)
+        missing = (min(cost, self.capacity) if self.tokens else 1.0) - self.level
+        return missing / self.rate if missing > 1e-9 else 0.0
+
+    def take(self, now: float, cost: float, *, refused: bool) -> None:
+        self.level -= cost if self.tokens else 1.0
+        if refused:
+            self.level = max(0.0, self.level)
+
+    def release(self) -> None:
+        pass
+
+    def allowance(self) -> Allowance:
+        return Allowance(rate=self.rate, remaining=math.floor(max(0.0, self.level)))
+
+
+class FixedWindow:
+    """`limit` requests in each minute of the provider's clock."""
+
+    def __init__(self, limit: float, period: float = 60.0, phase: float = 0.0) -> None:
+        self.limit, self.period, self.phase = limit, period, phase
+        self._window, self._used = -1, 0.0
+
+    def wait(self, now: float, cost: float) -> float:
+        window = math.floor((now + self.phase) / self.period)
+        if window != self._window:
+            self._window, self._used = window, 0.0
+        return 0.0 if self._used < self.limit else (window + 1) * self.period - self.phase - now
+
+    def take(self, now: float, cost: float, *, refused: bool) -> None:
+        self._used += 1
+
+    def release(self) -> None:
+        pass
+
+
+class Cap:
+    """At most `cap` requests at once."""
+
+    def __init__(self, cap: int) -> None:
+        self.cap, self._held = cap, 0
+
+    def wait(self, now: float, cost: float) -> float:
+        return 0.0 if self._held < self.cap else math.inf
+
+    def take(self, now: float, cost: float, *, refused: bool) -> None:
+        self._held += not refused
+
+    def release(self) -> None:
+        self._held -= 1
+
+
+class Workers:
+    """No limit, but only so many requests are worked on at once: the rest wait, and latency grows."""
+
+    def __init__(self, count: int) -> None:
+        self._free = [0.0] * count
+
+    def delay(self, now: float, service: float) -> float:
+        """Seconds from arrival to answer."""
+        begins = max(now, self._free[0])
+        heapq.heapreplace(self._free, begins + service)
+        return begins + service - now
+
+    def queued(self, now: float) -> bool:
+        return self._free[0] > now
+
+
+@dataclass
+class Provider:
+    """Limits, and how the answers look."""
+
+    limits: list[Limit]
+    latency: float = 2.0
+    """Seconds to a good answer, on average; lognormal with `spread` as its sigma."""
+    spread: float = 0.3
+    refusal_latency: float = 0.05
+    retry_after: str = "exact"
+    """exact; seconds, rounded up to whole ones; none."""
+    refusals_count: bool = False
+    """Whether refused requests use the limit too."""
+    headers: Callable[[float, random.Random], Headroom] | None = None
+    workers: Workers | None = None
+    deadline: float = math.inf
+    """Seconds after which the client gives a request up."""
+
+    def wait(self, now: float, cost: float) -> float:
+        """Seconds until a request of this cost is admitted; infinity if only an answer can help."""
+        longest = 0.0
+        for limit in self.limits:
+            longest = max(longest, limit.wait(now, cost))
+        if self.workers and self.workers.queued(now):
+            return math.inf
+        return longest
+
+    def offer(self, now: float, cost: float) -> float:
+        """Admit a request (0), or refuse it (the seconds until it would have been admitted)."""
+        longest = 0.0
+        for limit in self.limits:
+            longest = max(longest, limit.wait(now, cost))
+        if longest == 0.0 or self.refusals_count:
+            for limit in self.limits:
+                limit.take(now, cost, refused=longest > 0)
+        return longest
+
+    def told(self, seconds: float) -> float | None:
+        """The Retry-After of a refusal."""
+        if self.retry_after == "none" or seconds == math.inf:
+            return None
+        return math.ceil(seconds) if self.retry_after == "seconds" else math.ceil(seconds * 1000) / 1000
+
+
+class Policy(Protocol):
+    """What decides when requests are sent."""
+
+    def ready_at(self, now: float, cost: float) -> float:
+        """When a request may be sent: `now`, later, or infinity if an answer must come first."""
+
+    def sent(self, now: float, cost: float) -> Any:
+        """A request is sent. Returns what is handed back with its answer."""
+
+    def succeeded(self, now: float, ticket: Any, headroom: Headroom | None) -> None:
+        """A request was served."""
+
+    def refused(
+        self, now: float, ticket: Any, retry_after: float | None, headroom: Headroom | None, attempts: int
+    ) -> float:
+        """A request was refused. Returns the seconds that its call sleeps by itself."""
+
+    def failed(self, now: float, ticket: Any) -> None:
+        """A request was given up."""
+
+    def woke(self, now: float) -> None:
+        """A call has slept."""
+
+    def shown(self, now: float) -> tuple[float, float]:
+        """Rate and window, for the curves."""
+
+
+@dataclass(slots=True)
+class Call:
+    """A request to be sent until it is answered."""
+
+    cost: float
+    """What the client thinks."""
+    charged: float
+    """What the provider counts."""
+    attempts: int = 0
+
+
+@dataclass(slots=True)
+class Process:
+    """One client: its calls and its policy."""
+
+    policy: Policy
+    waiting: float
+    """Calls that were never sent; infinite for a backlog without end."""
+    again: deque[Call] = field(default_factory=deque)
+    next_call: Call | None = None
+    timer: float = math.inf
+    sent: int = 0
+    refused: int = 0
+    lost: int = 0
+    done: int = 0
+    done_late: int = 0
+    """Answers after the first minute, by which fairness is judged."""
+
+
+@dataclass
+class Scenario:
+    """A world to be sent into. Everything random comes from the run's seed."""
+
+    name: str
+    provider: Callable[[random.Random], Provider]
+    duration: float = 300.0
+    processes: int = 1
+    calls: float = math.inf
+    """Calls of each process at the start."""
+    arrivals: tuple[tuple[float, int], ...] = ()
+    """More calls: (time, how many), for each process."""
+    changes: tuple[tuple[float, float], ...] = ()
+    """(time, factor on the first rate) of the first limit."""
+    ceiling: int = 1000
+    """`max_concurrent` of each process."""
+    cost: Callable[[random.Random], float] | None = None
+    estimate_error: float = 0.0
+    """Sigma of the lognormal factor between a call's cost and what the client thinks it is."""
+
+
+@dataclass
+class Outcome:
+    """What came of a run."""
+
+    seconds: float
+    done: list[int]
+    done_late: list[int]
+    units: float
+    refused: int
+    lost: int
+    mean_latency: float
+    last_done: float
+    trace: list[tuple[float, int, int, float, float]]
+    """Each second: (time, sent, admitted, rate or infinity, window or infinity), of the first process."""
+
+    @property
+    def refused_per_thousand(self) -> float:
+        return 1000 * self.refused / max(1, sum(self.done))
+
+    @property
+    def jain(self) -> float:
+        """Jain's fairness index of the processes' answers: 1 if all are equal, 1/n if one has all."""
+        squares = sum(share * share for share in self.done_late)
+        return sum(self.done_late) ** 2 / (len(self.done_late) * squares) if squares else math.nan
+
+
+_REPLY, _TIMER, _WAKE, _ARRIVAL, _CHANGE, _START, _TICK = range(7)
+
+
+class Simulation:
+    """One run of a scenario."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        policy: Callable[[Provider, int, random.Random], Policy],
+        seed: int,
+        *,
+        trace: bool = False,
+    ) -> None:
+        # The provider draws from its own source, so that a policy's jitter does not change the weather.
+        self._chance = random.Random(f"world {seed}")
+        self._scenario = scenario
+        self._provider = scenario.provider(random.Random(f"provider {seed}"))
+        sources = [random.Random(f"policy {seed} {number}") for number in range(scenario.processes)]
+        self._processes = [
+            Process(policy(self._provider, scenario.ceiling, source), scenario.calls) for source in sources
+        ]
+        self._heap: list[tuple[float, int, int, Any, Any, Any]] = []
+        self._sequence = 0
+        self._units = 0.0
+        self._latencies = 0.0
+        self._last_done = 0.0
+        self._sent = self._admitted = self._total = 0
+        self._trace: list[tuple[float, int, int, float, float]] = []
+        for process in self._processes:
+            delay = self._chance.uniform(0, 2) if scenario.processes > 1 else 0.0
+            self._push(delay, _START, process)
+            for time, count in scenario.arrivals:
+                self._push(time, _ARRIVAL, process, count)
+        for time, factor in scenario.changes:
+            self._push(time, _CHANGE, factor)
+        if trace:
+            self._push(1.0, _TICK)
+        self._base_rate = getattr(self._provider.limits[0], "rate", 0.0) if self._provider.limits else 0.0
+
+    def _push(self, time: float, kind: int, a: Any = None, b: Any = None, c: Any = None) -> None:
+        self._sequence += 1
+        heapq.heappush(self._heap, (time, self._sequence, kind, a, b, c))
+
+    def run(self) -> Outcome:
+        heap, end, now = self._heap, self._scenario.duration, 0.0
+        while heap and heap[0][0] <= end and self._total < MOST_REQUESTS:
+            now, _, kind, a, b, c = heapq.heappop(heap)
+            if kind == _REPLY:
+                self._reply(now, a, b, c)
+            elif kind == _TIMER:
+                if a.timer == b:
+                    a.timer = math.inf
+                    self._pump(a, now)
+            elif kind == _WAKE:
+                a.policy.woke(now)
+                a.again.append(b)
+                self._pump(a, now)
+            elif kind == _ARRIVAL:
+                a.waiting += b
+                self._pump(a, now)
+            elif kind == _CHANGE:
+                self._provider.limits[0].change(now, self._base_rate * a)  # type: ignore[attr-defined]
+            elif kind == _START:
+                self._pump(a, now)
+            else:
+                self._tick(now)
+        processes = self._processes
+        done = [process.done for process in processes]
+        return Outcome(
+            seconds=end if self._total < MOST_REQUESTS else now,
+            done=done,
+            done_late=[process.done_late for process in processes],
+            units=self._units,
+            refused=sum(process.refused for process in processes),
+            lost=sum(process.lost for process in processes),
+            mean_latency=self._latencies / max(1, sum(done)),
+            last_done=self._last_done,
+            trace=self._trace,
+        )
+
+    def _tick(self, now: float) -> None:
+        rate, window = self._processes[0].policy.shown(now)
+        self._trace.append((now, self._sent, self._admitted, rate, window))
+        self._sent = self._admitted = 0
+        self._push(now + 1.0, _TICK)
+
+    def _take(self, process: Process) -> Call | None:
+        if process.again:
+            return process.again.popleft()
+        if process.next_call is None and process.waiting > 0:
+            process.waiting -= 1
+            process.next_call = self._new_call()
+        call, process.next_call = process.next_call, None
+        return call
+
+    def _new_call(self) -> Call:
+        scenario, chance = self._scenario, self._chance
+        if scenario.cost is None:
+            return Call(1.0, 1.0)
+        cost = scenario.cost(chance)
+        return Call(cost, cost * math.exp(chance.gauss(0, scenario.estimate_error)))
+
+    def _pump(self, process: Process, now: float) -> None:
+        policy = process.policy
+        while (call := self._take(process)) is not None:
+            ready = policy.ready_at(now, call.cost)
+            if ready > now:
+                if call.attempts:
+                    process.again.appendleft(call)
+                else:
+                    process.next_call = call
+                if ready < math.inf:
+                    ready = max(ready, now + TIMER_STEP)
+                    if ready != process.timer:
+                        process.timer = ready
+                        self._push(ready, _TIMER, process, ready)
+                return
+            self._send(process, call, now)
+
+    def _send(self, process: Process, call: Call, now: float) -> None:
+        provider, chance = self._provider, self._chance
+        ticket = process.policy.sent(now, call.cost)
+        call.attempts += 1
+        process.sent += 1
+        self._total += 1
+        self._sent += 1
+        refused_for = provider.offer(now, call.charged)
+        headroom = provider.headers(now, chance) if provider.headers else None
+        if refused_for > 0:
+            delay = provider.refusal_latency * chance.uniform(0.8, 1.2)
+            self._push(
+                now + delay, _REPLY, process, call, (ticket, provider.told(refused_for), headroom, now)
+            )
+            return
+        self._admitted += 1
+        spread = provider.spread
+        latency = provider.latency * math.exp(chance.gauss(-spread * spread / 2, spread))
+        if provider.workers:
+            latency = provider.workers.delay(now, latency)
+        if latency > provider.deadline:
+            self._push(now + provider.deadline, _REPLY, process, None, (ticket, None, headroom, now))
+        else:
+            self._push(now + latency, _REPLY, process, call, (ticket, -1.0, headroom, now))
+
+    def _reply(self, now: float, process: Process, call: Call | None, facts: tuple[Any, ...]) -> None:
+        ticket, told, headroom, sent = facts
+        if call is None:
+            process.lost += 1
+            process.policy.failed(now, ticket)
+        elif told == -1.0:
+            for limit in self._provider.limits:
+                limit.release()
+            process.done += 1
+            process.done_late += now > 60.0
+            self._units += call.cost
+            self._latencies += now - sent
+            self._last_done = now
+            process.policy.succeeded(now, ticket, headroom)
+        else:
+            process.refused += 1
+            delay = process.policy.refused(now, ticket, told, headroom, call.attempts)
+            if delay > 0:
+                self._push(now + delay, _WAKE, process, call)
+            else:
+                process.again.append(call)
+        self._pump(process, now)

@@ -1,0 +1,157 @@
+"""The sweep: that the rate is kept, how marks teach it the limit, and what it forgets."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm_provider._pace import Mark, Pace, Ticket
+
+
+def ticket(number: int, at: float, *, rate: float = 10.0, phase: float = 1.0, cost: float = 1.0) -> Ticket:
+    return Ticket(number, at, 1, cost, number * cost, rate, phase)
+
+
+def mark(number: int = 0, at: float = 0.0, *, fresh: bool = False, in_flight: int = 0) -> Mark:
+    return Mark(number, at, float(number), fresh=fresh, rate=math.inf, in_flight=in_flight)
+
+
+def swept(estimate: float) -> Pace:
+    """A pace that was limited at twice the estimate."""
+    pace = Pace()
+    pace.close(ticket(1, 0.0, rate=2 * estimate))
+    assert pace.estimate == estimate
+    return pace
+
+
+@given(st.floats(0.5, 500), st.floats(0, 0.015))
+def test_as_many_are_sent_as_the_rate_says(estimate: float, lateness: float) -> None:
+    pace, now, sent = swept(estimate), 0.0, 0
+    expected = 0.0
+    while sent < 300:
+        rate = pace.rate
+        ready = pace.ready_at(now, 1.0)
+        later = ready + lateness if ready > now else now
+        expected += rate * (later - now)
+        now = later
+        pace.spend(now, 1.0)
+        sent += 1
+    # Two requests of slack, and what the rate changes between two sends.
+    assert sent == pytest.approx(expected, rel=0.05, abs=3)
+
+
+def test_the_first_two_seconds_stay_below_what_a_doubling_allows() -> None:
+    pace, now, sent = Pace(), 0.0, 0
+    while now < 2.0:
+        pace.spend(now, 1.0)
+        sent += 1
+        now = max(now, pace.ready_at(now, 1.0))
+    assert 150 < sent < 240  # 80/s · 2 s / ln 2 = 231
+
+
+def test_what_is_not_used_does_not_raise_the_rate() -> None:
+    pace, rate = swept(10.0), None
+    for number in range(100):
+        idle = pace.spend(number * 5.0, 1.0)
+        assert idle or number == 0
+        rate = rate or pace.rate
+    assert pace.rate == rate
+
+
+def test_marks_on_time_are_averaged_and_narrow_the_step() -> None:
+    pace, widths = swept(9.0), []
+    for number in range(1, 8):
+        pace.learn(ticket(number * 101, number * 10.0), mark((number - 1) * 101, (number - 1) * 10.0), 1.0)
+        widths.append(pace.estimate - pace.rate)
+    assert pace.estimate == pytest.approx(10.0, rel=0.01)
+    assert all(later <= earlier * 1.01 for earlier, later in itertools.pairwise(widths))
+    assert widths[-1] == pytest.approx(0.02 * pace.estimate, rel=0.7)
+
+
+def test_an_early_mark_counts_alone_and_widens_the_step() -> None:
+    pace = swept(10.0)
+    for number in range(1, 6):
+        pace.learn(ticket(number * 101, number * 10.0), mark((number - 1) * 101, (number - 1) * 10.0), 1.0)
+    narrow = pace.estimate - pace.rate
+    pace.learn(ticket(516, 52.0, phase=0.1), mark(505, 50.0), 1.0)
+    assert pace.estimate == pytest.approx(5.0, rel=0.1)
+    assert pace.estimate - pace.rate > narrow
+
+
+def test_one_short_interval_never_takes_more_than_its_share() -> None:
+    pace = swept(100.0)
+    pace.learn(ticket(3, 30.0, phase=0.1), mark(1, 0.0), 1.0)
+    assert pace.estimate == pytest.approx(40.0)
+
+
+def test_a_late_mark_believes_the_rate_that_was_reached() -> None:
+    pace = swept(10.0)
+    pace.learn(ticket(400, 30.0, rate=40.0, phase=3.0), mark(1, 0.0), 1.0)
+    assert pace.estimate == pytest.approx(34.0)
+
+
+def test_a_rate_that_is_not_refused_when_due_grows_without_bound() -> None:
+    pace, now = swept(1.0), 0.0
+    for _ in range(2000):
+        now = max(now, pace.ready_at(now, 1.0))
+        pace.spend(now, 1.0)
+    assert pace.rate > 20
+    assert math.isfinite(pace.rate)
+
+
+def test_what_idling_had_saved_up_cannot_raise_the_estimate() -> None:
+    pace = swept(10.0)
+    pace.learn(ticket(101, 2.0), mark(0, 0.0, fresh=True), 1.0)
+    assert pace.estimate == 10.0
+    pace.learn(ticket(202, 22.0), mark(101, 2.0, fresh=True), 1.0)
+    assert pace.estimate == pytest.approx(5.0)
+
+
+def test_refused_requests_that_use_the_limit_are_seen_by_none_getting_through() -> None:
+    for refused, used in ((10, 10), (3, 0)):
+        before = Mark(0, 0.0, 0.0, fresh=False, rate=11.0, in_flight=10)
+        for number in range(1, refused + 1):
+            before.count(ticket(number, 0.1))
+        assert before.used_by_refused(10.0) == used
+
+
+@pytest.mark.parametrize("limit", ["tokens", "requests"])
+def test_it_counts_in_what_the_limit_is_of(limit: str) -> None:
+    pace, costs = swept(10.0), [1.0, 5.0, 2.0, 9.0] * 3
+    spent, number, at = 0.0, 0, 0.0
+    for cost in costs:
+        before = Mark(number, at, spent, fresh=False, rate=10.0, in_flight=0)
+        accepted = round(400 / cost) if limit == "tokens" else 100
+        number, at, spent = number + accepted + 1, at + 10.0, spent + (accepted + 1) * cost
+        pace.learn(Ticket(number, at, 1, cost, spent, 10.0, 1.0), before, spent / number)
+    assert pace.by_tokens == (limit == "tokens")
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(0, 100), st.integers(1, 1000), st.floats(0, 5), st.floats(0.01, 1000)),
+        max_size=60,
+    )
+)
+def test_whatever_happens_the_rate_stays_positive_and_finite(
+    marks: list[tuple[float, int, float, float]],
+) -> None:
+    pace, at, number = swept(10.0), 0.0, 0
+    for seconds, requests, phase, rate in marks:
+        before = mark(number, at)
+        at, number = at + seconds, number + requests
+        pace.learn(ticket(number, at, rate=rate, phase=phase), before, 1.0)
+        assert 0 < pace.rate <= pace.estimate < math.inf
+
+
+def test_estimates_stay_within_bounds_however_long_it_goes_on() -> None:
+    for phase, rate in ((0.0, 1.0), (9.0, 1e300)):
+        pace = swept(10.0)
+        for number in range(2000):
+            pace.learn(ticket(number + 2, number + 1.0, rate=rate, phase=phase), mark(number + 1, 0.0), 1.0)
+        assert 0 < pace.rate <= pace.estimate <= 1e5
+        assert pace.estimate >= 1 / 60
