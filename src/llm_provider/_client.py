@@ -218,7 +218,7 @@ class Client:
         engine = self._started()
 
         def start(put: Callable[[Arrived], None]) -> Callable[[], object]:
-            return _loop.Job(engine.stream(call, put), lambda task: put(_loop.outcome(task))).cancel
+            return _loop.Job(engine.stream(call, put), put).cancel
 
         return start
 

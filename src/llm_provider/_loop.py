@@ -109,25 +109,38 @@ class Job(Generic[T]):
 
     Args:
         coroutine: What to run.
-        finished: Called on the loop with the task that has ended; it must not raise.
+        finished: Called on the loop, once, with what the coroutine returned or raised; it must not raise.
     """
 
     __slots__ = ("_context", "_coroutine", "_finished", "_inbox", "_loop", "_task")
 
     def __init__(
-        self, coroutine: Coroutine[Any, Any, T], finished: Callable[[asyncio.Task[T]], object]
+        self, coroutine: Coroutine[Any, Any, T], finished: Callable[[T | BaseException], object]
     ) -> None:
         background = current()
         self._inbox, self._loop = background.inbox, background.loop
         self._coroutine = coroutine
         self._context = contextvars.copy_context()
-        self._finished = finished
-        self._task: asyncio.Task[T] | None = None
+        self._finished: Callable[[T | BaseException], object] | None = finished
+        self._task: asyncio.Task[None] | None = None
         self._inbox.post(self._start)
 
     def _start(self) -> None:
-        self._task = self._loop.create_task(self._coroutine, context=self._context)
-        self._task.add_done_callback(self._finished)
+        self._task = self._loop.create_task(self._run(), context=self._context)
+
+    async def _run(self) -> None:
+        found: T | BaseException
+        try:
+            found = await self._coroutine
+        except BaseException as error:  # told to who waits, whatever it is
+            found = error
+        # Here and not in a callback of the task's, which would take the loop another turn.
+        self._finish(found)
+
+    def _finish(self, found: T | BaseException) -> None:
+        finished, self._finished = self._finished, None
+        if finished is not None:
+            finished(found)
 
     def cancel(self) -> None:
         """Cancel it, from any thread."""
@@ -137,15 +150,13 @@ class Job(Generic[T]):
 
     def _cancel(self) -> None:
         # What was posted first is done first, so it has been started.
-        if self._task is not None:
-            self._task.cancel()
+        if self._task is not None and self._task.cancel():
+            self._task.add_done_callback(self._cancelled)
 
-
-def outcome(task: asyncio.Task[T]) -> T | BaseException:
-    """What an ended task returned or raised; looked at, or asyncio would report an error as lost."""
-    if task.cancelled():
-        return asyncio.CancelledError()
-    return task.exception() or task.result()
+    def _cancelled(self, _: asyncio.Task[None]) -> None:
+        # A task that is cancelled before its first step takes none.
+        self._coroutine.close()
+        self._finish(asyncio.CancelledError())
 
 
 def submit(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
@@ -156,8 +167,7 @@ def submit(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
     return future
 
 
-def _settle(future: Future[T], task: asyncio.Task[T]) -> None:
-    found = outcome(task)
+def _settle(future: Future[T], found: T | BaseException) -> None:
     if isinstance(found, asyncio.CancelledError):
         future.cancel()
     elif future.set_running_or_notify_cancel():
@@ -191,8 +201,7 @@ def inbox_here() -> Inbox:
     return inbox
 
 
-def _hand_over(inbox: Inbox, future: asyncio.Future[T], task: asyncio.Task[T]) -> None:
-    found = outcome(task)
+def _hand_over(inbox: Inbox, future: asyncio.Future[T], found: T | BaseException) -> None:
     with contextlib.suppress(RuntimeError):  # the user's loop has ended
         inbox.post(_resolve, future, found)
 

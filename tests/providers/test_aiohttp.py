@@ -33,6 +33,12 @@ def test_a_proxy_is_left_to_the_sdks_own_client(sdk: Any, monkeypatch: pytest.Mo
     asyncio.run(client.aclose())
 
 
+def test_hosts_without_a_proxy_are_no_proxy(sdk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+    library = _aiohttp.library_of(sdk.DefaultAsyncHttpxClient)
+    assert isinstance(_sdk.build_http_client(sdk, "aiohttp"), _aiohttp.client_class(library))
+
+
 def test_what_belongs_to_no_library() -> None:
     with pytest.raises(TypeError, match="not built on httpx"):
         _aiohttp.library_of(int)

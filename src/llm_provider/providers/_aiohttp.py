@@ -31,7 +31,8 @@ def body_of(content: bytes) -> Any:
 
 def is_direct() -> bool:
     """Whether no proxy is set in the environment; those are the SDKs' own clients' business."""
-    return not getproxies()
+    # NO_PROXY alone, which is in there as well, names none.
+    return not any(getproxies().get(scheme) for scheme in ("http", "https", "all"))
 
 
 def session(certificates: ssl.SSLContext, kind: Any = None, **options: Any) -> Any:
