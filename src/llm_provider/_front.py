@@ -33,7 +33,7 @@ _TIERS = frozenset({"fast", "flex", "priority", "ultrafast"})
 """Providers' words for the tier that served that are also the variants under which `prices.csv` lists it."""
 
 
-_READ_HERE = 4
+_READ_HERE = 16
 """Entries that an event loop reads by itself before it runs anything else. Handing a read to a thread costs
 more than the read, but many in a row would keep the loop from its other tasks."""
 

@@ -254,7 +254,8 @@ def refuse_own_thread(name: str) -> None:
 
 def at_exit(closer: Callable[[], None]) -> None:
     """Have `closer` called when the interpreter ends, while the loop still runs."""
-    _closers.append(closer)
+    if closer not in _closers:
+        _closers.append(closer)
 
 
 def _close() -> None:

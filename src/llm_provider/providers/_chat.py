@@ -300,24 +300,25 @@ class Assembler:
         return {**self._head, "object": "chat.completion", "choices": choices, "usage": self._usage}
 
 
-_PLAIN_CHUNK = {"id", "object", "created", "model", "system_fingerprint", "service_tier", "choices", "usage"}
-_PLAIN_PIECE = {"index", "delta", "finish_reason", "logprobs"}
-
-
 def _plain_text(event: Any) -> str | None:
-    """The text of a chunk that adds text to the first sample and nothing else, as most do; else None."""
+    """The text of a chunk that adds text to the first sample and nothing else, as most do; else None.
+
+    What else a chunk may hold is not read by `Assembler`, or is told again by the one that ends the answer.
+    """
     try:
         (piece,) = event["choices"]
-        (text,) = piece["delta"].values()
+        delta = piece["delta"]
+        (text,) = delta.values()
         plain = (
-            "content" in piece["delta"]
+            "content" in delta
             and type(text) is str
-            and not piece.get("index")
             and not piece.get("finish_reason")
+            and not piece.get("index")
             and not piece.get("logprobs")
+            and "error" not in piece
+            and "error" not in event
+            and "type" not in event
             and not event.get("usage")
-            and event.keys() <= _PLAIN_CHUNK
-            and piece.keys() <= _PLAIN_PIECE
         )
     except (TypeError, KeyError, ValueError, AttributeError):
         return None

@@ -157,6 +157,8 @@ class Assembler:
             kind = event.get("type") if isinstance(event, dict) else None
             typed = isinstance(kind, str) and kind.startswith("response.")
             self._inner = _responses.Assembler() if typed else _chat.Assembler()
+            # From here on without this step between, for each of thousands of events.
+            self.feed = self._inner.feed  # type: ignore[method-assign]  # the same signature
         return self._inner.feed(event)
 
     def reply(self) -> Any:
