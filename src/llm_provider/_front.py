@@ -33,7 +33,7 @@ _TIERS = frozenset({"fast", "flex", "priority", "ultrafast"})
 """Providers' words for the tier that served that are also the variants under which `prices.csv` lists it."""
 
 
-_READ_HERE = 32
+_READ_HERE = 16
 """Entries that an event loop reads before it lets its other tasks run. Handing a read to a thread costs
 several times what the read does, but many in a row would keep the loop from everything else."""
 
