@@ -229,3 +229,20 @@ def test_an_observer_that_fails_costs_no_answer(simulator: Simulator, tmp_path: 
         assert client.call(MODEL, "1+1?").text == "2"
     with pytest.raises(RequestError, match="on_result"):
         Client(on_result="print")  # type: ignore[arg-type]  # wrong on purpose
+
+
+def test_a_loop_that_ended_in_the_middle_of_a_turn_holds_up_no_other(
+    simulator: Simulator, own_cache: Path
+) -> None:
+    with Client(cache_dir=own_cache) as client:
+        client.call(MODEL, "Hi")
+        for _ in range(40):
+            loop = asyncio.new_event_loop()
+            looking = client.acall(MODEL, "Hi")
+            # Its first step reads, and nothing of the loop runs after it.
+            loop.call_soon(looking.send, None)
+            loop.call_soon(loop.stop)
+            loop.run_forever()
+            looking.close()
+            loop.close()
+        assert asyncio.run(asyncio.wait_for(client.acall(MODEL, "Hi"), 10)).cached

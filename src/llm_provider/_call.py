@@ -36,26 +36,22 @@ class Call:
 
     def key(self, draw: int) -> str:
         """The cache key of one sample."""
-        return cache_key(
-            provider=self.target.provider,
-            base_url=self.target.base_url,
-            operation=self.wire.operation,
-            body=self.body,
-            headers=self.wire.headers,
-            draw=draw,
-        )
+        return cache_key(**self._question(draw))
 
     def asked(self, draw: int) -> Asked:
         """What is in the key, for those who look for what was asked before."""
-        return Asked(
-            provider=self.target.provider,
-            base_url=self.target.base_url,
-            operation=self.wire.operation,
-            body=self.body,
-            headers=self.wire.headers,
-            draw=draw,
-            model=self.request.model,
-        )
+        return Asked(**self._question(draw), model=self.request.model)
+
+    def _question(self, draw: int) -> dict[str, Any]:
+        """What tells one question from another."""
+        return {
+            "provider": self.target.provider,
+            "base_url": self.target.base_url,
+            "operation": self.wire.operation,
+            "body": self.body,
+            "headers": self.wire.headers,
+            "draw": draw,
+        }
 
     def body_for(self, samples: int) -> bytes:
         """The payload that asks for several samples in one request."""

@@ -60,14 +60,7 @@ class Engine:
         """
         if call.request.n == 1:
             return self._front.respond(call, await self._fetch(call, call.draws))
-        samples: dict[int, Sample] = {}
-        if call.cache in READING:
-            here = asyncio.get_running_loop()
-            entries = [self._cache.get_soon(call.key(draw), here) for draw in call.draws]
-            for draw, entry in zip(call.draws, entries, strict=True):
-                sample = self._front.kept(call, await entry)
-                if sample is not None:
-                    samples[draw] = sample
+        samples = await self._stored(call, call.draws) if call.cache in READING else {}
         missing = [draw for draw in call.draws if draw not in samples]
         most = call.wire.most_samples
         groups = [missing[start : start + most] for start in range(0, len(missing), most)]
@@ -92,19 +85,23 @@ class Engine:
         samples, paid = await self._state_here().flights.run(
             key if len(draws) == 1 else f"{key}+{len(draws)}",
             lambda: self._ask(call, draws),
-            lambda: self._stored(call, draws),
+            lambda: self._all_stored(call, draws),
         )
         return samples if paid else [replace(sample, cached=True) for sample in samples]
 
-    async def _stored(self, call: Call, draws: Sequence[int]) -> list[Sample] | None:
-        here = asyncio.get_running_loop()
-        found = []
-        for draw in draws:
-            sample = self._front.kept(call, await self._cache.get_soon(call.key(draw), here))
-            if sample is None:
-                return None
-            found.append(sample)
+    async def _stored(self, call: Call, draws: Sequence[int]) -> dict[int, Sample]:
+        """Those samples that the cache holds by now."""
+        here, found = asyncio.get_running_loop(), {}
+        entries = [self._cache.get_soon(call.key(draw), here) for draw in draws]
+        for draw, entry in zip(draws, entries, strict=True):
+            sample = self._front.kept(call, await entry)
+            if sample is not None:
+                found[draw] = sample
         return found
+
+    async def _all_stored(self, call: Call, draws: Sequence[int]) -> list[Sample] | None:
+        found = await self._stored(call, draws)
+        return list(found.values()) if len(found) == len(draws) else None
 
     async def _ask(self, call: Call, draws: Sequence[int], emit: Emit | None = None) -> list[Sample]:
         """Get samples from the provider and store them before they are handed on."""

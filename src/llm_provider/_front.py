@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import contextlib
 import time
+import weakref
 from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -25,6 +27,9 @@ from ._routing import priced_as, resolve
 from ._settings import Settings
 from ._types import Response, Timing, Usage
 from .providers._adapter import Answer, Wire
+
+if TYPE_CHECKING:
+    import asyncio
 
 MAX_REQUEST_BYTES = 30_000_000
 """The largest body. Gemini takes 20 MB and Anthropic 32 MB; no model has a context for as much text."""
@@ -55,7 +60,8 @@ class Front:
         self.settings = settings
         self.cache = cache
         self._prices = prices
-        self._read_here = 0
+        # What each loop has read in this turn; one that ends in the middle of a turn takes its count along.
+        self._reads: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, int] = weakref.WeakKeyDictionary()
         self._remote: bool | None = None
         self._explained = 0
         self._savings = _Savings(prices)
@@ -111,19 +117,17 @@ class Front:
         if self._remote:
             # Each read may take a message to another machine.
             return await asyncio.to_thread(self.lookup, call)
-        while self._read_here >= _READ_HERE:  # noqa: ASYNC110  # the next turn is what is waited for
+        here = asyncio.get_running_loop()
+        while (reads := self._reads.get(here, 0)) >= _READ_HERE:  # noqa: ASYNC110  # the next turn is waited for
             await asyncio.sleep(0)
-        if not self._read_here:
-            asyncio.get_running_loop().call_soon(self._turn_ended)
-        self._read_here += call.request.n
+        if not reads:
+            here.call_soon(self._reads.pop, here, None)
+        self._reads[here] = reads + call.request.n
         response = self.lookup(call)
         if response is not None:
             # A loop that only finds what it looks for would never let other tasks run.
             await asyncio.sleep(0)
         return response
-
-    def _turn_ended(self) -> None:
-        self._read_here = 0
 
     def _missing(self, call: Call, draw: int) -> CacheMiss:
         key = call.key(draw)

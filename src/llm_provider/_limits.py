@@ -199,4 +199,4 @@ class Limiter:
 
     def statistics(self) -> list[ScopeStatistics]:
         """Every scope that has been used."""
-        return [scope.statistics(*name[:3]) for name, scope in self._scopes.items()]  # type: ignore[index]
+        return [scope.statistics(*name[:3]) for name, scope in self._scopes.items()]  # type: ignore[index]  # made of a tuple

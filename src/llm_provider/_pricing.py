@@ -147,7 +147,7 @@ class PriceTable:
             table = cls(check(PriceFile(path).lines()))
         if overrides is not None:
             files = isinstance(overrides, (str, os.PathLike))
-            lines = PriceFile(overrides).lines() if files else mapping_lines(overrides)  # type: ignore[arg-type]
+            lines = PriceFile(overrides).lines() if files else mapping_lines(overrides)  # type: ignore[arg-type]  # `files` narrows
             for (provider, model, variant), rows in _grouped(check(lines)).items():
                 table._variants(provider, model)[variant] = rows
         return table

@@ -213,7 +213,7 @@ def _sealed(name: str, value: Any) -> APIKey:
 
 def _number(low: float, high: float, *, whole: bool = False) -> Callable[[str, Any], float]:
     kinds = (int,) if whole else (int, float)
-    expected = f"{'an int' if whole else 'a number'} from {low:g} to {high:g}"
+    expected = f"an int from {low} to {high}" if whole else f"a number from {low:g} to {high:g}"
 
     def check(name: str, value: Any) -> float:
         # NaN and the infinities fail the comparison as well.

@@ -70,7 +70,7 @@ def test_the_error_rate_is_met_and_repeats() -> None:
 def test_a_fixed_answer_and_echo(simulator: Simulator, chat: Post) -> None:
     def text(**settings: Any) -> str:
         simulator.configure(**settings)
-        return chat("openai", "1 + 1").json["choices"][0]["message"]["content"]  # type: ignore[no-any-return]
+        return chat("openai", "1 + 1").json["choices"][0]["message"]["content"]  # type: ignore[no-any-return]  # JSON
 
     assert text() == "2"
     assert text(answer="echo") == "echo: 1 + 1"

@@ -29,7 +29,7 @@ def served(request: pytest.FixtureRequest) -> Iterator[tuple[Simulator, httpx.As
 @pytest.fixture
 def simulator(served: Any) -> Simulator:
     served[0].clear()
-    return served[0]  # type: ignore[no-any-return]
+    return served[0]  # type: ignore[no-any-return]  # JSON
 
 
 def run(served: Any, work: Callable[[httpx.AsyncClient, str], Awaitable[Any]]) -> Any:

@@ -48,7 +48,7 @@ def test_buckets_hold_six_seconds_unless_told_otherwise() -> None:
 
 def test_settings_of_one_provider_and_of_all(simulator: Simulator, chat: Post) -> None:
     def text(provider: str) -> str:
-        return chat(provider, "hi").json["choices"][0]["message"]["content"]  # type: ignore[no-any-return]
+        return chat(provider, "hi").json["choices"][0]["message"]["content"]  # type: ignore[no-any-return]  # JSON
 
     simulator.configure("groq", answer="one")
     assert (text("groq"), text("openai")) == ("one", "echo: hi")

@@ -45,7 +45,7 @@ def ended(pid: int) -> bool:
 
 def in_flight(root: str) -> int:
     with urllib.request.urlopen(f"{root}/_simulator/ledger", timeout=10) as answer:
-        return json.load(answer)["in_flight"]  # type: ignore[no-any-return]
+        return json.load(answer)["in_flight"]  # type: ignore[no-any-return]  # JSON
 
 
 def test_addresses(simulator: Simulator) -> None:

@@ -117,7 +117,7 @@ def test_a_loop_is_woken_once_for_a_batch() -> None:
     async def ask() -> list[int]:
         loop, wakes = asyncio.get_running_loop(), []
         wake = loop.call_soon_threadsafe
-        loop.call_soon_threadsafe = lambda *arguments: (wakes.append(1), wake(*arguments))  # type: ignore[method-assign]
+        loop.call_soon_threadsafe = lambda *arguments: (wakes.append(1), wake(*arguments))  # type: ignore[method-assign]  # counted
         worker.submit(lambda: gate.wait(5))
         futures = [batches.submit_from(loop, number) for number in range(50)]
         futures[7].cancel()
