@@ -22,3 +22,7 @@ def wait_until(condition: Callable[[], bool], seconds: float = 5.0) -> bool:
             return True
         time.sleep(0.01)
     return False
+
+
+def ignore(_: object) -> None:
+    """Takes headers that a test does not look at."""

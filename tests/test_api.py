@@ -42,13 +42,14 @@ def test_a_hundred_threads_are_in_flight_together(simulator: Simulator, own_cach
     assert simulator.ledger().peak_in_flight == 100
 
 
-def test_what_piles_up_without_threads_is_bounded(client: Client, simulator: Simulator) -> None:
+def test_what_piles_up_without_threads_feels_its_way(client: Client, simulator: Simulator) -> None:
     async def gather() -> None:
         await asyncio.gather(*(client.acall("gpt-6.1-sol", f"item {number}") for number in range(80)))
 
     simulator.configure(latency=0.3)
     asyncio.run(gather())
-    assert 8 < simulator.ledger().peak_in_flight <= 32
+    # Sixteen at once, then two for each answer and some by the clock.
+    assert 16 <= simulator.ledger().peak_in_flight < 80
 
 
 def test_a_limit_that_is_set_holds_for_threads(simulator: Simulator, own_cache: Path) -> None:

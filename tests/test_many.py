@@ -211,7 +211,10 @@ def test_ten_thousand_calls_in_little_memory(simulator: Simulator, run_script: R
 
 def test_an_interrupted_batch_keeps_what_was_answered(simulator: Simulator, own_cache: Path) -> None:
     simulator.configure(latency=0.05)
-    code = "from llm_provider import call_many; call_many('gpt-6.1-sol', [f'item {n}' for n in range(400)])"
+    code = (
+        "from llm_provider import call_many; "
+        "call_many('gpt-6.1-sol', [f'item {n}' for n in range(400)], max_concurrent=32)"
+    )
     program = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
     assert wait_until(lambda: simulator.ledger().answered > 100, 20)
     program.send_signal(signal.SIGINT)

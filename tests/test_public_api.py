@@ -59,6 +59,7 @@ CLASSES = [
     "Choice",
     "Client",
     "Delta",
+    "FailedAttempt",
     "PriceWarning",
     "Response",
     "ScopeStatistics",
@@ -117,7 +118,7 @@ def test_every_error_is_exported() -> None:
     defined = {
         name
         for name, value in vars(_errors).items()
-        if inspect.isclass(value) and value.__module__ == _errors.__name__
+        if inspect.isclass(value) and issubclass(value, Exception) and value.__module__ == _errors.__name__
     }
     assert defined == set(ERRORS)
     assert all(issubclass(getattr(llm_provider, name), LLMError) for name in ERRORS)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
 
 from ._call import Call, Sample
-from ._errors import BadResponse, LLMError, Timeout
+from ._errors import BadResponse, FailedAttempt, LLMError, Timeout
 from ._types import Delta
-from .providers._adapter import Answer, Connection, Outgoing
+from .providers._adapter import Answer, Connection, Heard, Outgoing
+from .providers._failures import failure_headers
 
 Emit = Callable[[list[Delta]], None]
 """Takes what a stream added, the steps that arrived together in one list."""
@@ -22,10 +23,11 @@ Emit = Callable[[list[Delta]], None]
 class Attempt:
     """One request and what became of it: an answer, or an error of ours."""
 
-    def __init__(self, call: Call, outgoing: Outgoing, emit: Emit | None) -> None:
+    def __init__(self, call: Call, outgoing: Outgoing, emit: Emit | None, heard: Heard) -> None:
         self._call = call
         self._outgoing = outgoing
         self._emit = emit
+        self._heard = heard
         self.error: LLMError | None = None
         self.first_token: float | None = None
         self._answer: Answer | None = None
@@ -41,7 +43,7 @@ class Attempt:
         try:
             async with deadline:
                 if self._emit is None:
-                    self._body = await connection.send(self._outgoing)
+                    self._body = await connection.send(self._outgoing, self._heard)
                 else:
                     self._body = await self._receive(connection, self._emit)
             self._answer = self._call.adapter.decode(_parsed(self._body))
@@ -52,12 +54,13 @@ class Attempt:
                 self.error = Timeout(f"no complete answer within {timeout:g} s")
             else:
                 self.error = self._call.adapter.map_error(error)
+                self._hear(failure_headers(error))
         finally:
             self._seconds = time.perf_counter() - self._sent
 
     async def _receive(self, connection: Connection, emit: Emit) -> bytes:
         assembler = self._call.adapter.Assembler()
-        async with contextlib.aclosing(connection.stream(self._outgoing)) as batches:
+        async with contextlib.aclosing(connection.stream(self._outgoing, self._heard)) as batches:
             async for batch in batches:
                 deltas = []
                 try:
@@ -73,7 +76,22 @@ class Attempt:
                         emit(deltas)
         return orjson.dumps(assembler.reply())
 
-    def sample(self, queue: float, attempts: int) -> Sample:
+    def _hear(self, headers: Mapping[str, str]) -> None:
+        if headers:
+            self._heard(headers)
+
+    def failure(self, waited: float) -> FailedAttempt:
+        """What there is to tell of an attempt that failed."""
+        assert self.error is not None
+        return FailedAttempt(
+            error=type(self.error).__name__,
+            status=self.error.status,
+            waited=waited,
+            seconds=self._seconds,
+            maybe_billed=self.error.maybe_billed,
+        )
+
+    def sample(self, queue: float, failures: tuple[FailedAttempt, ...]) -> Sample:
         """The answer of a successful attempt."""
         assert self._answer is not None
         return Sample(
@@ -82,7 +100,8 @@ class Attempt:
             cached=False,
             queue=queue,
             sending=self._seconds,
-            attempts=attempts,
+            attempts=len(failures) + 1,
+            failures=failures,
             first_token=self.first_token,
         )
 

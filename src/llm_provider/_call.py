@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._cache import cache_key
+from ._errors import FailedAttempt
 from ._json import canonical
 from ._request import Request
 from ._routing import Target
@@ -26,6 +27,8 @@ class Call:
     started: float
     """Monotonic time at which the user asked."""
     max_concurrent: int
+    at_once: int
+    """So many of its kind may be sent before anything is known of the provider's limits."""
     cache: str
     """The cache mode: that of the request, else the client's."""
 
@@ -33,6 +36,11 @@ class Call:
     def draws(self) -> range:
         """Numbers of the samples asked for."""
         return range(self.request.draw, self.request.draw + self.request.n)
+
+    @property
+    def tokens(self) -> float:
+        """About how many tokens a request is charged for: four bytes each, and all that it may answer."""
+        return len(self.body) / 4 + (self.request.max_tokens or 0) * self.request.n
 
     def key(self, draw: int) -> str:
         """The cache key of one sample."""
@@ -75,4 +83,5 @@ class Sample:
     queue: float = 0.0
     sending: float = 0.0
     attempts: int = 0
+    failures: tuple[FailedAttempt, ...] = ()
     first_token: float | None = None

@@ -31,7 +31,7 @@ from ._pricing import PriceTable
 from ._request import DEFAULT_TIMEOUT, BatchParameters, CacheMode, Parameters, Request, check, seal
 from ._retry import DEFAULT_MAX_RETRIES
 from ._routing import ROUTES, priced_as, resolve
-from ._settings import DEFAULT_MAX_CONCURRENT, KEPT_BY_DEFAULT, UNBOUNDED, Settings
+from ._settings import KEPT_BY_DEFAULT, UNASKED, UNBOUNDED, Concurrency, RateControl, Settings
 from ._types import FinishReason, Prompt, Response, Result, Usage
 
 # The loop, and with it asyncio and the modules that work on it, come with the first call that is not stored:
@@ -66,15 +66,17 @@ class Client:
         cache_finish_reasons: Answers that ended so are kept by the cache and served from it. Add "length",
             "refusal" or "content_filter" to keep such answers too, and "empty" for those that say nothing.
         max_concurrent: Most requests under way per provider, model and key; default
-            `LLM_PROVIDER_MAX_CONCURRENT`. Given in neither way it is 32 for batches and asynchronous calls,
-            while threads that wait in `call` or `stream` are all served at once. Refusals by the provider
-            lower it for a while.
+            `LLM_PROVIDER_MAX_CONCURRENT`. Given in neither way it is 512 for batches and asynchronous calls,
+            beginning with 16, while threads that wait in `call` or `stream` are all served at once. Within it
+            the rate control finds out what the provider takes.
         keys: API keys by provider name (`{"openai": "sk-..."}`), before those of the environment.
         prices: A CSV file with the columns of `prices.csv`, whose rows win over the shipped ones.
         timeout: Seconds for one attempt, waiting for a slot not counted.
         max_retries: Requests sent at most after a first one that failed in a way that may pass.
         on_result: For logs and metrics: called with each call's `Response`, stored ones too, or the
             `LLMError` it failed with, in the thread or task of the call. What it raises becomes a warning.
+        rate_control: "adaptive", which learns how many requests and tokens a second an account may send, or
+            "aimd", which only halves what may be under way when it is refused: docs/rate-control.md.
         transport: What carries the SDKs' requests: "aiohttp" (HTTP/1.1), "http2" or "http1"; default the one
             that was measured to be fastest for the route, which is aiohttp for all today.
 
@@ -98,8 +100,13 @@ class Client:
         timeout: float = DEFAULT_TIMEOUT,
         max_retries: int = DEFAULT_MAX_RETRIES,
         on_result: Callable[[Result], object] | None = None,
+        rate_control: RateControl = "adaptive",
         transport: Transport | None = None,
     ) -> None:
+        if rate_control not in get_args(RateControl):
+            raise RequestError(
+                f"rate_control must be one of {', '.join(get_args(RateControl))}, not {rate_control!r}"
+            )
         if on_result is not None and not callable(on_result):
             raise RequestError(f"on_result must be callable, not {type(on_result).__name__}")
         if transport is not None and transport not in _TRANSPORTS:
@@ -109,14 +116,15 @@ class Client:
             raise RequestError(
                 f"keys names no provider: {', '.join(sorted(unknown))}; known: {', '.join(ROUTES)}"
             )
-        ceiling = _ceiling(max_concurrent) or _ceiling_of_environment()
-        self._max_concurrent = ceiling or DEFAULT_MAX_CONCURRENT
-        self._max_threads = ceiling or UNBOUNDED
+        asked = _concurrency(max_concurrent) or _concurrency_of_environment()
+        self._concurrency = asked or UNASKED
+        self._concurrency_of_threads = asked or UNBOUNDED
         settings = Settings(
             timeout=check("timeout", timeout),
             max_retries=check("max_retries", max_retries),
             cache=_cache_mode() if cache is None else check("cache", cache),
             kept=_kept(cache_finish_reasons),
+            rate_control=rate_control,
             transport=transport,
             keys={provider: _key(provider, key) for provider, key in (keys or {}).items()},
         )
@@ -154,7 +162,7 @@ class Client:
         """See `llm_provider.call`."""
         seal(parameters)
         try:
-            call = self._prepare(model, messages, parameters, self._max_threads)
+            call = self._prepare(model, messages, parameters, self._concurrency_of_threads)
             response = self._front.lookup(call)
             if response is None:
                 from . import _loop
@@ -174,7 +182,7 @@ class Client:
 
         _loop.refuse_own_thread("acall")
         try:
-            call = self._prepare(model, messages, parameters, self._max_concurrent)
+            call = self._prepare(model, messages, parameters, self._concurrency)
             response = await self._front.lookup_soon(call)
             if response is None:
                 response = await _loop.run(self._started().run(call))
@@ -189,7 +197,7 @@ class Client:
         seal(parameters)
         from ._stream import Stream
 
-        start = self._start_of_stream("stream", model, messages, parameters, self._max_threads)
+        start = self._start_of_stream("stream", model, messages, parameters, self._concurrency_of_threads)
         return Stream(start, self._tell)
 
     def astream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> AsyncStream:
@@ -197,17 +205,17 @@ class Client:
         seal(parameters)
         from ._stream import AsyncStream
 
-        start = self._start_of_stream("astream", model, messages, parameters, self._max_concurrent)
+        start = self._start_of_stream("astream", model, messages, parameters, self._concurrency)
         return AsyncStream(start, self._tell)
 
     def _start_of_stream(
-        self, name: str, model: str, messages: Prompt, parameters: Parameters, max_concurrent: int
+        self, name: str, model: str, messages: Prompt, parameters: Parameters, concurrency: Concurrency
     ) -> Start:
         from . import _loop
         from ._stream import replay
 
         _loop.refuse_own_thread(name)
-        call = self._prepare(model, messages, parameters, max_concurrent)
+        call = self._prepare(model, messages, parameters, concurrency)
         if call.request.n > 1:
             raise UnsupportedParameter(
                 "a stream shows one sample: leave n out, or use call", parameter="n", model=model
@@ -222,10 +230,12 @@ class Client:
 
         return start
 
-    def _prepare(self, model: str, messages: Prompt, parameters: Parameters, max_concurrent: int) -> Call:
+    def _prepare(
+        self, model: str, messages: Prompt, parameters: Parameters, concurrency: Concurrency
+    ) -> Call:
         if self._closed:
             raise RuntimeError("this client is closed")
-        return self._front.prepare(Request.build(model, messages, parameters), max_concurrent)
+        return self._front.prepare(Request.build(model, messages, parameters), concurrency)
 
     def _tell(self, result: Result) -> None:
         if self._on_result is not None:
@@ -299,14 +309,14 @@ class Client:
         from ._many import Work
 
         _loop.refuse_own_thread(name)
-        ceiling = _ceiling(parameters.pop("max_concurrent", None)) or self._max_concurrent
+        concurrency = _concurrency(parameters.pop("max_concurrent", None)) or self._concurrency
 
         def begin(prompt: Prompt) -> Response | Call:
-            call = self._prepare(model, prompt, parameters, ceiling)
+            call = self._prepare(model, prompt, parameters, concurrency)
             return self._front.lookup(call) or call
 
-        self._prepare(model, "a prompt that is never sent", parameters, ceiling)
-        return Work(begin, self._send, ceiling)
+        self._prepare(model, "a prompt that is never sent", parameters, concurrency)
+        return Work(begin, self._send, concurrency.most)
 
     async def _send(self, call: Call) -> Response:
         return await self._started().run(call)
@@ -368,7 +378,7 @@ class Client:
         payload.reasoning_effort: stored "low", asked "high"
         """
         seal(parameters)
-        call = self._prepare(model, messages, parameters, self._max_threads)
+        call = self._prepare(model, messages, parameters, self._concurrency_of_threads)
         return self._cache.explain_miss(call.asked(call.request.draw))
 
     def price(self, model: str, usage: Usage) -> Decimal | None:
@@ -419,12 +429,12 @@ class Client:
         await self.aclose()
 
 
-def _ceiling(max_concurrent: int | None) -> int | None:
+def _concurrency(max_concurrent: int | None) -> Concurrency | None:
     if max_concurrent is None:
         return None
     if isinstance(max_concurrent, bool) or not isinstance(max_concurrent, int) or max_concurrent < 1:
         raise RequestError(f"max_concurrent must be an int of at least 1, not {max_concurrent!r}")
-    return max_concurrent
+    return Concurrency(max_concurrent, max_concurrent)
 
 
 def _key(provider: str, key: object) -> APIKey:
@@ -440,13 +450,13 @@ def _price_table(prices: str | os.PathLike[str] | None) -> PriceTable:
         raise RequestError(f"prices: {error}") from None
 
 
-def _ceiling_of_environment() -> int | None:
+def _concurrency_of_environment() -> Concurrency | None:
     text = os.environ.get("LLM_PROVIDER_MAX_CONCURRENT", "").strip()
     if not text:
         return None
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise RequestError(f"LLM_PROVIDER_MAX_CONCURRENT must be an int of at least 1, not {text!r}")
-    return int(text)
+    return _concurrency(int(text))
 
 
 def _cache_mode() -> str:

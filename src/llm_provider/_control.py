@@ -43,6 +43,10 @@ _CAP_PROOF = 3
 _CAP_PROBE = 9.0
 """Seconds between attempts above a known cap: at 32 and 2 s, 7 refusals per 1,000 requests."""
 
+_PROOF = 1.0
+"""Seconds over which what was served says at least how high a limit is; less may be what a bucket had
+saved."""
+
 _COHORT = 32
 """Requests whose mean latency is compared, all of them: the first to come back are always fast."""
 _SLOWED = 2.0
@@ -213,6 +217,9 @@ class Control:
         self._window = _Window()
         self._number = 0
         self._spent = 0.0
+        self._answered = 0
+        """Requests that were served while the scope was open."""
+        self._first_at = math.inf
         self._mark = Mark(0, 0.0, 0.0, fresh=True, rate=math.inf, in_flight=0)
         self._cut = 0
         """The newest request when the last episode began: what was sent before belongs to it."""
@@ -230,24 +237,34 @@ class Control:
         return self._pace.rate
 
     @property
+    def open(self) -> bool:
+        """Whether no refusal has shown yet that there is a limit on the rate."""
+        return self._pace.open
+
+    @property
     def window(self) -> float:
         """Requests that may be in flight; infinity where only the caller's ceiling bounds them."""
         return self._window.size
 
-    def ready_at(self, now: float, cost: float = 1.0, ceiling: int = sys.maxsize) -> float:
+    def ready_at(self, now: float, cost: float = 1.0, ceiling: int = sys.maxsize, at_once: int = 0) -> float:
         """When a request may be sent: `now`, a later time, or infinity if an answer must come first.
 
         Args:
             now: Seconds.
             cost: Estimated tokens of the request; always 1 where nothing is known.
             ceiling: Requests that the caller allows in flight.
+            at_once: While open, so many requests more than were served go without asking the pace: the caller
+                wants them, or they are too few to matter. Each answer doubles what may be tried.
         """
         in_flight = self.in_flight
         if in_flight >= ceiling:
             return math.inf
         pace = self._pace
-        ready = pace.ready_at(now, cost * self._number / self._spent if pace.by_tokens else 1.0)
-        ready = max(ready, self.gate)
+        if pace.open and in_flight < at_once + self._answered:
+            ready = max(now, self.gate)
+        else:
+            ready = pace.ready_at(now, cost * self._number / self._spent if pace.by_tokens else 1.0)
+            ready = max(ready, self.gate)
         if in_flight >= self._window.size:
             ready = max(ready, self._window.ready_at(now, in_flight))
         if self._levels is not None:
@@ -260,11 +277,15 @@ class Control:
             )
         return ready
 
-    def sent(self, now: float, cost: float = 1.0) -> Ticket:
+    def sent(self, now: float, cost: float = 1.0, at_once: int = 0) -> Ticket:
         """A request is sent, or as good as sent: it is counted from now on."""
         pace = self._pace
         rate = pace.rate
-        charge = cost * self._number / self._spent if pace.by_tokens else 1.0
+        if pace.open:
+            charge = 0.0 if self.in_flight < at_once + self._answered else 1.0
+            self._first_at = min(self._first_at, now)
+        else:
+            charge = cost * self._number / self._spent if pace.by_tokens else 1.0
         if pace.spend(now, charge):
             self._mark = Mark(self._number, now, self._spent, fresh=True, rate=math.inf, in_flight=0)
         self._number += 1
@@ -283,6 +304,7 @@ class Control:
         self.in_flight -= 1
         if ticket.number > self._cut:
             self._failures = 0
+        self._answered += 1
         window = self._window
         if ticket.in_flight >= window.notable:
             window.succeeded(now, ticket)
@@ -291,7 +313,7 @@ class Control:
         if ticket.number - window.first <= _COHORT:
             window.ended(ticket, self._number, now - ticket.at)
         if headroom is not None:
-            self._read(ticket, headroom)
+            self.heard(ticket, headroom)
 
     def failed(self, now: float, ticket: Ticket) -> None:
         """A request broke or timed out: nothing about limits, but how long it took counts."""
@@ -338,7 +360,7 @@ class Control:
         self._window.ended(ticket, self._number, None)
         accepted_since_cut = ticket.number - self._cut - 1 - self._cut_refused
         if headroom is not None:
-            self._read(ticket, headroom)
+            self.heard(ticket, headroom)
         if self._levels is not None:
             if ticket.number > self._foretold_after:
                 self._doubt(1.0)
@@ -367,7 +389,8 @@ class Control:
         pace, opening = self._pace, self._pace.open
         if not self._window.suspects(now, ticket, self._number):
             if opening:
-                pace.close(ticket)
+                served = (ticket.number - ticket.in_flight) / max(ticket.at - self._first_at, _PROOF)
+                pace.close(ticket, served)
                 self._window.limited()
             else:
                 pace.learn(ticket, self._mark, self._spent / self._number)
@@ -394,7 +417,8 @@ class Control:
         """What a request costs the pace, which counts in mean requests."""
         return cost * self._number / self._spent if self._pace.by_tokens else 1.0
 
-    def _read(self, ticket: Ticket, headroom: Headroom) -> None:
+    def heard(self, ticket: Ticket, headroom: Headroom) -> None:
+        """Take in the headers of an answer, before what it was is told: a refusal is judged by them."""
         if self._margin >= _DISTRUST:
             return
         if self._levels is None:

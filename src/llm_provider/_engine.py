@@ -9,36 +9,42 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import orjson
 
 from . import _retry
+from ._aimd import AIMD
 from ._attempt import Attempt, Emit
 from ._cache import Entry, now
 from ._call import Call, Sample
-from ._errors import LLMError, RateLimited
+from ._control import Control
+from ._errors import FailedAttempt, LLMError, RateLimited
 from ._flight import Flights
 from ._front import READING, Front, is_kept
 from ._keys import APIKey, find_key
 from ._leases import Leases
-from ._limits import Limiter, Scope, ScopeStatistics
+from ._limits import Controller, Limiter, ScopeStatistics
+from ._settings import RateControl
 from ._types import Response
 from .providers._adapter import Connection, Outgoing
 
 _WRITING = ("use", "refresh")
 
+_CONTROLLERS: dict[RateControl, Callable[[], Controller]] = {"adaptive": Control, "aimd": AIMD}
+
 
 class _LoopState:
     """What belongs to one background loop: flights, limits and open connections."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, leases: Leases) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, leases: Leases, rate_control: RateControl) -> None:
         self.loop = loop
         self.flights: Flights[list[Sample]] = Flights(leases)
-        self.limiter = Limiter()
+        self.limiter = Limiter(_CONTROLLERS[rate_control])
         self.connections: dict[tuple[str, str], Connection] = {}
         self.random = random.Random()
 
@@ -148,44 +154,35 @@ class Engine:
             raise
         scope = state.limiter.scope(target.provider, target.base_url, target.model, outgoing.key.identity)
         max_retries = self._settings.max_retries if request.max_retries is None else request.max_retries
-        queue, attempts = 0.0, 0
+        cost, queue, delay = call.tokens, 0.0, 0.0
+        failures: tuple[FailedAttempt, ...] = ()
         while True:
             asked = time.perf_counter()
-            await scope.acquire(call.max_concurrent, first=attempts > 0)
-            queue += time.perf_counter() - asked
-            attempts += 1
-            attempt = Attempt(call, outgoing, emit)
-            sent = state.loop.time()
+            ticket = await scope.acquire(
+                call.max_concurrent, cost=cost, at_once=call.at_once, first=bool(failures)
+            )
+            waited = delay + time.perf_counter() - asked
+            queue += waited
+            attempt = Attempt(call, outgoing, emit, functools.partial(scope.heard, ticket))
             try:
                 await attempt.make(connection)
-                delay = self._settle(scope, attempt, sent, attempts, max_retries)
-            finally:
-                scope.release()
-            if attempt.error is None:
-                return attempt.sample(queue, attempts)
-            if delay is None:
-                raise _explained(attempt.error, call, outgoing.key, attempts)
-            queue += delay
+            except BaseException:
+                scope.cancelled(ticket)
+                raise
+            failed = attempt.error
+            scope.ended(ticket, failed)
+            if failed is None:
+                return attempt.sample(queue, failures)
+            failures += (attempt.failure(waited),)
+            verdict = _retry.judge(
+                failed, attempts=len(failures), max_retries=max_retries, random_source=state.random
+            )
+            # What the user has seen of a stream cannot be taken back, so it is not begun again.
+            if not verdict.retry or attempt.first_token is not None:
+                raise _explained(failed, call, outgoing.key, failures)
+            # After a refusal the scope holds everyone back as long as it takes, this call included.
+            delay = 0.0 if _retry.is_congestion(failed) else verdict.delay
             await asyncio.sleep(delay)
-
-    def _settle(
-        self, scope: Scope, attempt: Attempt, sent: float, attempts: int, max_retries: int
-    ) -> float | None:
-        """Tell the scope how an attempt ended; seconds until the next one, None if there is none."""
-        error = attempt.error
-        if error is None:
-            scope.window.succeeded()
-            return 0.0
-        verdict = _retry.judge(
-            error, attempts=attempts, max_retries=max_retries, random_source=self._state_here().random
-        )
-        delay = verdict.delay
-        if _retry.is_congestion(error):
-            scope.congested(sent=sent, delay=delay)
-            # The scope's gate now holds back everyone, this call included.
-            delay = 0.0
-        # What the user has seen of a stream cannot be taken back, so it is not begun again.
-        return delay if verdict.retry and attempt.first_token is None else None
 
     def _outgoing(self, call: Call, samples: int) -> Outgoing:
         request, target = call.request, call.target
@@ -204,7 +201,7 @@ class Engine:
         if self._state is None or self._state.loop is not loop:
             # After a fork the old state is the parent's: kept, so that finalizing it closes nothing there.
             self._abandoned = self._state
-            self._state = _LoopState(loop, Leases(self._cache.lease_directory))
+            self._state = _LoopState(loop, Leases(self._cache.lease_directory), self._settings.rate_control)
         return self._state
 
     def _connection(self, state: _LoopState, call: Call) -> Connection:
@@ -239,16 +236,17 @@ def _split(call: Call, answered: Sample) -> list[Sample]:
             answer=call.adapter.decode(reply),
             body=orjson.dumps(reply),
             attempts=0 if place else answered.attempts,
+            failures=() if place else answered.failures,
         )
         for place, reply in enumerate(replies)
     ]
 
 
-def _explained(error: LLMError, call: Call, key: APIKey, attempts: int) -> LLMError:
+def _explained(error: LLMError, call: Call, key: APIKey, failures: tuple[FailedAttempt, ...]) -> LLMError:
     """The error as the user sees it: with the call's facts, without the key and the SDK's objects."""
     error.provider = call.target.provider
     error.model = call.request.model
-    error.attempts = attempts
+    error.attempts, error.failures = len(failures), failures
     error.message = key.scrub(error.message)
     if (
         isinstance(error, RateLimited)

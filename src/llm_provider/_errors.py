@@ -32,7 +32,25 @@ Each pickles, and none holds a key, a header or an object of an SDK.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedAttempt:
+    """One request of a call that did not end in an answer.
+
+    `error` is the name of its error's class, such as "RateLimited", and `status` the HTTP status where there
+    was an answer. `waited` is how many seconds the call waited before it, for a slot, a Retry-After or a
+    back-off, `seconds` how long it took itself. `maybe_billed` tells whether the provider may have charged
+    for it.
+    """
+
+    error: str
+    status: int | None = None
+    waited: float = 0.0
+    seconds: float = 0.0
+    maybe_billed: bool = False
 
 
 class LLMError(Exception):
@@ -48,6 +66,7 @@ class LLMError(Exception):
         retryable: Whether sending the same request later may succeed.
         retry_after: Seconds the provider asked to wait, if it did.
         maybe_billed: Whether the provider may have charged for this call.
+        failures: Each request that was sent and failed, the last one included.
 
     >>> try:
     ...     raise RateLimited("slow down", provider="openai", status=429, retry_after=2.0)
@@ -58,6 +77,7 @@ class LLMError(Exception):
 
     retryable: bool = False
     maybe_billed: bool = False
+    failures: tuple[FailedAttempt, ...] = ()
 
     def __init__(
         self,

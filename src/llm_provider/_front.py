@@ -24,7 +24,7 @@ from ._json import canonical
 from ._pricing import PriceTable, PriceWarning
 from ._request import Request
 from ._routing import priced_as, resolve
-from ._settings import Settings
+from ._settings import Concurrency, Settings
 from ._types import Response, Timing, Usage
 from .providers._adapter import Answer, Wire
 
@@ -67,8 +67,8 @@ class Front:
         self._savings = _Savings(prices)
         cache.saved = self._savings.total
 
-    def prepare(self, request: Request, max_concurrent: int) -> Call:
-        """Route and encode a request, of which at most `max_concurrent` may be under way.
+    def prepare(self, request: Request, concurrency: Concurrency) -> Call:
+        """Route and encode a request.
 
         Raises:
             RequestError: it cannot be served as it is.
@@ -86,7 +86,7 @@ class Front:
                 model=request.model,
             )
         mode = request.cache or self.settings.cache
-        return Call(request, target, adapter, wire, body, started, max_concurrent, mode)
+        return Call(request, target, adapter, wire, body, started, *concurrency, mode)
 
     def lookup(self, call: Call) -> Response | None:
         """The answer from the cache; None if any of its samples is not there.
@@ -159,11 +159,12 @@ class Front:
         """A call's samples, priced and put together."""
         first, rest = samples[0], samples[1:]
         choices, usage, slowest = first.answer.choices, first.answer.usage or Usage(), first
-        attempts, cached, body = first.attempts, first.cached, first.body
+        attempts, failures, cached, body = first.attempts, first.failures, first.cached, first.body
         for sample in rest:
             choices += sample.answer.choices
             usage += sample.answer.usage or Usage()
             attempts += sample.attempts
+            failures += sample.failures
             cached = cached and sample.cached
             # Samples run side by side: what the call waited for is the slowest of them.
             slowest = max(slowest, sample, key=lambda sample: sample.queue + sample.sending)
@@ -185,6 +186,7 @@ class Front:
                 attempts=attempts,
                 overhead=max(0.0, total - slowest.queue - slowest.sending),
             ),
+            failures=failures,
             body=body,
             response_format=call.request.response_format,
         )

@@ -1,202 +1,239 @@
-"""Rate control: how many requests of one scope may be under way, and when none may start.
+"""Rate control on the loop: calls of one scope wait here until its controller lets them go.
 
-A scope is what a provider limits together: (provider, base_url, model, identity of the API key). `Window`
-is the rule, pure and without a clock of its own; `Scope` lets callers wait for it.
-
-| state | a success | a congestion error | sends |
-|---|---|---|---|
-| open: nothing was ever refused | stays open | cut; gate | in flight < max_concurrent |
-| limited | +1 per window, while 80 % of it is used | cut, once per episode; gate | in flight < window |
-| gated | as above | the gate moves out, no cut | none until the gate opens |
-
-Congestion errors are what `_retry.is_congestion` says; every other outcome leaves the window alone.
+A scope is what a provider limits together: (provider, base URL, group of models, identity of the API key).
+Its `Controller` decides when a request may go, without a clock or a loop of its own: `_control.Control`, or
+`_aimd.AIMD`. `Scope` asks it, keeps the order, and sets one timer for the first that waits. What a failure
+means is `_retry`'s business; here it is only told to the controller.
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import math
+import re
+import sys
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
-_CUT = 0.5
-"""AIMD's multiplicative decrease, as TCP has it (Chiu and Jain 1989)."""
-_USED = 0.8
-"""Below this share the window is not what limits, so a success proves nothing about a larger one."""
+from ._errors import LLMError, Overloaded, RateLimited
+from ._headers import Headroom, headroom
+from ._pace import Ticket
+
+_TIMER_STEP = 0.001
+"""Seconds. A timer may fire a clock tick early; a millisecond later there is no second round."""
+
+_VERSION = re.compile(r"(-\d{4}-\d{2}-\d{2}|-\d{8}|-latest|@\d{8})$")
+"""What a dated snapshot adds to the name of its model. Providers limit the two together."""
 
 
-class Window:
-    """Additive increase, multiplicative decrease, with one cut per congestion episode and a floor of 1.
+class Controller(Protocol):
+    """Decides when the next request of a scope may go; see `_control.Control`."""
 
-    Times are seconds of one monotonic clock, given by the caller.
+    in_flight: int
+    gate: float
+    refusals: int
 
-    >>> window = Window()
-    >>> for _ in range(8):
-    ...     window.started()
-    >>> window.congested(sent=1.0, now=2.0, delay=5.0)
-    >>> window.size, window.gate
-    (4.0, 7.0)
-    >>> window.congested(sent=1.5, now=2.1, delay=0.0)  # sent before the cut: the same episode
-    >>> window.size
-    4.0
-    """
+    @property
+    def rate(self) -> float:
+        """Requests a second that may be sent now."""
 
-    __slots__ = ("congestions", "gate", "in_flight", "last_cut", "size")
+    @property
+    def window(self) -> float:
+        """Requests that may be in flight."""
 
-    def __init__(self) -> None:
-        self.size = math.inf
-        self.in_flight = 0
-        self.gate = -math.inf
-        self.last_cut = -math.inf
-        self.congestions = 0
+    @property
+    def open(self) -> bool:
+        """Whether nothing has shown yet that there is a limit on the rate."""
 
-    def room(self, ceiling: int) -> bool:
-        """Whether one more may be in flight."""
-        return self.in_flight < max(1, math.floor(min(self.size, ceiling)))
-
-    def started(self) -> None:
-        """A request was sent."""
-        self.in_flight += 1
-
-    def ended(self) -> None:
-        """A request is over, however."""
-        self.in_flight -= 1
-
-    def succeeded(self) -> None:
-        """The provider served a request, which is still counted as in flight."""
-        if self.size < math.inf and self.in_flight >= _USED * self.size:
-            self.size += 1 / self.size
-
-    def congested(self, *, sent: float, now: float, delay: float) -> None:
-        """The provider refused a request that was sent at `sent`; nothing is sent for `delay` seconds."""
-        self.congestions += 1
-        self.gate = max(self.gate, now + delay)
-        if sent > self.last_cut:
-            self.size = max(1.0, min(self.size, self.in_flight) * _CUT)
-            self.last_cut = now
+    def ready_at(self, now: float, cost: float, ceiling: int, at_once: int) -> float: ...
+    def sent(self, now: float, cost: float, at_once: int) -> Ticket: ...
+    def heard(self, ticket: Ticket, headroom: Headroom) -> None: ...
+    def succeeded(self, now: float, ticket: Ticket) -> None: ...
+    def refused(self, now: float, ticket: Ticket, retry_after: float | None) -> None: ...
+    def overloaded(self, now: float, ticket: Ticket, retry_after: float | None) -> None: ...
+    def failed(self, now: float, ticket: Ticket) -> None: ...
+    def cancelled(self, ticket: Ticket) -> None: ...
+    def withdrawn(self, ticket: Ticket) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScopeStatistics:
-    """A scope at one moment. `window` is None while nothing was ever refused."""
+    """A scope at one moment.
+
+    `window` is how many requests may be under way, None where only `max_concurrent` bounds them; `rate` how
+    many a second may be sent, None while nothing has shown that there is a limit.
+    """
 
     provider: str
     base_url: str | None
     model: str
+    """Without the date of a snapshot."""
+    key: str
+    """The API key's fingerprint."""
     window: int | None
+    rate: float | None
     in_flight: int
     waiting: int
     gated_for: float
     """Seconds until the scope may send again; 0 when it may."""
-    congestions: int
+    refusals: int
     """Answers so far that said "too much"."""
+
+
+@dataclass(slots=True)
+class _Waiter:
+    granted: asyncio.Future[Ticket]
+    cost: float
+    ceiling: int
+    at_once: int
 
 
 class Scope:
     """Lets the calls of one scope start, in order of arrival, retried ones first. Lives on one loop."""
 
-    def __init__(self) -> None:
-        self.window = Window()
+    def __init__(self, controller: Controller) -> None:
+        self.controller = controller
         self._loop = asyncio.get_running_loop()
-        self._waiters: deque[tuple[asyncio.Future[None], int]] = deque()
+        self._waiters: deque[_Waiter] = deque()
         self._timer: asyncio.TimerHandle | None = None
 
-    async def acquire(self, ceiling: int, *, first: bool = False) -> None:
+    async def acquire(
+        self, ceiling: int, *, cost: float = 1.0, at_once: int = sys.maxsize, first: bool = False
+    ) -> Ticket:
         """Wait until a request may start; it is counted as in flight from then on.
 
         Args:
             ceiling: `max_concurrent` of the caller.
+            cost: Estimated tokens of the request.
+            at_once: So many more than were answered may start as long as nothing was refused.
             first: Whether to go before those that wait already.
 
-        Cancelling gives the place back.
+        Returns:
+            What must be given back, to `ended` or `cancelled`. Cancelled while it waits, a call gives its
+            place back by itself.
         """
-        if not self._waiters and self._may_start(ceiling):
-            self.window.started()
-            return
-        waiter = self._loop.create_future()
-        entry = (waiter, ceiling)
+        if not self._waiters:
+            now = self._loop.time()
+            if self.controller.ready_at(now, cost, ceiling, at_once) <= now:
+                return self.controller.sent(now, cost, at_once)
+        waiter = _Waiter(self._loop.create_future(), cost, ceiling, at_once)
         if first:
-            self._waiters.appendleft(entry)
+            self._waiters.appendleft(waiter)
         else:
-            self._waiters.append(entry)
-        self._wake()
+            self._waiters.append(waiter)
+        if self._waiters[0] is waiter:
+            self._wake()
         try:
-            await waiter
+            return await waiter.granted
         except asyncio.CancelledError:
-            if waiter.done() and not waiter.cancelled():
+            if waiter.granted.done() and not waiter.granted.cancelled():
                 # Granted and cancelled in the same turn of the loop.
-                self.release()
+                self.controller.withdrawn(waiter.granted.result())
             else:
                 # A cancelled future stays in the queue until `_wake` meets it: removing it here would
                 # make cancelling ten thousand waiters quadratic.
-                waiter.cancel()
-                self._wake()
+                waiter.granted.cancel()
+            self._wake()
             raise
 
-    def release(self) -> None:
-        """End a request that `acquire` started."""
-        self.window.ended()
+    def heard(self, ticket: Ticket, headers: Mapping[str, str]) -> None:
+        """Take in the headers of an answer, of a success or a failure."""
+        told = headroom(headers)
+        if told is not None:
+            self.controller.heard(ticket, told)
+
+    def ended(self, ticket: Ticket, error: LLMError | None) -> None:
+        """End a request that was sent, successfully where there is no error."""
+        now, controller = self._loop.time(), self.controller
+        if error is None:
+            controller.succeeded(now, ticket)
+        elif isinstance(error, RateLimited):
+            controller.refused(now, ticket, error.retry_after)
+        elif isinstance(error, Overloaded):
+            controller.overloaded(now, ticket, error.retry_after)
+        else:
+            controller.failed(now, ticket)
         self._wake()
 
-    def congested(self, *, sent: float, delay: float) -> None:
-        """React to a refusal: cut the window once per episode and stop the scope for `delay` seconds."""
-        self.window.congested(sent=sent, now=self._loop.time(), delay=delay)
+    def cancelled(self, ticket: Ticket) -> None:
+        """End a request that was given up while it was under way."""
+        self.controller.cancelled(ticket)
+        self._wake()
 
-    def statistics(self, provider: str, base_url: str | None, model: str) -> ScopeStatistics:
+    def statistics(self, provider: str, base_url: str | None, model: str, key: str) -> ScopeStatistics:
         """The scope as it is now."""
-        size = self.window.size
+        controller = self.controller
+        window, rate = controller.window, controller.rate
         return ScopeStatistics(
             provider=provider,
             base_url=base_url,
             model=model,
-            window=None if size == math.inf else max(1, math.floor(size)),
-            in_flight=self.window.in_flight,
-            waiting=sum(not waiter.done() for waiter, _ in self._waiters),
-            gated_for=max(0.0, self.window.gate - self._loop.time()),
-            congestions=self.window.congestions,
+            key=key,
+            window=None if window == math.inf else max(1, math.floor(window)),
+            rate=None if controller.open or rate == math.inf else rate,
+            in_flight=controller.in_flight,
+            waiting=sum(not waiter.granted.done() for waiter in tuple(self._waiters)),
+            gated_for=max(0.0, controller.gate - self._loop.time()),
+            refusals=controller.refusals,
         )
 
-    def _may_start(self, ceiling: int) -> bool:
-        return self._loop.time() >= self.window.gate and self.window.room(ceiling)
-
     def _wake(self) -> None:
-        while self._waiters:
-            waiter, ceiling = self._waiters[0]
-            if waiter.done():
-                self._waiters.popleft()
-            elif self._may_start(ceiling):
-                self._waiters.popleft()
-                self.window.started()
-                waiter.set_result(None)
-            else:
-                self._wait_for_gate()
-                return
+        waiters, controller = self._waiters, self.controller
+        while waiters:
+            waiter = waiters[0]
+            if not waiter.granted.done():
+                now = self._loop.time()
+                ready = controller.ready_at(now, waiter.cost, waiter.ceiling, waiter.at_once)
+                if ready > now:
+                    self._wait_until(max(ready, now + _TIMER_STEP))
+                    return
+                waiter.granted.set_result(controller.sent(now, waiter.cost, waiter.at_once))
+            waiters.popleft()
 
-    def _wait_for_gate(self) -> None:
-        if self._loop.time() < self.window.gate and self._timer is None:
-            # A timer may fire a clock tick early; a millisecond later there is no second round.
-            self._timer = self._loop.call_at(self.window.gate + 0.001, self._gate_opened)
+    def _wait_until(self, when: float) -> None:
+        if when == math.inf or (self._timer is not None and self._timer.when() <= when):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_at(when, self._is_time)
 
-    def _gate_opened(self) -> None:
+    def _is_time(self) -> None:
         self._timer = None
         self._wake()
 
 
 class Limiter:
-    """The scopes of one client."""
+    """The scopes of one client.
 
-    def __init__(self) -> None:
-        self._scopes: dict[Hashable, Scope] = {}
+    Args:
+        make: Makes the controller of a scope.
+    """
+
+    def __init__(self, make: Callable[[], Controller]) -> None:
+        self._make = make
+        self._scopes: dict[tuple[str, str | None, str, str], Scope] = {}
 
     def scope(self, provider: str, base_url: str | None, model: str, key_identity: str) -> Scope:
         """The scope of a call, made on its first request."""
-        name = (provider, base_url, model, key_identity)
+        name = (provider, base_url, group_of(model), key_identity)
         scope = self._scopes.get(name)
         if scope is None:
-            scope = self._scopes[name] = Scope()
+            scope = self._scopes[name] = Scope(self._make())
         return scope
 
     def statistics(self) -> list[ScopeStatistics]:
         """Every scope that has been used."""
-        return [scope.statistics(*name[:3]) for name, scope in self._scopes.items()]  # type: ignore[index]  # made of a tuple
+        return [scope.statistics(*name) for name, scope in tuple(self._scopes.items())]
+
+
+@functools.lru_cache(maxsize=1024)
+def group_of(model: str) -> str:
+    """The model whose limits a name shares: its own, without the date of a snapshot.
+
+    >>> group_of("gpt-5.4-2026-03-05"), group_of("claude-opus-4-5-20251101"), group_of("gpt-5.4-mini")
+    ('gpt-5.4', 'claude-opus-4-5', 'gpt-5.4-mini')
+    """
+    return _VERSION.sub("", model)

@@ -193,10 +193,10 @@ class Pace:
             swept *= math.exp(min((phase - _LATE) * self._cycle / growth, 20.0))
         self.rate = swept
 
-    def close(self, ticket: Ticket) -> None:
-        """End the open phase."""
+    def close(self, ticket: Ticket, served: float) -> None:
+        """End the open phase, in which at least `served` requests a second were accepted."""
         self.open = False
-        self.estimate = ticket.rate * _FIRST_CUT
+        self.estimate = max(ticket.rate * _FIRST_CUT, served)
         self._begin()
 
     def learn(self, ticket: Ticket, mark: Mark, mean_cost: float) -> None:

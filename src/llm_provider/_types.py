@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias
 
-from ._errors import LLMError, Refused, SchemaMismatch, Truncated
+from ._errors import FailedAttempt, LLMError, Refused, SchemaMismatch, Truncated
 
 FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filter", "refusal"]
 """Why a model stopped, in one vocabulary for every provider."""
@@ -151,7 +151,8 @@ class Response:
     """A complete answer: the same value whether it was streamed, awaited or read from the cache.
 
     `cost` is what this call really cost in USD: 0 for a cache hit, None where the price is unknown.
-    `model` is the name the provider says it served. `raw` is the provider's answer as it came.
+    `model` is the name the provider says it served. `failures` are the requests that were sent for this call
+    before one succeeded. `raw` is the provider's answer as it came.
     """
 
     choices: tuple[Choice, ...]
@@ -162,6 +163,7 @@ class Response:
     cost: float | None = None
     cached: bool = False
     timing: Timing = Timing()
+    failures: tuple[FailedAttempt, ...] = field(default=(), repr=False)
     body: bytes = field(default=b"null", repr=False)
     response_format: Any = field(default=None, repr=False, compare=False)
 

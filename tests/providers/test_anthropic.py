@@ -38,7 +38,7 @@ from llm_provider._types import Usage
 from llm_provider.providers import anthropic
 from llm_provider.providers._adapter import Outgoing, Wire
 from llm_provider.simulator import Fault, Simulator
-from support import wait_until
+from support import ignore, wait_until
 
 OLD, CURRENT, ALWAYS = "claude-haiku-4-5", "claude-opus-5", "claude-sonnet-5-5"
 PNG = "data:image/png;base64,iVBORw0KGgo="
@@ -676,9 +676,9 @@ def outgoing(simulator: Simulator, messages: Any, model: str = ALWAYS, **paramet
 
 async def sent(connection: Any, order: Outgoing, *, stream: bool) -> Any:
     if not stream:
-        return orjson.loads(await connection.send(order))
+        return orjson.loads(await connection.send(order, ignore))
     assembler = anthropic.Assembler()
-    async for batch in connection.stream(order):
+    async for batch in connection.stream(order, ignore):
         for event in batch:
             assembler.feed(event)
     return assembler.reply()

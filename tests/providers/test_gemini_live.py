@@ -40,7 +40,7 @@ from llm_provider.providers import _genai, gemini
 from llm_provider.providers._adapter import Answer, Outgoing
 from llm_provider.providers._genai import GeminiConnection
 from llm_provider.simulator import Fault, RecordedRequest, Simulator
-from support import wait_until
+from support import ignore, wait_until
 
 WEATHER = {
     "type": "function",
@@ -79,12 +79,12 @@ async def connected(transport: str) -> AsyncIterator[GeminiConnection]:
 
 
 async def sent(connection: GeminiConnection, request: Outgoing) -> Answer:
-    return gemini.decode(json.loads(await connection.send(request)))
+    return gemini.decode(json.loads(await connection.send(request, ignore)))
 
 
 async def streamed(connection: GeminiConnection, request: Outgoing) -> Answer:
     assembler = gemini.Assembler()
-    async with aclosing(connection.stream(request)) as batches:
+    async with aclosing(connection.stream(request, ignore)) as batches:
         async for batch in batches:
             for event in batch:
                 assembler.feed(event)
@@ -189,8 +189,8 @@ def take_signatures(reply: dict[str, Any]) -> list[bool]:
 def test_a_stream_is_the_answer_without_streaming(simulator: Simulator, transport: str) -> None:
     async def main() -> tuple[Any, list[Any]]:
         async with connected(transport) as connection:
-            whole = json.loads(await connection.send(request))
-            return whole, [event async for batch in connection.stream(request) for event in batch]
+            whole = json.loads(await connection.send(request, ignore))
+            return whole, [event async for batch in connection.stream(request, ignore) for event in batch]
 
     for more in ({"reasoning_effort": "low"}, {"tools": [WEATHER], "tool_choice": "required"}, {"n": 3}):
         request = outgoing(simulator.url("gemini"), **more)
@@ -218,7 +218,7 @@ def test_bytes_in_a_stream_are_spelled_as_on_the_wire(simulator: Simulator, tran
 
     async def main() -> list[Any]:
         async with connected(transport) as connection:
-            batches = connection.stream(outgoing(simulator.url("gemini")))
+            batches = connection.stream(outgoing(simulator.url("gemini")), ignore)
             return [event async for batch in batches for event in batch]
 
     assert asyncio.run(main()) == [body]
@@ -449,7 +449,7 @@ def test_leaving_a_stream_closes_it_at_the_server(simulator: Simulator, transpor
     async def main() -> None:
         simulator.inject(Fault(stall_after=1))
         async with connected(transport) as connection:
-            events = connection.stream(outgoing(simulator.url("gemini"), "Say one two three"))
+            events = connection.stream(outgoing(simulator.url("gemini"), "Say one two three"), ignore)
             await anext(events)
             await events.aclose()
             assert await asyncio.to_thread(wait_until, lambda: gone(simulator))
@@ -516,8 +516,8 @@ async def main():
     wire = gemini.encode(Request.build("gemini-3.8-flash", "Hi", {{}}), target)
     connection = gemini.connect("aiohttp")
     request = Outgoing(wire, canonical(wire.payload), target, APIKey("k"), 30.0)
-    await connection.send(request)
-    async for batch in connection.stream(request):
+    await connection.send(request, lambda headers: None)
+    async for batch in connection.stream(request, lambda headers: None):
         pass
     await connection.close()
 

@@ -27,6 +27,7 @@ from llm_provider._types import Delta, ToolCall, Usage
 from llm_provider.providers import _chat, _responses, openai
 from llm_provider.providers._adapter import Answer, Outgoing
 from llm_provider.simulator import Fault, Simulator
+from support import ignore
 
 PRO = resolve("gpt-5.5-pro")
 WEATHER = {
@@ -598,12 +599,12 @@ async def exchange(
             order = Outgoing(wire, canonical(wire.payload), target, APIKey("sk-test"), 20.0)
             if stream:
                 assembler = openai.Assembler()
-                async for batch in connection.stream(order):
+                async for batch in connection.stream(order, ignore):
                     for event in batch:
                         assembler.feed(event)
                 reply = assembler.reply()
             else:
-                reply = json.loads(await connection.send(order))
+                reply = json.loads(await connection.send(order, ignore))
             answers.append(openai.decode(reply))
     finally:
         await connection.close()

@@ -15,9 +15,9 @@ Nothing here or in an adapter's pure part imports an SDK: a cache hit never load
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from .._errors import BadResponse, RequestError, UnsupportedParameter
 from .._keys import APIKey
@@ -68,13 +68,18 @@ class Answer:
     """The tier that served and so prices the call ("flex", "priority"), where the provider tells."""
 
 
+Heard: TypeAlias = Callable[[Mapping[str, str]], object]
+"""Takes the headers of a successful answer, once, as soon as the SDK lets them be seen. Names are in lower
+case, or the mapping does not mind."""
+
+
 class Connection(Protocol):
     """An adapter's open clients, shared by all calls; lives on one event loop."""
 
-    async def send(self, outgoing: Outgoing) -> bytes:
+    async def send(self, outgoing: Outgoing, heard: Heard) -> bytes:
         """Send and return the reply's JSON bytes; raises whatever the SDK raises."""
 
-    def stream(self, outgoing: Outgoing) -> AsyncGenerator[list[Any], None]:
+    def stream(self, outgoing: Outgoing, heard: Heard) -> AsyncGenerator[list[Any], None]:
         """Send and yield the stream's events, JSON decoded, those that arrived together in one list.
 
         Closing the iterator cancels.

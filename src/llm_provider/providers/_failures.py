@@ -265,6 +265,15 @@ def headers_of(response: Any) -> dict[str, str]:
     return {str(name).lower(): str(value) for name, value in headers.items()}
 
 
+def failure_headers(error: BaseException) -> dict[str, str]:
+    """Headers of the answer that an SDK's exception is about, in lower case; empty where there was none."""
+    # litellm leaves those of the answer empty, and has the provider's own beside it.
+    headers = getattr(error, "litellm_response_headers", None)
+    if headers:
+        return {str(name).lower(): str(value) for name, value in headers.items()}
+    return headers_of(getattr(error, "response", None))
+
+
 def error_fields(body: Any) -> tuple[tuple[str | None, ...], str]:
     """The codes, most telling first, and the message of an OpenAI- or Anthropic-style error body."""
     if isinstance(body, dict) and isinstance(body.get("error"), dict):

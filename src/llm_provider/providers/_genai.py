@@ -28,7 +28,7 @@ from typing import Any
 
 from .._errors import BadResponse
 from . import _aiohttp
-from ._adapter import Outgoing
+from ._adapter import Heard, Outgoing
 from ._events import events
 from ._failures import headers_of
 from ._generate_content import error_of
@@ -115,7 +115,7 @@ class GeminiConnection:
         with _unheard("Both GOOGLE_API_KEY"):
             return genai.Client(vertexai=False, api_key=outgoing.key.reveal(), http_options=options)
 
-    async def send(self, outgoing: Outgoing) -> bytes:
+    async def send(self, outgoing: Outgoing, heard: Heard) -> bytes:
         """Post and return the body of a successful answer."""
         with _exchange(outgoing.body) as exchange:
             if self._private:
@@ -124,14 +124,15 @@ class GeminiConnection:
                 call = self._typed_call(outgoing)
                 await self._client(outgoing).aio.models.generate_content(**call)
         response = exchange.response
+        heard(response.headers)
         # The SDK has read it, so this one waits for nothing.
         body: bytes = await response.read() if self._transport == "aiohttp" else response.content
         return body
 
-    async def stream(self, outgoing: Outgoing) -> AsyncGenerator[list[Any], None]:
+    async def stream(self, outgoing: Outgoing, heard: Heard) -> AsyncGenerator[list[Any], None]:
         """Post and yield the events' JSON, those that arrived together in one list."""
         if not self._private:
-            async with contextlib.aclosing(self._typed_stream(outgoing)) as typed:
+            async with contextlib.aclosing(self._typed_stream(outgoing, heard)) as typed:
                 async for event in typed:
                     yield [event]
             return
@@ -140,6 +141,7 @@ class GeminiConnection:
         response = exchange.response
         chunks = response.content.iter_any() if self._transport == "aiohttp" else response.aiter_bytes()
         try:
+            heard(response.headers)
             async for batch in events(chunks):
                 yield batch
         finally:
@@ -179,7 +181,7 @@ class GeminiConnection:
             call = self._prepared[name] = {"model": model, "contents": "x", "config": config}
         return dict(call)
 
-    async def _typed_stream(self, outgoing: Outgoing) -> AsyncGenerator[Any, None]:
+    async def _typed_stream(self, outgoing: Outgoing, heard: Heard) -> AsyncGenerator[Any, None]:
         call = self._typed_call(outgoing)
         call["config"] = call["config"].model_copy(update={"should_return_http_response": None})
         stream = await self._client(outgoing).aio.models.generate_content_stream(**call)
@@ -188,6 +190,7 @@ class GeminiConnection:
             # A request is sent when its first event is asked for; a context cannot span a `yield`.
             with _exchange(outgoing.body) as exchange:
                 chunk = await anext(stream, None)
+            heard(exchange.response.headers)
             while chunk is not None:
                 yield _event(chunk)
                 chunk = await anext(stream, None)

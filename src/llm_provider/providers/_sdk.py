@@ -15,7 +15,7 @@ from typing import Any
 
 from .._json import canonical
 from . import _aiohttp
-from ._adapter import Outgoing
+from ._adapter import Heard, Outgoing
 from ._events import events
 
 MAX_CONNECTIONS = 4096
@@ -102,7 +102,7 @@ class PostConnection:
             )
         return client
 
-    async def send(self, outgoing: Outgoing) -> bytes:
+    async def send(self, outgoing: Outgoing, heard: Heard) -> bytes:
         """Post and return the body of a successful answer."""
         address = self._address(outgoing)
         response = await address.client.post(
@@ -111,10 +111,11 @@ class PostConnection:
             cast_to=self._response_class,
             options=self._options(outgoing),
         )
+        heard(response.headers)
         content: bytes = response.content
         return content
 
-    async def stream(self, outgoing: Outgoing) -> AsyncGenerator[list[Any], None]:
+    async def stream(self, outgoing: Outgoing, heard: Heard) -> AsyncGenerator[list[Any], None]:
         """Post and yield the JSON of server-sent events, those that arrived together in one list."""
         address = self._address(outgoing)
         payload = {**outgoing.wire.payload, "stream": True, **self._stream_fields(outgoing)}
@@ -130,6 +131,7 @@ class PostConnection:
         )
         chunks = response.aiter_bytes()
         try:
+            heard(response.headers)
             async for batch in events(chunks):
                 yield batch
             # Closed in the middle of a body, as far as HTTP can tell, its connection would be lost. The

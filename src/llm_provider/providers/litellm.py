@@ -38,8 +38,8 @@ from .._request import Request
 from .._routing import Target
 from .._types import Delta, Message
 from . import _chat
-from ._adapter import Answer, Outgoing, Wire
-from ._failures import chain, error_fields, from_answer, from_exception, headers_of, presentable
+from ._adapter import Answer, Heard, Outgoing, Wire
+from ._failures import chain, error_fields, failure_headers, from_answer, from_exception, presentable
 
 __all__ = ["Assembler", "connect", "decode", "encode", "map_error", "split"]
 
@@ -194,15 +194,17 @@ class _Connection:
     def __init__(self, litellm: Any) -> None:
         self._litellm = litellm
 
-    async def send(self, outgoing: Outgoing) -> bytes:
+    async def send(self, outgoing: Outgoing, heard: Heard) -> bytes:
         response = await self._litellm.acompletion(**self._arguments(outgoing))
+        heard(_success_headers(response))
         return orjson.dumps(response.model_dump(warnings=False))
 
-    async def stream(self, outgoing: Outgoing) -> AsyncGenerator[list[Any], None]:
+    async def stream(self, outgoing: Outgoing, heard: Heard) -> AsyncGenerator[list[Any], None]:
         arguments = self._arguments(outgoing)
         options = {"include_usage": True, **arguments.pop("stream_options", {})}
         stream = await self._litellm.acompletion(stream=True, stream_options=options, **arguments)
         try:
+            heard(_success_headers(stream))
             async for chunk in stream:
                 yield [chunk.model_dump(warnings=False, exclude_none=True)]
         finally:
@@ -283,8 +285,7 @@ def map_error(error: BaseException) -> LLMError:
 
 
 def _failure(error: BaseException, names: set[str], message: str) -> LLMError:
-    # 1.106 leaves `response.headers` empty, and has the provider's headers beside it.
-    answer = {str(name).lower(): str(value) for name, value in _answer_headers(error).items()}
+    answer = failure_headers(error)
     links = list(chain(error))
     for link in links:
         if isinstance(link, ImportError):
@@ -337,8 +338,13 @@ def _told(chain: list[BaseException], message: str) -> tuple[tuple[str | None, .
     return codes, told or message
 
 
-def _answer_headers(error: BaseException) -> Mapping[str, str]:
-    return getattr(error, "litellm_response_headers", None) or headers_of(getattr(error, "response", None))
+def _success_headers(answer: Any) -> Mapping[str, str]:
+    """The headers of an answer: litellm keeps the provider's own beside it, under names with a prefix."""
+    hidden = getattr(answer, "_hidden_params", None)
+    headers = hidden.get("additional_headers") if isinstance(hidden, dict) else None
+    return {
+        str(name).lower().removeprefix("llm_provider-"): str(value) for name, value in (headers or {}).items()
+    }
 
 
 def _message(error: BaseException) -> str:
