@@ -48,8 +48,8 @@ def test_what_piles_up_without_threads_feels_its_way(client: Client, simulator: 
 
     simulator.configure(latency=0.3)
     asyncio.run(gather())
-    # Sixteen at once, then two for each answer and some by the clock.
-    assert 16 <= simulator.ledger().peak_in_flight < 80
+    # Eight at once, then two for each answer and some by the clock.
+    assert 8 <= simulator.ledger().peak_in_flight < 80
 
 
 def test_a_limit_that_is_set_holds_for_threads(simulator: Simulator, own_cache: Path) -> None:

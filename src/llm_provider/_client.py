@@ -31,7 +31,7 @@ from ._pricing import PriceTable
 from ._request import DEFAULT_TIMEOUT, BatchParameters, CacheMode, Parameters, Request, check, seal
 from ._retry import DEFAULT_MAX_RETRIES
 from ._routing import ROUTES, priced_as, resolve
-from ._settings import KEPT_BY_DEFAULT, UNASKED, UNBOUNDED, Concurrency, RateControl, Settings
+from ._settings import KEPT_BY_DEFAULT, UNBOUNDED, Concurrency, RateControl, Settings, unasked
 from ._types import FinishReason, Prompt, Response, Result, Usage
 
 # The loop, and with it asyncio and the modules that work on it, come with the first call that is not stored:
@@ -66,9 +66,10 @@ class Client:
         cache_finish_reasons: Answers that ended so are kept by the cache and served from it. Add "length",
             "refusal" or "content_filter" to keep such answers too, and "empty" for those that say nothing.
         max_concurrent: Most requests under way per provider, model and key; default
-            `LLM_PROVIDER_MAX_CONCURRENT`. Given in neither way it is 512 for batches and asynchronous calls,
-            beginning with 16, while threads that wait in `call` or `stream` are all served at once. Within it
-            the rate control finds out what the provider takes.
+            `LLM_PROVIDER_MAX_CONCURRENT`. Given in neither way it is 1,000 for batches and asynchronous calls
+            (less where the process may not open as many files), beginning with 8, while threads that wait in
+            `call` or `stream` are all served at once. Within it the rate control finds out what the provider
+            takes.
         keys: API keys by provider name (`{"openai": "sk-..."}`), before those of the environment.
         prices: A CSV file with the columns of `prices.csv`, whose rows win over the shipped ones.
         timeout: Seconds for one attempt, waiting for a slot not counted.
@@ -117,7 +118,7 @@ class Client:
                 f"keys names no provider: {', '.join(sorted(unknown))}; known: {', '.join(ROUTES)}"
             )
         asked = _concurrency(max_concurrent) or _concurrency_of_environment()
-        self._concurrency = asked or UNASKED
+        self._concurrency = asked or unasked()
         self._concurrency_of_threads = asked or UNBOUNDED
         settings = Settings(
             timeout=check("timeout", timeout),

@@ -1,0 +1,192 @@
+"""The same controller over real sockets: the SDKs against the simulator, beside simulated time.
+
+    python -m benchmarks.rate_control.sockets [--seconds 60] [--only TEXT] [--write]
+
+For each limit a batch without end is sent for so long through `aiter_many`, with the client's default
+settings, to a simulator in a process of its own. Goodput is what it answered, in % of what its limit allowed
+in that time; beside it the same minute in simulated time. `--write` puts the table into
+benchmarks/results/rate_control_sockets.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import datetime
+import itertools
+import os
+import platform
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from llm_provider import Client
+from llm_provider.simulator import Ledger, Simulator
+
+from .baselines import POLICIES
+from .scenarios import truthful
+from .simulation import Bucket, Cap, Provider, Scenario, Simulation
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "benchmarks" / "results" / "rate_control_sockets.md"
+MODELS = {"openai": "gpt-6.1-sol", "anthropic": "claude-sonnet-5-5"}
+
+
+@dataclass(frozen=True)
+class World:
+    """A provider's limit, for the simulator's sockets and for simulated time."""
+
+    name: str
+    latency: float
+    per_minute: float | None = None
+    cap: int | None = None
+    headers: bool = False
+    processes: int = 1
+
+    def allowed(self, seconds: float) -> float:
+        """Requests that can be answered in so many seconds."""
+        if self.cap is not None:
+            return self.cap * (seconds // self.latency)
+        assert self.per_minute is not None
+        rate = self.per_minute / 60
+        return rate + rate * (seconds - self.latency)
+
+    def settings(self) -> dict[str, Any]:
+        """For the simulator."""
+        settings: dict[str, Any] = {"latency": self.latency, "rate_limit_headers": self.headers}
+        if self.cap is not None:
+            return {**settings, "max_concurrent": self.cap}
+        assert self.per_minute is not None
+        # One second's worth saved up, as in simulated time.
+        return {**settings, "requests_per_minute": self.per_minute, "burst": self.per_minute / 60}
+
+    def scenario(self, seconds: float) -> Scenario:
+        """For simulated time."""
+
+        def build(chance: random.Random) -> Provider:
+            if self.cap is not None:
+                return Provider([Cap(self.cap)], latency=self.latency, spread=0.0, retry_after="seconds")
+            assert self.per_minute is not None
+            rate = self.per_minute / 60
+            provider = Provider(
+                [Bucket(rate, max(1.0, rate))], latency=self.latency, spread=0.0, retry_after="seconds"
+            )
+            return truthful(provider) if self.headers else provider
+
+        return Scenario(self.name, build, seconds, self.processes)
+
+
+WORLDS = (
+    World("600 RPM, 2 s", 2.0, per_minute=600),
+    World("600 RPM, 2 s, headers", 2.0, per_minute=600, headers=True),
+    World("6,000 RPM, 6 s", 6.0, per_minute=6_000),
+    World("6,000 RPM, 1 s, headers", 1.0, per_minute=6_000, headers=True),
+    World("concurrency cap 32, 2 s", 2.0, cap=32),
+    World("concurrency cap 40, 2 s, 16 processes", 2.0, cap=40, processes=16),
+)
+
+
+def prompts() -> Iterator[str]:
+    """Inputs without end."""
+    return (f"What is {number}+1?" for number in itertools.count())
+
+
+async def send(server: str, url: str, seconds: float) -> int:
+    """Send a batch without end for so long; the calls that failed for good."""
+    failed = 0
+    with Client(cache="off", keys={server: "sk-any-key"}) as client:
+        results = client.aiter_many(MODELS[server], prompts(), base_url=url, max_retries=20, progress=False)
+        try:
+            async with asyncio.timeout(seconds):
+                async for _, result in results:
+                    failed += isinstance(result, Exception)
+        except TimeoutError:
+            pass
+        finally:
+            await results.aclose()  # type: ignore[attr-defined]  # a generator, though its type says less
+    return failed
+
+
+def over_sockets(world: World, server: str, seconds: float) -> Ledger:
+    """What a simulator has counted when a world's processes have sent to it for so long."""
+    with Simulator() as simulator:
+        simulator.configure(**world.settings())
+        command = [sys.executable, "-m", __spec__.name, "--send", server, simulator.url(server), str(seconds)]
+        programs = [subprocess.Popen(command, env=dict(os.environ)) for _ in range(world.processes)]
+        # What is under way when a process ends was not answered in time, so it is looked at just before.
+        started = None
+        while started is None:
+            time.sleep(0.01)
+            if simulator.ledger().requests:
+                started = time.monotonic()
+        time.sleep(max(0.0, started + seconds - 0.5 - time.monotonic()))
+        ledger = simulator.ledger()
+        for program in programs:
+            program.wait()
+    return ledger
+
+
+def measure(world: World, server: str, seconds: float) -> str:
+    """A line of the table."""
+    counted = seconds - 0.5
+    ledger = over_sockets(world, server, seconds)
+    allowed = world.allowed(counted)
+    outcome = Simulation(world.scenario(counted), POLICIES["this"], 1000).run()
+    answered = sum(outcome.done)
+    cells = (
+        world.name,
+        server,
+        f"{100 * ledger.answered / allowed:.1f}",
+        f"{1000 * ledger.rate_limited / max(1, ledger.answered):.1f}",
+        f"{100 * answered / allowed:.1f}",
+        f"{outcome.refused_per_thousand:.1f}",
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def main() -> None:
+    """Measure and print; write what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=60.0, help="of each run")
+    parser.add_argument("--only", default="", help="worlds whose name holds this text")
+    parser.add_argument("--servers", nargs="+", default=list(MODELS), choices=list(MODELS))
+    parser.add_argument("--write", action="store_true", help=f"write {RESULTS.name}")
+    parser.add_argument("--send", nargs=3, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.send:
+        server, url, seconds = arguments.send
+        failed = asyncio.run(send(server, url, float(seconds)))
+        if failed:
+            print(f"{failed} calls failed for good", flush=True)
+        return
+    lines = [
+        "| | SDK | goodput, % | refusals per 1,000 | simulated: goodput, % | refusals per 1,000 |",
+        "|---|---|---|---|---|---|",
+    ]
+    print("\n".join(lines), flush=True)
+    for world in WORLDS:
+        if arguments.only in world.name:
+            for server in arguments.servers if world.processes == 1 else arguments.servers[:1]:
+                lines.append(measure(world, server, arguments.seconds))
+                print(lines[-1], flush=True)
+    if arguments.write:
+        _write(lines)
+
+
+def _write(lines: list[str]) -> None:
+    today = datetime.datetime.now(datetime.UTC).date()
+    RESULTS.write_text(
+        "# Rate control over real sockets\n\n"
+        f"Made by `python -m benchmarks.rate_control.sockets --write` on {today}, Python "
+        f"{platform.python_version()}, {os.cpu_count()} cores. Runs of 60 s with the client's own defaults "
+        "against the simulator; beside them the same minute in simulated time.\n\n" + "\n".join(lines) + "\n"
+    )
+
+
+if __name__ == "__main__":
+    main()
