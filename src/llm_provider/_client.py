@@ -327,7 +327,7 @@ class Client:
     ) -> Iterator[tuple[int, Result]]:
         from ._progress import Progress
 
-        with Progress(_length(inputs), show) as progress:
+        with Progress(_length(inputs), show, self.statistics) as progress:
             for index, result in results:
                 self._tell(result)
                 progress.update(result)
@@ -338,7 +338,7 @@ class Client:
     ) -> AsyncIterator[tuple[int, Result]]:
         from ._progress import Progress
 
-        with Progress(_length(inputs), show) as progress:
+        with Progress(_length(inputs), show, self.statistics) as progress:
             # Left early, this generator closes the batch at once, not when it is collected.
             async with contextlib.aclosing(results):
                 async for index, result in results:

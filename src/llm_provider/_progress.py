@@ -3,27 +3,47 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ._types import Response
 
+if TYPE_CHECKING:
+    from ._limits import ScopeStatistics
+
+_RENEWED_EVERY = 0.1
+"""Seconds between two looks at the facts beside the bar, which tqdm draws no more often."""
+_REFRESHED_EVERY = 1.0
+"""Seconds. While a provider lets nothing through, no result would renew the bar."""
+
 
 class Progress:
-    """Counts finished calls and shows them with tqdm: done, cached, failed, cost in USD.
+    """Counts finished calls and shows them with tqdm: done, cached, failed, cost in USD, rate control.
 
     Args:
         total: Number of calls where it is known.
         show: True or False to force it; None shows it on a terminal and in a notebook.
+        limits: Gives the scopes' statistics at any moment.
     """
 
-    def __init__(self, total: int | None, show: bool | None) -> None:
+    def __init__(
+        self, total: int | None, show: bool | None, limits: Callable[[], Sequence[ScopeStatistics]]
+    ) -> None:
         self.cached = self.failed = 0
         self.cost = 0.0
+        self._limits = limits
         self._bar: Any = _bar(total) if (_is_watched() if show is None else show) else None
+        self._renewed = -math.inf
+        self._ended = threading.Event()
+        if self._bar is not None:
+            threading.Thread(target=self._stay_fresh, name="llm_provider progress", daemon=True).start()
 
     def update(self, result: object) -> None:
         """Count one result: a `Response`, or the error of a call that failed."""
@@ -33,9 +53,23 @@ class Progress:
         else:
             self.failed += 1
         if self._bar is not None:
-            facts = f"cached={self.cached} failed={self.failed} cost=${self.cost:.4f}"
-            self._bar.set_postfix_str(facts, refresh=False)
+            now = time.monotonic()
+            if now - self._renewed >= _RENEWED_EVERY:
+                self._renewed = now
+                self._bar.set_postfix_str(self._facts(), refresh=False)
             self._bar.update()
+
+    def _facts(self) -> str:
+        facts = [f"cost=${self.cost:.4f}"]
+        if self.cached:
+            facts.append(f"cached={self.cached}")
+        if self.failed:
+            facts.append(f"failed={self.failed}")
+        return " ".join([*facts, *describe(self._limits())])
+
+    def _stay_fresh(self) -> None:
+        while not self._ended.wait(_REFRESHED_EVERY):
+            self._bar.set_postfix_str(self._facts())
 
     def __enter__(self) -> Self:
         return self
@@ -43,8 +77,34 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._ended.set()
         if self._bar is not None:
+            self._bar.set_postfix_str(self._facts(), refresh=False)
             self._bar.close()
+
+
+def describe(scopes: Sequence[ScopeStatistics]) -> list[str]:
+    """What the rate control does, in a few words; none where nothing is under way.
+
+    >>> from llm_provider import ScopeStatistics
+    >>> facts = dict(provider="openai", base_url=None, model="gpt-6.1-sol", key="1f", window=None, waiting=1)
+    >>> describe([ScopeStatistics(**facts, rate=9.8, in_flight=20, gated_for=2.0, refusals=3)])
+    ['in_flight=20', 'limit=9.8/s', 'paused=2s', 'refused=3']
+    """
+    busy = [scope for scope in scopes if scope.in_flight or scope.waiting]
+    if not busy:
+        return []
+    words = [f"in_flight={sum(scope.in_flight for scope in busy)}"]
+    rates = [scope.rate for scope in busy if scope.rate is not None]
+    if rates:
+        words.append(f"limit={sum(rates):.3g}/s")
+    paused = min(scope.gated_for for scope in busy)
+    if paused >= 1:
+        words.append(f"paused={paused:.0f}s")
+    refusals = sum(scope.refusals for scope in busy)
+    if refusals:
+        words.append(f"refused={refusals}")
+    return words
 
 
 def _is_watched() -> bool:
