@@ -1,0 +1,105 @@
+"""What waiting for leave to send costs, beside `asyncio.Semaphore`, in one run.
+
+    python -m benchmarks.rate_control.waiters [--waiters 10000] [--rounds 7] [--write]
+
+So many tasks acquire at once, 64 may hold, each lets go a turn of the loop later. The same tasks without
+acquiring anything are taken off. CPU time, medians of interleaved rounds; `--write` puts the line into
+benchmarks/results/rate_control_waiters.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import datetime
+import platform
+import statistics
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from llm_provider._aimd import AIMD
+from llm_provider._control import Control
+from llm_provider._limits import Controller, Scope
+
+RESULTS = Path(__file__).parents[1] / "results" / "rate_control_waiters.md"
+HOLDERS = 64
+
+
+async def _all(one: Callable[[], Awaitable[None]], waiters: int) -> None:
+    await asyncio.gather(*(one() for _ in range(waiters)))
+
+
+async def nothing(waiters: int) -> None:
+    """The tasks alone."""
+
+    async def one() -> None:
+        await asyncio.sleep(0)
+
+    await _all(one, waiters)
+
+
+async def semaphore(waiters: int) -> None:
+    """The standard library's."""
+    places = asyncio.Semaphore(HOLDERS)
+
+    async def one() -> None:
+        await places.acquire()
+        await asyncio.sleep(0)
+        places.release()
+
+    await _all(one, waiters)
+
+
+async def scope(make: Callable[[], Controller], waiters: int) -> None:
+    """Ours, with a controller."""
+    places = Scope(make())
+
+    async def one() -> None:
+        ticket = await places.acquire(HOLDERS)
+        await asyncio.sleep(0)
+        places.ended(ticket, None)
+
+    await _all(one, waiters)
+
+
+def main() -> None:
+    """Measure and print; write what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--waiters", type=int, default=10_000)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--write", action="store_true", help=f"write {RESULTS.name}")
+    arguments = parser.parse_args()
+    kinds: dict[str, Callable[[int], Awaitable[None]]] = {
+        "nothing": nothing,
+        "asyncio.Semaphore": semaphore,
+        "adaptive": lambda waiters: scope(Control, waiters),
+        "aimd": lambda waiters: scope(AIMD, waiters),
+    }
+    times: dict[str, list[float]] = {name: [] for name in kinds}
+    for _ in range(arguments.rounds):
+        for name, run in kinds.items():
+            started = time.process_time()
+            asyncio.run(_finish(run(arguments.waiters)))
+            times[name].append((time.process_time() - started) / arguments.waiters * 1e6)
+    bare = statistics.median(times.pop("nothing"))
+    costs = {name: statistics.median(values) - bare for name, values in times.items()}
+    base = costs["asyncio.Semaphore"]
+    lines = ["| | µs of CPU for acquire and release | of the semaphore's |", "|---|---|---|"]
+    lines += [f"| {name} | {cost:.1f} | {cost / base:.1f} |" for name, cost in costs.items()]
+    print("\n".join(lines))
+    if arguments.write:
+        today = datetime.datetime.now(datetime.UTC).date()
+        RESULTS.write_text(
+            f"# Waiting for leave to send\n\nMade by `python -m benchmarks.rate_control.waiters --write` on "
+            f"{today}, Python {platform.python_version()}: {arguments.waiters:,} tasks acquire at once, "
+            f"{HOLDERS} may hold.\n\n" + "\n".join(lines) + "\n"
+        )
+
+
+async def _finish(work: Awaitable[None]) -> None:
+    await work
+
+
+if __name__ == "__main__":
+    main()
