@@ -173,9 +173,10 @@ class _Window:
         if latency > _SLOWED * self._lowest:
             if self._brake < math.inf and latency > 0.8 * before:
                 # The brake did not help, so it is not the concurrency that makes answers slow.
-                self._lowest = latency
-            # Little's law: this many were being worked on. Half more keeps a short queue.
-            self._brake = max(_COHORT, 1.5 * self._at_once * self._lowest / latency)
+                self._lowest, self._brake = latency, math.inf
+            else:
+                # Little's law: this many were being worked on. Half more keeps a short queue.
+                self._brake = max(_COHORT, 1.5 * self._at_once * self._lowest / latency)
         elif latency < 0.75 * _SLOWED * self._lowest:
             self._brake = max(1.1 * self._brake, self._brake + 1)
         self._lowest = min(self._lowest, latency)
@@ -253,8 +254,8 @@ class Control:
             now: Seconds.
             cost: Estimated tokens of the request; always 1 where nothing is known.
             ceiling: Requests that the caller allows in flight.
-            at_once: While open, so many requests more than were served go without asking the pace: the caller
-                wants them, or they are too few to matter. Each answer doubles what may be tried.
+            at_once: While open, so many requests go because the caller wants them, or because they are too few
+                to matter. Each answer lets one more than that go without asking the pace.
         """
         in_flight = self.in_flight
         if in_flight >= ceiling:
@@ -265,7 +266,8 @@ class Control:
         else:
             ready = pace.ready_at(now, cost * self._number / self._spent if pace.by_tokens else 1.0)
             ready = max(ready, self.gate)
-        if in_flight >= self._window.size:
+        wanted = pace.open and in_flight < min(at_once, _FIRST_WINDOW + self._answered)
+        if in_flight >= self._window.size and not wanted:
             ready = max(ready, self._window.ready_at(now, in_flight))
         if self._levels is not None:
             requests, tokens = self._levels
