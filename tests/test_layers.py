@@ -17,10 +17,8 @@ PACKAGE = Path(__file__).parents[1] / "src" / "llm_provider"
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"_errors"}),
     frozenset({"_types", "_json", "_loop", "_price_rows", "_leases", "_headers", "_pace", "storage"}),
-    frozenset(
-        {"_aimd", "_control", "_keys", "_pricing", "_retry", "_limits", "_progress", "_base_url", "_flight"}
-    ),
-    frozenset({"_request", "_routing", "_prices_refresh"}),
+    frozenset({"_aimd", "_control", "_keys", "_pricing", "_retry", "_limits", "_base_url", "_flight"}),
+    frozenset({"_request", "_routing", "_prices_refresh", "_shared_control", "_progress", "_concurrency"}),
     frozenset({"_cache", "_settings"}),
     frozenset({"providers"}),
     frozenset({"_call"}),

@@ -194,7 +194,7 @@ def test_each_answer_lets_two_more_go() -> None:
 
 def test_snapshots_of_a_model_share_a_scope() -> None:
     async def main() -> bool:
-        limiter = Limiter(Control)
+        limiter = Limiter(lambda _: Control())
         names = ("gpt-5.4", "gpt-5.4-2026-03-05", "gpt-5.4-latest")
         first, *others = (limiter.scope("openai", None, name, "key") for name in names)
         other_key = limiter.scope("openai", None, "gpt-5.4", "another")
@@ -207,7 +207,7 @@ def test_snapshots_of_a_model_share_a_scope() -> None:
 
 
 def test_an_unknown_rate_control_is_refused() -> None:
-    with pytest.raises(RequestError, match="rate_control must be one of adaptive, aimd, not 'vegas'"):
+    with pytest.raises(RequestError, match="rate_control must be one of adaptive, shared, aimd, not 'vegas'"):
         Client(rate_control="vegas")  # type: ignore[arg-type]  # what is tested
 
 

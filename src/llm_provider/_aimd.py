@@ -58,6 +58,13 @@ class AIMD:
             return math.inf
         return max(now, self.gate)
 
+    def admit(
+        self, now: float, cost: float = 1.0, ceiling: int = sys.maxsize, at_once: int = sys.maxsize
+    ) -> Ticket | float:
+        """A ticket for a request that may be sent now, else when to ask again."""
+        ready = self.ready_at(now, cost, ceiling, at_once)
+        return ready if ready > now else self.sent(now, cost, at_once)
+
     def sent(self, now: float, cost: float = 1.0, at_once: int = sys.maxsize) -> Ticket:
         """A request is sent."""
         self.in_flight += 1

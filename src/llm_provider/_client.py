@@ -21,17 +21,17 @@ from collections.abc import (
     Sized,
 )
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self, Unpack, get_args
+from typing import TYPE_CHECKING, Literal, Self, Unpack
 
 from ._cache import ResponseCache
+from ._concurrency import UNBOUNDED, Concurrency, concurrency, concurrency_of_environment, unasked
 from ._errors import LLMError, RequestError, UnsupportedParameter
 from ._front import Front
-from ._keys import APIKey
 from ._pricing import PriceTable
-from ._request import DEFAULT_TIMEOUT, BatchParameters, CacheMode, Parameters, Request, check, seal
+from ._request import DEFAULT_TIMEOUT, BatchParameters, CacheMode, Parameters, Request, seal
 from ._retry import DEFAULT_MAX_RETRIES
-from ._routing import ROUTES, priced_as, resolve
-from ._settings import KEPT_BY_DEFAULT, UNBOUNDED, Concurrency, RateControl, Settings, unasked
+from ._routing import priced_as, resolve
+from ._settings import KEPT_BY_DEFAULT, RateControl, Transport, decide
 from ._types import FinishReason, Prompt, Response, Result, Usage
 
 # The loop, and with it asyncio and the modules that work on it, come with the first call that is not stored:
@@ -46,10 +46,8 @@ if TYPE_CHECKING:
     from ._stream import Arrived, AsyncStream, Start, Stream
     from .storage._miss import Explanation
 
-Transport = Literal["aiohttp", "http2", "http1"]
 OnError = Literal["return", "raise"]
 
-_TRANSPORTS = ("aiohttp", "http2", "http1")
 _clients: weakref.WeakSet[Client] = weakref.WeakSet()
 """Every client that may hold something open."""
 
@@ -77,7 +75,9 @@ class Client:
         on_result: For logs and metrics: called with each call's `Response`, stored ones too, or the
             `LLMError` it failed with, in the thread or task of the call. What it raises becomes a warning.
         rate_control: "adaptive", which learns how many requests and tokens a second an account may send, or
-            "aimd", which only halves what may be under way when it is refused: docs/rate-control.md.
+            "shared", which does so together with the other processes of this machine that use the same cache
+            directory, or "aimd", which only halves what may be under way when it is refused:
+            docs/rate-control.md.
         transport: What carries the SDKs' requests: "aiohttp" (HTTP/1.1), "http2" or "http1"; default the one
             that was measured to be fastest for the route, which is aiohttp for all today.
 
@@ -104,31 +104,20 @@ class Client:
         rate_control: RateControl = "adaptive",
         transport: Transport | None = None,
     ) -> None:
-        if rate_control not in get_args(RateControl):
-            raise RequestError(
-                f"rate_control must be one of {', '.join(get_args(RateControl))}, not {rate_control!r}"
-            )
         if on_result is not None and not callable(on_result):
             raise RequestError(f"on_result must be callable, not {type(on_result).__name__}")
-        if transport is not None and transport not in _TRANSPORTS:
-            raise RequestError(f"transport must be one of {', '.join(_TRANSPORTS)}, not {transport!r}")
-        unknown = set(keys or ()) - set(ROUTES)
-        if unknown:
-            raise RequestError(
-                f"keys names no provider: {', '.join(sorted(unknown))}; known: {', '.join(ROUTES)}"
-            )
-        asked = _concurrency(max_concurrent) or _concurrency_of_environment()
-        self._concurrency = asked or unasked()
-        self._concurrency_of_threads = asked or UNBOUNDED
-        settings = Settings(
-            timeout=check("timeout", timeout),
-            max_retries=check("max_retries", max_retries),
-            cache=_cache_mode() if cache is None else check("cache", cache),
-            kept=_kept(cache_finish_reasons),
+        settings = decide(
+            timeout=timeout,
+            max_retries=max_retries,
+            cache=cache,
+            cache_finish_reasons=cache_finish_reasons,
             rate_control=rate_control,
             transport=transport,
-            keys={provider: _key(provider, key) for provider, key in (keys or {}).items()},
+            keys=keys or {},
         )
+        asked = concurrency(max_concurrent) or concurrency_of_environment()
+        self._concurrency = asked or unasked()
+        self._concurrency_of_threads = asked or UNBOUNDED
         self._prices = functools.cache(lambda: _price_table(prices))
         if prices is not None:
             # Found wrong after the first call, it would cost an answer that is paid for.
@@ -310,14 +299,14 @@ class Client:
         from ._many import Work
 
         _loop.refuse_own_thread(name)
-        concurrency = _concurrency(parameters.pop("max_concurrent", None)) or self._concurrency
+        allowed = concurrency(parameters.pop("max_concurrent", None)) or self._concurrency
 
         def begin(prompt: Prompt) -> Response | Call:
-            call = self._prepare(model, prompt, parameters, concurrency)
+            call = self._prepare(model, prompt, parameters, allowed)
             return self._front.lookup(call) or call
 
-        self._prepare(model, "a prompt that is never sent", parameters, concurrency)
-        return Work(begin, self._send, concurrency.most)
+        self._prepare(model, "a prompt that is never sent", parameters, allowed)
+        return Work(begin, self._send, allowed.most)
 
     async def _send(self, call: Call) -> Response:
         return await self._started().run(call)
@@ -430,51 +419,11 @@ class Client:
         await self.aclose()
 
 
-def _concurrency(max_concurrent: int | None) -> Concurrency | None:
-    if max_concurrent is None:
-        return None
-    if isinstance(max_concurrent, bool) or not isinstance(max_concurrent, int) or max_concurrent < 1:
-        raise RequestError(f"max_concurrent must be an int of at least 1, not {max_concurrent!r}")
-    return Concurrency(max_concurrent, max_concurrent)
-
-
-def _key(provider: str, key: object) -> APIKey:
-    if not isinstance(key, str) or not key:
-        raise RequestError(f"keys[{provider!r}] must be a non-empty str")
-    return APIKey(key)
-
-
 def _price_table(prices: str | os.PathLike[str] | None) -> PriceTable:
     try:
         return PriceTable.load(overrides=prices)
     except (OSError, ValueError) as error:
         raise RequestError(f"prices: {error}") from None
-
-
-def _concurrency_of_environment() -> Concurrency | None:
-    text = os.environ.get("LLM_PROVIDER_MAX_CONCURRENT", "").strip()
-    if not text:
-        return None
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise RequestError(f"LLM_PROVIDER_MAX_CONCURRENT must be an int of at least 1, not {text!r}")
-    return _concurrency(int(text))
-
-
-def _cache_mode() -> str:
-    text = os.environ.get("LLM_PROVIDER_CACHE", "").strip().lower()
-    try:
-        return str(check("cache", text or "use"))
-    except RequestError as error:
-        raise RequestError(f"LLM_PROVIDER_{str(error).replace('cache', 'CACHE', 1)}") from None
-
-
-def _kept(finish_reasons: Collection[str]) -> frozenset[str]:
-    known = {*get_args(FinishReason), "empty"}
-    if isinstance(finish_reasons, str) or not set(finish_reasons) <= known:
-        raise RequestError(
-            f"cache_finish_reasons must be some of {', '.join(sorted(known))}, not {finish_reasons!r}"
-        )
-    return frozenset(finish_reasons)
 
 
 def _check_on_error(on_error: str) -> None:

@@ -254,7 +254,8 @@ class Control:
             now: Seconds.
             cost: Estimated tokens of the request; always 1 where nothing is known.
             ceiling: Requests that the caller allows in flight.
-            at_once: While open, so many requests go because the caller wants them, or because they are too few
+            at_once: While open, so many requests go because the caller wants them, or because they are too
+            few
                 to matter. Each answer lets one more than that go without asking the pace.
         """
         in_flight = self.in_flight
@@ -278,6 +279,13 @@ class Control:
                 tokens.ready_at(now, self._spent, cost, self._margin * mean),
             )
         return ready
+
+    def admit(
+        self, now: float, cost: float = 1.0, ceiling: int = sys.maxsize, at_once: int = 0
+    ) -> Ticket | float:
+        """A ticket for a request that may be sent now, else when to ask again; see `ready_at`."""
+        ready = self.ready_at(now, cost, ceiling, at_once)
+        return ready if ready > now else self.sent(now, cost, at_once)
 
     def sent(self, now: float, cost: float = 1.0, at_once: int = 0) -> Ticket:
         """A request is sent, or as good as sent: it is counted from now on."""

@@ -12,7 +12,7 @@ import contextlib
 import functools
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import orjson
@@ -20,7 +20,7 @@ import orjson
 from . import _retry
 from ._aimd import AIMD
 from ._attempt import Attempt, Emit
-from ._cache import Entry, now
+from ._cache import Entry, ResponseCache, now
 from ._call import Call, Sample
 from ._control import Control
 from ._errors import FailedAttempt, LLMError, RateLimited
@@ -30,23 +30,28 @@ from ._keys import APIKey, find_key
 from ._leases import Leases
 from ._limits import Controller, Limiter, ScopeStatistics
 from ._settings import RateControl
+from ._shared_control import SharedControl, SharedFile
 from ._types import Response
 from .providers._adapter import Connection, Outgoing
 
 _WRITING = ("use", "refresh")
 
-_CONTROLLERS: dict[RateControl, Callable[[], Controller]] = {"adaptive": Control, "aimd": AIMD}
-
 
 class _LoopState:
     """What belongs to one background loop: flights, limits and open connections."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, leases: Leases, rate_control: RateControl) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, cache: ResponseCache, rate_control: RateControl
+    ) -> None:
         self.loop = loop
-        self.flights: Flights[list[Sample]] = Flights(leases)
-        self.limiter = Limiter(_CONTROLLERS[rate_control])
+        self.flights: Flights[list[Sample]] = Flights(Leases(cache.lease_directory))
+        self.shared = SharedFile(cache.directory / "limits") if rate_control == "shared" else None
+        self.limiter = Limiter(self._controller if rate_control != "aimd" else lambda _: AIMD())
         self.connections: dict[tuple[str, str], Connection] = {}
         self.random = random.Random()
+
+    def _controller(self, scope: str) -> Controller:
+        return Control() if self.shared is None else SharedControl(self.shared, scope)
 
 
 class Engine:
@@ -201,7 +206,7 @@ class Engine:
         if self._state is None or self._state.loop is not loop:
             # After a fork the old state is the parent's: kept, so that finalizing it closes nothing there.
             self._abandoned = self._state
-            self._state = _LoopState(loop, Leases(self._cache.lease_directory), self._settings.rate_control)
+            self._state = _LoopState(loop, self._cache, self._settings.rate_control)
         return self._state
 
     def _connection(self, state: _LoopState, call: Call) -> Connection:
@@ -222,6 +227,8 @@ class Engine:
         state, self._state = self._state, None
         if state is not None:
             state.flights.close()
+            if state.shared is not None:
+                state.shared.close()
             for connection in state.connections.values():
                 with contextlib.suppress(Exception):  # a connection that cannot be closed is closed enough
                     await connection.close()

@@ -19,12 +19,13 @@ import orjson
 from . import providers
 from ._cache import Entry, ResponseCache
 from ._call import Call, Sample
+from ._concurrency import Concurrency
 from ._errors import CacheMiss, LLMError, RequestError
 from ._json import canonical
 from ._pricing import PriceTable, PriceWarning
 from ._request import Request
 from ._routing import priced_as, resolve
-from ._settings import Concurrency, Settings
+from ._settings import Settings
 from ._types import Response, Timing, Usage
 from .providers._adapter import Answer, Wire
 

@@ -32,9 +32,17 @@ _VERSION = re.compile(r"(-\d{4}-\d{2}-\d{2}|-\d{8}|-latest|@\d{8})$")
 class Controller(Protocol):
     """Decides when the next request of a scope may go; see `_control.Control`."""
 
-    in_flight: int
-    gate: float
-    refusals: int
+    @property
+    def in_flight(self) -> int:
+        """Requests under way."""
+
+    @property
+    def gate(self) -> float:
+        """Nothing is sent before."""
+
+    @property
+    def refusals(self) -> int:
+        """Answers so far that said "too much"."""
 
     @property
     def rate(self) -> float:
@@ -48,8 +56,7 @@ class Controller(Protocol):
     def open(self) -> bool:
         """Whether nothing has shown yet that there is a limit on the rate."""
 
-    def ready_at(self, now: float, cost: float, ceiling: int, at_once: int) -> float: ...
-    def sent(self, now: float, cost: float, at_once: int) -> Ticket: ...
+    def admit(self, now: float, cost: float, ceiling: int, at_once: int) -> Ticket | float: ...
     def heard(self, ticket: Ticket, headroom: Headroom) -> None: ...
     def succeeded(self, now: float, ticket: Ticket) -> None: ...
     def refused(self, now: float, ticket: Ticket, retry_after: float | None) -> None: ...
@@ -116,9 +123,9 @@ class Scope:
             place back by itself.
         """
         if not self._waiters:
-            now = self._loop.time()
-            if self.controller.ready_at(now, cost, ceiling, at_once) <= now:
-                return self.controller.sent(now, cost, at_once)
+            granted = self.controller.admit(self._loop.time(), cost, ceiling, at_once)
+            if isinstance(granted, Ticket):
+                return granted
         waiter = _Waiter(self._loop.create_future(), cost, ceiling, at_once)
         if first:
             self._waiters.appendleft(waiter)
@@ -186,11 +193,11 @@ class Scope:
             waiter = waiters[0]
             if not waiter.granted.done():
                 now = self._loop.time()
-                ready = controller.ready_at(now, waiter.cost, waiter.ceiling, waiter.at_once)
-                if ready > now:
-                    self._wait_until(max(ready, now + _TIMER_STEP))
+                granted = controller.admit(now, waiter.cost, waiter.ceiling, waiter.at_once)
+                if not isinstance(granted, Ticket):
+                    self._wait_until(max(granted, now + _TIMER_STEP))
                     return
-                waiter.granted.set_result(controller.sent(now, waiter.cost, waiter.at_once))
+                waiter.granted.set_result(granted)
             waiters.popleft()
 
     def _wait_until(self, when: float) -> None:
@@ -209,10 +216,10 @@ class Limiter:
     """The scopes of one client.
 
     Args:
-        make: Makes the controller of a scope.
+        make: Makes the controller of a scope, of which it gets a name.
     """
 
-    def __init__(self, make: Callable[[], Controller]) -> None:
+    def __init__(self, make: Callable[[str], Controller]) -> None:
         self._make = make
         self._scopes: dict[tuple[str, str | None, str, str], Scope] = {}
 
@@ -221,7 +228,7 @@ class Limiter:
         name = (provider, base_url, group_of(model), key_identity)
         scope = self._scopes.get(name)
         if scope is None:
-            scope = self._scopes[name] = Scope(self._make())
+            scope = self._scopes[name] = Scope(self._make(" ".join(map(str, name))))
         return scope
 
     def statistics(self) -> list[ScopeStatistics]:

@@ -2,60 +2,26 @@
 
 from __future__ import annotations
 
-import functools
-import math
-import sys
-from collections.abc import Mapping
+import os
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, TypeVar, get_args
 
+from ._errors import RequestError
 from ._keys import APIKey
+from ._request import check
+from ._routing import ROUTES
 from ._types import FinishReason
 
-RateControl = Literal["adaptive", "aimd"]
-"""How a scope's limit is found: by the controller of `_control`, or by additive increase and multiplicative
-decrease alone, the baseline that it is compared with."""
+Transport = Literal["aiohttp", "http2", "http1"]
+"""What carries the SDKs' requests."""
 
-_MOST = 1000
-"""Requests under way where nobody has said: 6,000 a minute with answers of up to ten seconds. The rate
-control finds what a provider takes; this bounds connections, and what a server without limits is asked to do
-at once."""
-_SHARE_OF_FILES = 0.75
-"""Of the files that a process may open, which is 1,024 on most Linux systems and 256 on macOS: each request
-under way is a connection, and the rest of the program has files too."""
-_AT_ONCE = 8
-"""Requests sent to an unknown provider before the first answer, where nobody has asked for more. Each answer
-lets two more go, so after five round trips it is 256, and a limit of ten a second has refused a few."""
+T = TypeVar("T")
 
-
-class Concurrency(NamedTuple):
-    """How many requests may be under way."""
-
-    most: int
-    at_once: int
-    """Before anything is known of the provider's limits."""
-
-
-UNBOUNDED = Concurrency(sys.maxsize, sys.maxsize)
-"""For a thread that waits in a call. It is a limit that its owner has set: of a hundred clients, each in a
-thread of its own, all shall be served at once. A provider that refuses still slows them down."""
-
-
-@functools.cache
-def unasked() -> Concurrency:
-    """For batches and asynchronous calls, which can pile up without end, where the user has not said."""
-    return Concurrency(int(min(_MOST, max(32, _SHARE_OF_FILES * _open_files()))), _AT_ONCE)
-
-
-def _open_files() -> float:
-    """How many files this process may open."""
-    try:
-        import resource
-    except ImportError:  # Windows, whose sockets are not files
-        return math.inf
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return math.inf if most == resource.RLIM_INFINITY else most
-
+RateControl = Literal["adaptive", "shared", "aimd"]
+"""How a scope's limit is found: by the controller of `_control`, by one such for all processes of the machine
+that use the same cache directory, or by additive increase and multiplicative decrease alone, the baseline
+that it is compared with."""
 
 KEPT_BY_DEFAULT: tuple[FinishReason, ...] = ("stop", "tool_calls")
 """The finish reasons of answers that the cache keeps and serves unless a client says otherwise."""
@@ -71,6 +37,70 @@ class Settings:
     kept: frozenset[str]
     """Finish reasons of the answers that the cache keeps; "empty" for those that say and call nothing."""
     rate_control: RateControl
-    transport: str | None
+    transport: Transport | None
     """None for that of the route."""
     keys: Mapping[str, APIKey]
+
+
+def decide(
+    *,
+    timeout: float,
+    max_retries: int,
+    cache: str | bool | None,
+    cache_finish_reasons: Collection[str],
+    rate_control: RateControl,
+    transport: Transport | None,
+    keys: Mapping[str, str],
+) -> Settings:
+    """The settings of a client out of its arguments, which `Client` explains.
+
+    Raises:
+        RequestError: one of them is not valid.
+    """
+    return Settings(
+        timeout=check("timeout", timeout),
+        max_retries=check("max_retries", max_retries),
+        cache=_cache_mode() if cache is None else check("cache", cache),
+        kept=_kept(cache_finish_reasons),
+        rate_control=_one_of("rate_control", rate_control, get_args(RateControl)),
+        transport=None if transport is None else _one_of("transport", transport, get_args(Transport)),
+        keys=_keys(keys),
+    )
+
+
+def _one_of(name: str, value: T, known: tuple[T, ...]) -> T:
+    if value not in known:
+        raise RequestError(f"{name} must be one of {', '.join(map(str, known))}, not {value!r}")
+    return value
+
+
+def _keys(keys: Mapping[str, str]) -> dict[str, APIKey]:
+    unknown = set(keys) - set(ROUTES)
+    if unknown:
+        raise RequestError(
+            f"keys names no provider: {', '.join(sorted(unknown))}; known: {', '.join(ROUTES)}"
+        )
+    return {provider: _key(provider, key) for provider, key in keys.items()}
+
+
+def _key(provider: str, key: object) -> APIKey:
+    if not isinstance(key, str) or not key:
+        raise RequestError(f"keys[{provider!r}] must be a non-empty str")
+    return APIKey(key)
+
+
+def _cache_mode() -> str:
+    text = os.environ.get("LLM_PROVIDER_CACHE", "").strip().lower()
+    try:
+        return str(check("cache", text or "use"))
+    except RequestError as error:
+        raise RequestError(f"LLM_PROVIDER_{str(error).replace('cache', 'CACHE', 1)}") from None
+
+
+def _kept(finish_reasons: Collection[str]) -> frozenset[str]:
+    known = {*get_args(FinishReason), "empty"}
+    if isinstance(finish_reasons, str) or not set(finish_reasons) <= known:
+        raise RequestError(
+            f"cache_finish_reasons must be some of {', '.join(sorted(known))}, not {finish_reasons!r}"
+        )
+    return frozenset(finish_reasons)

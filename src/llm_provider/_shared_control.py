@@ -1,0 +1,373 @@
+"""One controller for all processes of a machine that name the same file (`rate_control="shared"`).
+
+What a `_control.Control` has learnt is kept in a SQLite file. Each question and each outcome is one
+transaction, which takes it out, asks or tells it, and puts it back; nothing else is shared. So sixteen
+processes are to the provider what one is.
+
+| what happens | what follows |
+|---|---|
+| a process is killed | its lease is freed: another one gives back what it had under way, within a second |
+| a process waits for what another has | it asks again every few milliseconds |
+| two want the same place | the one with fewer requests under way gets it |
+| the file cannot be used | a warning; each process goes on by itself, from what it last knew |
+| nobody has used it for ten minutes, or the machine was started anew | what it held is forgotten |
+
+A transaction takes about a tenth of a millisecond of the loop's time, which is why this is not the default.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import sqlite3
+import sys
+import uuid
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ._control import Control, _Window
+from ._headers import Headroom, Level
+from ._leases import Lease, Leases
+from ._pace import Mark, Pace, Ticket
+
+_LOCK_PATIENCE = 2.0
+"""Seconds that a transaction waits for another's, each of which takes a fraction of a millisecond."""
+_ASK_AGAIN = 0.03
+"""Seconds until a process that waits for others' answers looks again: nobody wakes it."""
+_STILL_WAITS = 4 * _ASK_AGAIN
+"""Seconds for which one that has asked counts as waiting."""
+_LOOK_FOR_DEAD = 1.0
+"""Seconds between two looks whether the others are alive."""
+_FORGET = 600.0
+"""Seconds after which what was learnt may be wrong."""
+
+_TABLES = """
+    CREATE TABLE IF NOT EXISTS scope (name TEXT PRIMARY KEY, control TEXT, version INTEGER, used REAL);
+    CREATE TABLE IF NOT EXISTS owner (
+        scope TEXT, owner TEXT, in_flight INTEGER, asked REAL, PRIMARY KEY (scope, owner)
+    );
+    CREATE TABLE IF NOT EXISTS ticket (
+        scope TEXT, number INTEGER, owner TEXT, facts TEXT, PRIMARY KEY (scope, number)
+    );
+"""
+
+
+class SharedControlWarning(UserWarning):
+    """The file that processes share cannot be used; each goes on by itself."""
+
+
+class SharedFile:
+    """The file, as one process has it open; lives on one loop.
+
+    Args:
+        directory: Where the file and the leases are; made if it is missing.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.owner = uuid.uuid4().hex
+        self._path = directory / "rate-control.sqlite"
+        self._leases = Leases(directory / "leases")
+        self._life: Lease | None = None
+        self._connection: sqlite3.Connection | None = None
+        self.broken = False
+
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            connection = sqlite3.connect(self._path, timeout=_LOCK_PATIENCE, isolation_level=None)
+            self._path.chmod(0o600)
+            connection.execute("PRAGMA journal_mode = wal")
+            # What is lost with the machine's power is forgotten anyway.
+            connection.execute("PRAGMA synchronous = off")
+            connection.executescript(_TABLES)
+            self._connection = connection
+            # Held as long as this process lives, and no longer.
+            self._life = self._leases.take(self.owner)
+        return self._connection
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection | None]:
+        """The file, locked against the others; None once it has shown that it cannot be used."""
+        if self.broken:
+            yield None
+            return
+        try:
+            connection = self._open()
+            connection.execute("BEGIN IMMEDIATE")
+        except (OSError, sqlite3.Error) as error:
+            self._give_up(error)
+            yield None
+            return
+        try:
+            yield connection
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._give_up(error)
+        finally:
+            with contextlib.suppress(sqlite3.Error):
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+    def _give_up(self, error: Exception) -> None:
+        self.broken = True
+        with contextlib.suppress(SharedControlWarning):
+            warnings.warn(
+                f"rate control is not shared any more, as {self._path} cannot be used: {error}",
+                SharedControlWarning,
+                stacklevel=2,
+            )
+
+    def has_ended(self, owner: str) -> bool:
+        """Whether the process of an owner has ended."""
+        if owner == self.owner:
+            return False
+        lease = self._leases.take(owner)
+        if lease is not None:
+            lease.release(finished=False)
+        return lease is not None
+
+    def close(self) -> None:
+        """Close the file; what this process had under way is given back by the others."""
+        self.broken = True
+        if self._life is not None:
+            self._life.release(finished=False)
+        self._leases.close()
+        if self._connection is not None:
+            self._connection.close()
+
+
+class SharedControl:
+    """The controller of a scope that several processes share; a `Controller`.
+
+    Args:
+        file: Where it is kept.
+        scope: The scope's name, the same in every process.
+    """
+
+    def __init__(self, file: SharedFile, scope: str) -> None:
+        self._file = file
+        self._scope = scope
+        self._control = Control()
+        self._version = -1
+        self._own = 0
+        self._looked = -math.inf
+        self._headrooms: dict[int, Headroom] = {}
+
+    @property
+    def in_flight(self) -> int:
+        """Requests under way, those of the other processes included."""
+        return self._control.in_flight
+
+    @property
+    def gate(self) -> float:
+        """Nothing is sent before; seconds of the monotonic clock."""
+        return self._control.gate
+
+    @property
+    def refusals(self) -> int:
+        """Answers so far that said "too much", to any process."""
+        return self._control.refusals
+
+    @property
+    def rate(self) -> float:
+        """Requests a second that all processes may send together."""
+        return self._control.rate
+
+    @property
+    def window(self) -> float:
+        """Requests that all processes may have in flight together."""
+        return self._control.window
+
+    @property
+    def open(self) -> bool:
+        """Whether no refusal has shown yet that there is a limit on the rate."""
+        return self._control.open
+
+    def admit(self, now: float, cost: float, ceiling: int, at_once: int) -> Ticket | float:
+        """A ticket for a request that may be sent now, else when to ask again."""
+        if self._own >= ceiling:
+            return math.inf
+        with self._file.transaction() as connection:
+            if connection is None:
+                return self._alone().admit(now, cost, ceiling, at_once)
+            control = self._load(connection, now)
+            ready = control.ready_at(now, cost, sys.maxsize, at_once)
+            if ready <= now and not self._must_yield(connection, now):
+                ticket = control.sent(now, cost, at_once)
+                self._own += 1
+                connection.execute(
+                    "INSERT INTO ticket VALUES (?, ?, ?, ?)",
+                    (self._scope, ticket.number, self._file.owner, json.dumps(_state(ticket))),
+                )
+                self._note(connection, asked=0.0)
+                self._store(connection, now)
+                return ticket
+            self._note(connection, asked=now)
+        return min(max(ready, now), now + _ASK_AGAIN)
+
+    def heard(self, ticket: Ticket, headroom: Headroom) -> None:
+        """Take in the headers of an answer, together with what it was."""
+        self._headrooms[ticket.number] = headroom
+
+    def succeeded(self, now: float, ticket: Ticket) -> None:
+        """The provider served a request."""
+        with self._outcome(ticket, now) as control:
+            control.succeeded(now, ticket)
+
+    def refused(self, now: float, ticket: Ticket, retry_after: float | None = None) -> None:
+        """The provider refused a request because of a limit."""
+        with self._outcome(ticket, now) as control:
+            control.refused(now, ticket, retry_after)
+
+    def overloaded(self, now: float, ticket: Ticket, retry_after: float | None = None) -> None:
+        """The provider has too much to do."""
+        with self._outcome(ticket, now) as control:
+            control.overloaded(now, ticket, retry_after)
+
+    def failed(self, now: float, ticket: Ticket) -> None:
+        """A request broke or timed out."""
+        with self._outcome(ticket, now) as control:
+            control.failed(now, ticket)
+
+    def cancelled(self, ticket: Ticket) -> None:
+        """A request was given up while it was under way."""
+        with self._outcome(ticket, ticket.at) as control:
+            control.cancelled(ticket)
+
+    def withdrawn(self, ticket: Ticket) -> None:
+        """A request was given up before it was sent."""
+        with self._outcome(ticket, ticket.at) as control:
+            control.withdrawn(ticket)
+
+    # --- in a transaction ------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _outcome(self, ticket: Ticket, now: float) -> Iterator[Control]:
+        self._own -= 1
+        headroom = self._headrooms.pop(ticket.number, None)
+        with self._file.transaction() as connection:
+            if connection is None:
+                self._alone().in_flight += 1
+                yield self._told(self._control, ticket, headroom)
+                return
+            control = self._load(connection, now)
+            place = (self._scope, ticket.number)
+            known = connection.execute("DELETE FROM ticket WHERE scope = ? AND number = ?", place).rowcount
+            # A process that was stopped for long was taken for dead, and its ticket given back for it.
+            yield self._told(control, ticket, headroom) if known else Control()
+            self._note(connection, asked=None)
+            self._store(connection, now)
+
+    @staticmethod
+    def _told(control: Control, ticket: Ticket, headroom: Headroom | None) -> Control:
+        if headroom is not None:
+            control.heard(ticket, headroom)
+        return control
+
+    def _load(self, connection: sqlite3.Connection, now: float) -> Control:
+        row = connection.execute(
+            "SELECT control, version, used FROM scope WHERE name = ?", (self._scope,)
+        ).fetchone()
+        if row is None or not -_FORGET < now - row[2] < _FORGET:
+            # Times of before the machine was started are in the future, or long ago.
+            for table in ("ticket", "owner", "scope"):
+                column = "name" if table == "scope" else "scope"
+                connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (self._scope,))  # noqa: S608  # constants
+            self._control, self._version, self._own = Control(), 0, 0
+        elif row[1] != self._version:
+            self._control, self._version = _restored(row[0]), row[1]
+        if now - self._looked > _LOOK_FOR_DEAD:
+            self._looked = now
+            if self._bury(connection):
+                self._store(connection, now)
+        return self._control
+
+    def _store(self, connection: sqlite3.Connection, now: float) -> None:
+        self._version += 1
+        connection.execute(
+            "INSERT OR REPLACE INTO scope VALUES (?, ?, ?, ?)",
+            (self._scope, json.dumps(_state(self._control)), self._version, now),
+        )
+
+    def _note(self, connection: sqlite3.Connection, *, asked: float | None) -> None:
+        connection.execute(
+            "INSERT INTO owner VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET in_flight = excluded.in_flight, "
+            "asked = ifnull(excluded.asked, asked)",
+            (self._scope, self._file.owner, self._own, asked),
+        )
+
+    def _must_yield(self, connection: sqlite3.Connection, now: float) -> bool:
+        """Whether another process waits for the same and has less under way."""
+        return (
+            connection.execute(
+                "SELECT 1 FROM owner WHERE scope = ? AND owner != ? AND in_flight < ? AND asked > ? LIMIT 1",
+                (self._scope, self._file.owner, self._own, now - _STILL_WAITS),
+            ).fetchone()
+            is not None
+        )
+
+    def _bury(self, connection: sqlite3.Connection) -> bool:
+        """Give back what dead processes had under way; whether there was one."""
+        owners = connection.execute("SELECT owner FROM owner WHERE scope = ?", (self._scope,)).fetchall()
+        dead = [owner for (owner,) in owners if self._file.has_ended(owner)]
+        for owner in dead:
+            place = (self._scope, owner)
+            for (facts,) in connection.execute(
+                "SELECT facts FROM ticket WHERE scope = ? AND owner = ?", place
+            ).fetchall():
+                self._control.cancelled(_ticket(facts))
+            connection.execute("DELETE FROM ticket WHERE scope = ? AND owner = ?", place)
+            connection.execute("DELETE FROM owner WHERE scope = ? AND owner = ?", place)
+        return bool(dead)
+
+    def _alone(self) -> Control:
+        """The controller where the file cannot be used: what the others have under way is not known."""
+        self._control.in_flight = self._own
+        return self._control
+
+
+# --- a controller as JSON ----------------------------------------------------------------------------------
+
+_PARTS = {part.__name__: part for part in (Control, _Window, Pace, Mark, Level, Ticket)}
+_PRIVATE = "_random"
+"""Of a controller, what is not learnt: each process has its own jitter."""
+
+
+def _state(value: Any) -> Any:
+    """Numbers, and objects of numbers as [class, attributes]; infinities are JSON's extension."""
+    kind = type(value).__name__
+    if kind in _PARTS:
+        names = getattr(value, "__slots__", None) or vars(value)
+        return {"kind": kind, **{name: _state(getattr(value, name)) for name in names if name != _PRIVATE}}
+    if isinstance(value, (tuple, list)):
+        return [_state(item) for item in value]
+    return value
+
+
+def _value(state: Any) -> Any:
+    if isinstance(state, dict):
+        part = _PARTS[state.pop("kind")]
+        made = part.__new__(part)
+        for name, value in state.items():
+            setattr(made, name, _value(value))
+        return made
+    return [_value(item) for item in state] if isinstance(state, list) else state
+
+
+def _restored(text: str) -> Control:
+    """A controller as it was stored; a new one where another version of it has stored it."""
+    fresh = Control()
+    with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
+        stored = _value(json.loads(text))
+        stored._random = fresh._random  # noqa: SLF001  # the one attribute that is not stored
+        if vars(stored).keys() == vars(fresh).keys():
+            return stored  # type: ignore[no-any-return]  # what `_value` makes is known at run time only
+    return fresh
+
+
+def _ticket(facts: str) -> Ticket:
+    made: Ticket = _value(json.loads(facts))
+    return made
