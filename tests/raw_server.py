@@ -114,7 +114,7 @@ class RawServer:
         self._loop.close()
 
     def _run(self, coroutine: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(timeout=10)
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(timeout=60)
 
     async def _end(self) -> None:
         self._server.close()

@@ -14,14 +14,29 @@ class RunScript(Protocol):
     def __call__(self, code: str, **variables: str) -> subprocess.CompletedProcess[str]: ...
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 5.0) -> bool:
-    """Whether `condition()` becomes true in time."""
+def wait_until(condition: Callable[[], bool], seconds: float = 30.0) -> bool:
+    """Whether `condition()` becomes true in time, which is ample: only a failing test waits for all of it."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if condition():
             return True
         time.sleep(0.01)
-    return False
+    return condition()
+
+
+class TooSlow(AssertionError):
+    """The machine paused for as long as an attempt would wait, so the attempt showed nothing."""
+
+
+def patiently(attempt: Callable[[float], None]) -> None:
+    """Make an attempt that raises `TooSlow` with short times, then with 5 and with 25 times as long ones."""
+    for longer in (1, 5):
+        try:
+            attempt(longer)
+        except TooSlow:
+            continue
+        return
+    attempt(25)
 
 
 def ignore(_: object) -> None:

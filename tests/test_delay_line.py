@@ -168,9 +168,12 @@ def test_a_reset_by_the_server_reaches_the_client() -> None:
 
 def test_a_reset_by_the_client_reaches_the_server() -> None:
     ends: list[str] = []
+    heard = threading.Event()
 
     def listen(connection: socket.socket) -> None:
         try:
+            assert connection.recv(100) == b"hello"
+            heard.set()
             received(connection)
         except ConnectionResetError:
             ends.append("reset")
@@ -180,7 +183,7 @@ def test_a_reset_by_the_client_reaches_the_server() -> None:
     with listening(listen) as port, DelayLine("127.0.0.1", port, ROUND_TRIP) as line:
         connection = connect(line.port)
         connection.sendall(b"hello")
-        time.sleep(3 * ROUND_TRIP)
+        assert heard.wait(60)
         reset(connection)
         assert wait_until(lambda: ends == ["reset"])
         assert wait_until(lambda: line.open_connections == 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from decimal import Decimal
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from llm_provider import (
     price,
 )
 from llm_provider.simulator import Fault, Simulator
-from support import RunScript, wait_until
+from support import RunScript, TooSlow, patiently, wait_until
 
 MODEL = "gpt-6.1-sol"
 CLAUDE = "claude-sonnet-5-5"
@@ -59,31 +58,51 @@ def test_timing_adds_up(client: Client, simulator: Simulator) -> None:
     simulator.configure(latency=0.2)
     timing = client.call(MODEL, "timed").timing
     assert timing.attempts == 1
-    assert timing.total >= 0.2 > timing.queue
+    assert 0 <= timing.queue <= timing.total - 0.2
     assert timing.overhead < timing.total - 0.2 + 0.001
     with Client(cache_dir=client.cache.directory, max_concurrent=1) as narrow:
         waited = narrow.call_many(MODEL, ["first", "second"])
-    assert max(answer.timing.queue for answer in waited if isinstance(answer, Response)) >= 0.15
+    assert max(answer.timing.queue for answer in waited if isinstance(answer, Response)) >= 0.05
 
 
 def test_waiting_for_a_slot_is_not_in_the_timeout(simulator: Simulator, own_cache: Path) -> None:
-    simulator.configure(latency=0.4)
-    with Client(cache_dir=own_cache, max_concurrent=1) as client:
-        results = client.call_many(
-            MODEL, [f"item {number}" for number in range(5)], timeout=1.5, max_retries=0
-        )
-    assert all(isinstance(result, Response) for result in results)
+    def attempt(longer: float) -> None:
+        simulator.clear()
+        simulator.inject(Fault(delay=0.8 * longer), times=1, match="first")
+
+        async def ask() -> list[Response | BaseException]:
+            async with Client(cache_dir=own_cache, cache="off", max_concurrent=1, max_retries=0) as client:
+                await client.acall(MODEL, "warm up")
+                first = asyncio.create_task(client.acall(MODEL, "first"))
+                while simulator.ledger().in_flight == 0:
+                    await asyncio.sleep(0)
+                second = client.acall(MODEL, "second", timeout=0.5 * longer)
+                return await asyncio.gather(first, second, return_exceptions=True)
+
+        answers = asyncio.run(ask())
+        if isinstance(answers[1], Timeout) and len(simulator.requests()) == 3:
+            raise TooSlow("it had its place and was sent, but its answer took too long")
+        assert all(isinstance(answer, Response) for answer in answers), answers
+
+    patiently(attempt)
 
 
 def test_the_timeout_is_for_the_whole_answer(client: Client, simulator: Simulator) -> None:
-    # Each chunk comes in time; the answer as a whole does not.
-    simulator.configure(chunk_interval=0.1, chunks=100)
     client.call(MODEL, "warm up")
-    start = time.monotonic()
-    with pytest.raises(Timeout, match=r"within 1 s"):
-        list(client.stream(MODEL, "tell a long story", timeout=1, max_retries=0))
-    assert time.monotonic() - start < 5
-    assert wait_until(lambda: simulator.ledger().in_flight == 0)
+
+    def attempt(longer: float) -> None:
+        simulator.clear()
+        # Each chunk comes in time; the answer as a whole does not.
+        simulator.configure(chunk_interval=0.05 * longer, chunks=100)
+        shown = []
+        with pytest.raises(Timeout, match="within "):
+            shown.extend(client.stream(MODEL, "tell a long story", timeout=0.5 * longer, max_retries=0))
+        if not shown:
+            raise TooSlow("the answer had not begun")
+        assert wait_until(lambda: simulator.ledger().disconnects == 1)
+        assert simulator.ledger().in_flight == 0
+
+    patiently(attempt)
 
 
 @pytest.mark.parametrize("model", [MODEL, CLAUDE, "gemini-3.8-flash", "together_ai/zai-org/GLM-5.3"])

@@ -13,7 +13,6 @@ import json
 import logging
 import pickle
 import socket
-import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -27,12 +26,16 @@ from llm_provider import Client, Response
 from llm_provider import _errors as errors
 from llm_provider._errors import LLMError
 from llm_provider.simulator import Fault, Simulator
+from support import TooSlow, patiently, wait_until
 
 from . import raw_server
 from .raw_server import RawServer
 
 CANARY = "sk-canary-0123456789-abcdefghijklmnop"
 """The API key of every call. A constant of the module, so that no frame of a test has it as a local."""
+
+LATE = 5.0
+"""Seconds in which a server has seen what a client sent before it gave up."""
 
 BOTH = ("call", "astream")
 """A whole answer waited for by a thread, and a stream awaited on an event loop."""
@@ -418,12 +421,19 @@ def test_a_stream_that_breaks_is_not_begun_again(
         kind = errors.ServerError  # of Anthropic's error event it keeps the message only
     if name == "stall":
         warm_up(simulator, failing, way)
-    simulator.inject(fault, times=None)
-    where = {"base_url": simulator.url(way.server), "timeout": 0.5 if name == "stall" else 20}
-    error = failing.ask(way, "astream", kind, **where, max_retries=3)
-    assert error.maybe_billed
-    assert failing.text == "echo:"
-    assert error.attempts == len(simulator.requests()) == 1
+
+    def attempt(longer: float) -> None:
+        simulator.clear()
+        simulator.inject(fault, times=None)
+        where = {"base_url": simulator.url(way.server), "timeout": 0.5 * longer if name == "stall" else 20}
+        error = failing.ask(way, "astream", kind, **where, max_retries=3)
+        if name == "stall" and not failing.text:
+            raise TooSlow("the stream had not begun")
+        assert error.maybe_billed
+        assert failing.text == "echo:"
+        assert error.attempts == len(simulator.requests()) == 1
+
+    patiently(attempt)
 
 
 EARLY = {
@@ -456,16 +466,22 @@ def test_an_answer_that_breaks_in_its_middle(simulator: Simulator, failing: Fail
 @every_way
 def test_no_answer_in_time(simulator: Simulator, failing: Failing, way: Way, how: str) -> None:
     warm_up(simulator, failing, way)
-    simulator.inject(Fault(hang=True), times=None)
-    error = failing.ask(way, how, errors.Timeout, base_url=simulator.url(way.server), timeout=0.3)
-    assert error.retryable
-    assert error.maybe_billed
-    # The request has ended at the server too: nobody pays for an answer that nobody waits for.
-    give_up = time.monotonic() + 20
-    while not simulator.ledger().disconnects and time.monotonic() < give_up:
-        time.sleep(0.01)
-    ledger = simulator.ledger()
-    assert (ledger.disconnects, ledger.in_flight) == (1, 0)
+
+    def attempt(longer: float) -> None:
+        simulator.clear()
+        simulator.inject(Fault(hang=True), times=None)
+        where = {"base_url": simulator.url(way.server), "timeout": 0.3 * longer}
+        error = failing.ask(way, how, errors.Timeout, **where)
+        if not wait_until(lambda: bool(simulator.requests()), LATE):
+            raise TooSlow("the request had not arrived")
+        assert error.retryable
+        assert error.maybe_billed
+        # The request has ended at the server too: nobody pays for an answer that nobody waits for.
+        assert wait_until(lambda: simulator.ledger().disconnects > 0)
+        ledger = simulator.ledger()
+        assert (ledger.disconnects, ledger.in_flight) == (1, 0)
+
+    patiently(attempt)
 
 
 # --- connections ---------------------------------------------------------------------------------------
@@ -581,14 +597,19 @@ def test_broken_http_otherwise(simulator: Simulator, failing_otherwise: Failing,
 def check_broken_http(
     failing: Failing, way: Way, how: str, behaviour: raw_server.Behaviour, kind: type[LLMError]
 ) -> None:
-    patience = 0.5 if kind is errors.Timeout else 20
-    with RawServer(behaviour) as raw:
-        error = failing.ask(way, how, kind, base_url=base_url(way, raw.root), timeout=patience)
-        assert error.maybe_billed
-        assert error.retryable
-        assert error.attempts == 1
-        # litellm sends once more by itself when a connection breaks before its answer.
-        assert raw.requests == 1 or (way.provider == "litellm" and raw.requests == 2)
+    def attempt(longer: float) -> None:
+        patience = 0.5 * longer if kind is errors.Timeout else 20
+        with RawServer(behaviour) as raw:
+            error = failing.ask(way, how, kind, base_url=base_url(way, raw.root), timeout=patience)
+            if kind is errors.Timeout and not wait_until(lambda: raw.requests > 0, LATE):
+                raise TooSlow("the request had not arrived")
+            assert error.maybe_billed
+            assert error.retryable
+            assert error.attempts == 1
+            # litellm sends once more by itself when a connection breaks before its answer.
+            assert raw.requests == 1 or (way.provider == "litellm" and raw.requests == 2)
+
+    patiently(attempt)
 
 
 # --- retries -------------------------------------------------------------------------------------------
@@ -668,7 +689,7 @@ def test_senseless_waits_count_as_none(simulator: Simulator, failing: Failing, w
 @every_way
 def test_nobody_waits_for_hours(simulator: Simulator, failing: Failing, way: Way, value: str) -> None:
     simulator.inject(Fault(status=429, retry_after=value))
-    where = {"base_url": simulator.url(way.server), "timeout": 5}
+    where = {"base_url": simulator.url(way.server)}
     error = failing.ask(way, "call", errors.RateLimited, **where, max_retries=3)
     assert error.attempts == 1
     assert error.retry_after

@@ -52,7 +52,7 @@ def post(simulator: Simulator) -> Iterator[Post]:
     connections: list[http.client.HTTPConnection] = []
 
     def send(path: str, body: Any, headers: Mapping[str, str] | None = None) -> Answer:
-        connection = http.client.HTTPConnection("127.0.0.1", simulator.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", simulator.port, timeout=60)
         connections.append(connection)
         raw = body if isinstance(body, bytes) else json.dumps(body).encode()
         connection.request("POST", path, raw, dict(headers or {}))

@@ -39,7 +39,7 @@ def run(served: Any, work: Callable[[httpx.AsyncClient, str], Awaitable[Any]]) -
         context = (
             ssl.create_default_context(cafile=str(simulator.certificate)) if simulator.certificate else True
         )
-        async with httpx.AsyncClient(http2=http2, verify=context, timeout=10, trust_env=False) as client:
+        async with httpx.AsyncClient(http2=http2, verify=context, timeout=60, trust_env=False) as client:
             return await work(client, simulator.url("local") + "/chat/completions")
 
     return asyncio.run(main())
@@ -66,8 +66,10 @@ def test_a_client_that_leaves_while_it_waits(served: Any, simulator: Simulator, 
         simulator.inject(Fault(hang=True) if how == "hang" else Fault(delay=30))
 
     async def leave(client: httpx.AsyncClient, url: str) -> None:
-        with pytest.raises(httpx.ReadTimeout):
-            await client.post(url, json=BODY, timeout=httpx.Timeout(10, read=0.2))
+        task = asyncio.create_task(client.post(url, json=BODY))
+        assert await asyncio.to_thread(wait_until, lambda: simulator.ledger().in_flight == 1)
+        task.cancel()
+        await asyncio.wait([task])
 
     run(served, leave)
     ledger = settled(simulator)
@@ -90,7 +92,7 @@ def test_a_cancelled_stream_is_billed_as_far_as_it_was_sent(served: Any, simulat
     run(served, leave)
     ledger = settled(simulator)
     assert (ledger.disconnects, ledger.answered, ledger.statuses) == (1, 1, {200: 1})
-    assert 3 <= ledger.output_tokens < 100
+    assert 3 <= ledger.output_tokens < 1000
     assert simulator.requests()[0].disconnected
 
 

@@ -14,7 +14,7 @@ import urllib.request
 
 def ask(simulator):
     body = b'{"model": "m", "messages": [{"role": "user", "content": "1+1"}]}'
-    with urllib.request.urlopen(simulator.url("openai") + "/chat/completions", body, timeout=10) as answer:
+    with urllib.request.urlopen(simulator.url("openai") + "/chat/completions", body, timeout=60) as answer:
         return answer.read()
 
 def test_one(llm_simulator):

@@ -116,7 +116,7 @@ VALUES = st.recursive(
 
 @given(st.sampled_from(sorted(BASES)), st.dictionaries(st.sampled_from(FIELDS), VALUES, max_size=4))
 def test_no_body_is_too_strange_for_an_answer(server: Simulator, path: str, changes: dict[str, Any]) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     connection.request("POST", path, json.dumps({**BASES[path], **changes}))
     answer = connection.getresponse()
     body = answer.read()

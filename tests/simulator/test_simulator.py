@@ -32,7 +32,7 @@ def run_python(program: str, *arguments: str) -> subprocess.CompletedProcess[str
 
 def ended(pid: int) -> bool:
     """Whether a process is gone, waiting a while for it."""
-    for _ in range(1000):
+    for _ in range(6000):
         try:
             state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
         except FileNotFoundError:
@@ -44,7 +44,7 @@ def ended(pid: int) -> bool:
 
 
 def in_flight(root: str) -> int:
-    with urllib.request.urlopen(f"{root}/_simulator/ledger", timeout=10) as answer:
+    with urllib.request.urlopen(f"{root}/_simulator/ledger", timeout=60) as answer:
         return json.load(answer)["in_flight"]  # type: ignore[no-any-return]  # JSON
 
 
@@ -90,7 +90,7 @@ def test_settings_of_the_start_reach_the_server() -> None:
             f"{simulator.root}/v1/chat/completions",
             b'{"model": "m", "messages": [{"role": "user", "content": "1+1"}]}',
         )
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             body = answer.read()
     assert b'"content":"--tls"' in body
     assert b'"model":"m-x"' in body
@@ -113,7 +113,7 @@ def test_unknown_settings_are_refused_before_the_start() -> None:
 def test_what_is_served_nowhere_is_a_404(simulator: Simulator) -> None:
     for path in ("/", "/v2/messages", "/openai/v1/models"):
         with pytest.raises(urllib.error.HTTPError, match="404"):
-            urllib.request.urlopen(f"{simulator.root}{path}", timeout=10)
+            urllib.request.urlopen(f"{simulator.root}{path}", timeout=60)
     assert simulator.ledger().requests == 0
 
 
@@ -159,9 +159,9 @@ def test_a_certificate_to_trust() -> None:
         assert simulator.ledger().requests == 0
         context = ssl.create_default_context(cafile=str(simulator.certificate))
         with pytest.raises(urllib.error.HTTPError, match="404"):
-            urllib.request.urlopen(simulator.root, timeout=10, context=context)
+            urllib.request.urlopen(simulator.root, timeout=60, context=context)
         with pytest.raises(urllib.error.URLError, match="CERTIFICATE_VERIFY_FAILED"):
-            urllib.request.urlopen(simulator.root, timeout=10)
+            urllib.request.urlopen(simulator.root, timeout=60)
     assert not simulator.certificate.exists()
 
 
@@ -201,12 +201,12 @@ def test_the_command_line_serves_until_it_is_interrupted() -> None:
         lines = [process.stdout.readline() for _ in range(3)]
         root = lines[0].partition(" at ")[2].split()[0]
         assert lines[2] == f"export OPENAI_BASE_URL={root}/openai/v1\n"
-        waiting = http.client.HTTPConnection(root.removeprefix("http://"), timeout=20)
+        waiting = http.client.HTTPConnection(root.removeprefix("http://"), timeout=60)
         body = '{"model": "m", "messages": [{"role": "user", "content": "hi"}]}'
         waiting.request("POST", "/v1/chat/completions", body)
         assert wait_until(lambda: in_flight(root) == 1)
         process.send_signal(signal.SIGINT)
-        rest, _ = process.communicate(timeout=20)
+        rest, _ = process.communicate(timeout=60)
         waiting.close()
     assert "1 requests, 0 answered" in rest
     assert process.returncode == 0

@@ -19,7 +19,7 @@ def test_work_is_done_in_order_in_one_thread() -> None:
         for number in range(50)
     ]
     for future in futures:
-        future.result(5)
+        future.result(60)
     worker.close()
     assert [number for number, _ in seen] == list(range(50))
     assert len({thread for _, thread in seen}) == 1
@@ -28,20 +28,20 @@ def test_work_is_done_in_order_in_one_thread() -> None:
 def test_an_error_goes_to_whoever_asked() -> None:
     worker = Worker("test")
     with pytest.raises(ZeroDivisionError):
-        worker.submit(lambda: 1 / 0).result(5)
-    assert worker.submit(lambda: "still alive").result(5) == "still alive"
+        worker.submit(lambda: 1 / 0).result(60)
+    assert worker.submit(lambda: "still alive").result(60) == "still alive"
     worker.close()
 
 
 def test_closing_finishes_what_is_queued_and_a_later_task_starts_anew() -> None:
     worker = Worker("test")
     gate = threading.Event()
-    worker.submit(lambda: gate.wait(5))
+    worker.submit(lambda: gate.wait(60))
     last = worker.submit(lambda: "last")
     gate.set()
     worker.close()
     assert last.result(0) == "last"
-    assert worker.submit(lambda: "again").result(5) == "again"
+    assert worker.submit(lambda: "again").result(60) == "again"
     worker.close()
     worker.close()
 
@@ -50,11 +50,11 @@ def test_closing_without_waiting_does_not_end_the_next_thread() -> None:
     worker = Worker("test")
     for number in range(50):
         gate = threading.Event()
-        worker.submit(lambda gate=gate: gate.wait(5))
+        worker.submit(lambda gate=gate: gate.wait(60))
         worker.close(wait=False)
         after = worker.submit(lambda number=number: number)
         gate.set()
-        assert after.result(5) == number
+        assert after.result(60) == number
     worker.close()
 
 
@@ -73,7 +73,7 @@ def test_it_works_while_the_interpreter_ends(run_script: RunScript) -> None:
         from llm_provider.storage._worker import Worker
         worker = Worker("test")
         worker.submit(lambda: None).result()
-        atexit.register(lambda: print(worker.submit(lambda: "written at exit").result(5)))
+        atexit.register(lambda: print(worker.submit(lambda: "written at exit").result(60)))
         """
     )
     assert shown.stdout == "written at exit\n"
@@ -87,11 +87,11 @@ def test_what_comes_while_the_worker_is_busy_is_one_batch() -> None:
         return [-item for item in items]
 
     batches = Batches(worker, work)
-    worker.submit(lambda: gate.wait(5))
+    worker.submit(lambda: gate.wait(60))
     futures = [batches.submit(number) for number in range(50)]
     assert (len(batches), any(future.cancel() for future in futures)) == (50, False)
     gate.set()
-    assert [future.result(5) for future in futures] == [-number for number in range(50)]
+    assert [future.result(60) for future in futures] == [-number for number in range(50)]
     assert sizes == [50]
     worker.close()
 
@@ -100,13 +100,13 @@ def test_flushing_waits_for_what_came_before() -> None:
     worker, gate, done = Worker("test"), threading.Event(), []
     batches: Batches[int, None] = Batches(worker, lambda items: [done.append(item) for item in items])
     batches.flush()
-    worker.submit(lambda: gate.wait(5))
+    worker.submit(lambda: gate.wait(60))
     for number in range(3):
         batches.submit(number)
     threading.Timer(0.05, gate.set).start()
     batches.flush()
     assert (done, len(batches)) == ([0, 1, 2], 0)
-    assert batches.submit(3).result(5) is None
+    assert batches.submit(3).result(60) is None
     worker.close()
 
 
@@ -118,7 +118,7 @@ def test_a_loop_is_woken_once_for_a_batch() -> None:
         loop, wakes = asyncio.get_running_loop(), []
         wake = loop.call_soon_threadsafe
         loop.call_soon_threadsafe = lambda *arguments: (wakes.append(1), wake(*arguments))  # type: ignore[method-assign]  # counted
-        worker.submit(lambda: gate.wait(5))
+        worker.submit(lambda: gate.wait(60))
         futures = [batches.submit_from(loop, number) for number in range(50)]
         futures[7].cancel()
         gate.set()
@@ -136,14 +136,14 @@ def test_a_loop_that_ended_harms_nobody() -> None:
     batches: Batches[int, None] = Batches(worker, lambda items: [done.append(item) for item in items])
 
     async def ask() -> None:
-        worker.submit(lambda: gate.wait(5))
+        worker.submit(lambda: gate.wait(60))
         batches.submit_from(asyncio.get_running_loop(), 1)
 
     asyncio.run(ask())
     other = batches.submit(2)
     gate.set()
-    other.result(5)
-    assert batches.submit(3).result(5) is None
+    other.result(60)
+    assert batches.submit(3).result(60) is None
     assert done == [1, 2, 3]
     worker.close()
 
@@ -154,7 +154,7 @@ def test_many_threads_and_loops_get_their_own_results() -> None:
     wrong: list[int] = []
 
     def from_a_thread(start: int) -> None:
-        wrong.extend(n for n in range(start, start + 200) if batches.submit(n).result(5) != n * n)
+        wrong.extend(n for n in range(start, start + 200) if batches.submit(n).result(60) != n * n)
 
     def from_a_loop(start: int) -> None:
         async def ask(number: int) -> None:
