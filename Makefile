@@ -7,6 +7,10 @@ MATRIX_PYTHONS ?= 3.11 3.12 3.13
 # newest that litellm allows, openai 2), highest (openai 3, no litellm) and lowest (every floor of pyproject.toml).
 SDK_TESTS := tests/test_routes.py tests/test_failures.py tests/providers
 
+# Half of a test's time is waiting, so three processes keep two processors busy. One that has nothing left to do
+# takes over what another has not begun.
+PARALLEL := --numprocesses 3 --dist worksteal
+
 UV := .venv/bin/uv
 RUN := .venv/bin/python
 COMPILE := $(UV) pip compile --quiet --upgrade --prerelease disallow --universal --python-version 3.11 --no-header --no-annotate
@@ -33,11 +37,11 @@ demo: setup ## evaluate four simulated providers, then again from the cache
 
 test: setup .venv-highest/.ready .venv-lowest/.ready ## lint, types, SDK tests on the newest and oldest versions, full suite
 	@$(MAKE) --no-print-directory -j2 lint types sdk-tests-highest sdk-tests-lowest
-	@$(RUN) -m pytest
+	@$(RUN) -m pytest $(PARALLEL)
 
 # The output of one run in one piece, because two of them run at once.
 sdk-tests-%: .venv-%/.ready
-	@output=$$(.venv-$*/bin/python -m pytest --quiet --no-header $(SDK_TESTS) 2>&1); status=$$?; \
+	@output=$$(.venv-$*/bin/python -m pytest --quiet --no-header $(PARALLEL) $(SDK_TESTS) 2>&1); status=$$?; \
 	printf '== %s on %s\n%s\n' "$(SDK_TESTS)" "$*" "$$output"; exit $$status
 
 test-matrix: .venv/.uv ## the same tests on every python of MATRIX_PYTHONS
@@ -49,7 +53,7 @@ test-matrix: .venv/.uv ## the same tests on every python of MATRIX_PYTHONS
 		$(MAKE) --no-print-directory sdk-tests-highest-$$version sdk-tests-lowest-$$version || exit 1; \
 		$(MAKE) --no-print-directory .venv-with-litellm-$$version/.ready || exit 1; \
 		echo "== full suite on python $$version"; \
-		.venv-with-litellm-$$version/bin/python -m pytest || exit 1; \
+		.venv-with-litellm-$$version/bin/python -m pytest $(PARALLEL) || exit 1; \
 	done; \
 	for version in $$skipped; do echo "SKIPPED: python$$version was not found" >&2; done
 
