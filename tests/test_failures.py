@@ -7,8 +7,10 @@ holds for all: the error is ours, carries the facts of its call, pickles, and sh
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import datetime
 import email.utils
+import itertools
 import json
 import logging
 import pickle
@@ -96,7 +98,10 @@ class Failing:
         assert error.__context__ is None
         twin = pickle.loads(pickle.dumps(error))
         assert (type(twin), twin.args, twin.__dict__) == (kind, error.args, error.__dict__)
-        assert all(isinstance(value, (str, int, float, bool, type(None))) for value in vars(error).values())
+        facts = dict(vars(error))
+        facts_of_attempts = [dataclasses.astuple(failure) for failure in facts.pop("failures", ())]
+        for fact in itertools.chain(facts.values(), *facts_of_attempts):
+            assert isinstance(fact, (str, int, float, bool, type(None)))
         told = "".join(traceback.TracebackException.from_exception(error, capture_locals=True).format())
         for shown in (str(error), repr(error), told, repr(pickle.dumps(error)), self._caplog.text):
             assert CANARY not in shown
