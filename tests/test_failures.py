@@ -39,6 +39,8 @@ CANARY = "sk-canary-0123456789-abcdefghijklmnop"
 LATE = 5.0
 """Seconds in which a server has seen what a client sent before it gave up."""
 
+NUMBERS = itertools.count()
+
 BOTH = ("call", "astream")
 """A whole answer waited for by a thread, and a stream awaited on an event loop."""
 
@@ -148,7 +150,6 @@ def clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Clie
     options: dict[str, Any] = {
         "cache": "off",
         "cache_dir": tmp_path_factory.mktemp("unused"),
-        "keys": dict.fromkeys(("openai", "anthropic", "gemini", "litellm"), CANARY),
         "max_retries": 0,
         "timeout": 20,
     }
@@ -158,6 +159,14 @@ def clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Clie
         Client(transport="http1", **options) as http1,
     ):
         yield {"aiohttp": aiohttp, "http2": http2, "http1": http1}
+
+
+@pytest.fixture(autouse=True)
+def own_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key of the test's own: each key has limits of its own, so no test is slowed down by another."""
+    number = next(NUMBERS)
+    for provider in ("OPENAI", "ANTHROPIC", "GEMINI", "LITELLM"):
+        monkeypatch.setenv(f"{provider}_API_KEY", f"{CANARY}-{number}")
 
 
 @pytest.fixture
