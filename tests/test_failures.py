@@ -13,6 +13,7 @@ import email.utils
 import itertools
 import json
 import logging
+import os
 import pickle
 import socket
 import traceback
@@ -273,7 +274,9 @@ def test_a_wrong_key(simulator: Simulator, failing: Failing, way: Way, how: str)
 
 @every_way
 def test_a_key_that_the_provider_quotes(simulator: Simulator, failing: Failing, way: Way) -> None:
-    simulator.inject(Fault(status=401, message=f"Incorrect API key provided: {CANARY}."))
+    simulator.inject(
+        Fault(status=401, message=f"Incorrect API key provided: {os.environ['OPENAI_API_KEY']}.")
+    )
     error = failing.ask(way, "call", errors.Authentication, base_url=simulator.url(way.server))
     # litellm has put its own word in the key's place by then.
     assert "***" in str(error) or "REDACTED" in str(error)
