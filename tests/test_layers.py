@@ -16,8 +16,10 @@ PACKAGE = Path(__file__).parents[1] / "src" / "llm_provider"
 # A subpackage stands for all of its modules; "" is llm_provider/__init__.py.
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"_errors"}),
-    frozenset({"_types", "_json", "_loop", "_price_rows", "_leases", "_headers", "_pace", "storage"}),
-    frozenset({"_aimd", "_control", "_keys", "_pricing", "_retry", "_limits", "_base_url", "_flight"}),
+    frozenset(
+        {"_types", "_json", "_loop", "_price_rows", "_leases", "_headers", "_pace", "_retry", "storage"}
+    ),
+    frozenset({"_aimd", "_control", "_keys", "_pricing", "_limits", "_base_url", "_flight"}),
     frozenset({"_request", "_routing", "_prices_refresh", "_shared_control", "_progress", "_concurrency"}),
     frozenset({"_cache", "_settings"}),
     frozenset({"providers"}),

@@ -18,9 +18,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from ._errors import LLMError, Overloaded, RateLimited
+from ._errors import LLMError, Overloaded
 from ._headers import Headroom, headroom
 from ._pace import Ticket
+from ._retry import is_congestion
 
 _TIMER_STEP = 0.001
 """Seconds. A timer may fire a clock tick early; a millisecond later there is no second round."""
@@ -157,12 +158,12 @@ class Scope:
         now, controller = self._loop.time(), self.controller
         if error is None:
             controller.succeeded(now, ticket)
-        elif isinstance(error, RateLimited):
-            controller.refused(now, ticket, error.retry_after)
+        elif not is_congestion(error):
+            controller.failed(now, ticket)
         elif isinstance(error, Overloaded):
             controller.overloaded(now, ticket, error.retry_after)
         else:
-            controller.failed(now, ticket)
+            controller.refused(now, ticket, error.retry_after)
         self._wake()
 
     def cancelled(self, ticket: Ticket) -> None:

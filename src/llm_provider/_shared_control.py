@@ -24,14 +24,16 @@ import sqlite3
 import sys
 import uuid
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ._control import Control, _Window
 from ._headers import Headroom, Level
 from ._leases import Lease, Leases
 from ._pace import Mark, Pace, Ticket
+
+T = TypeVar("T")
 
 _LOCK_PATIENCE = 2.0
 """Seconds that a transaction waits for another's, each of which takes a fraction of a millisecond."""
@@ -88,31 +90,26 @@ class SharedFile:
             self._life = self._leases.take(self.owner)
         return self._connection
 
-    @contextlib.contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection | None]:
-        """The file, locked against the others; None once it has shown that it cannot be used."""
+    def run(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
+        """The result of work on the file, locked against the others; None where the file cannot be used."""
         if self.broken:
-            yield None
-            return
+            return None
         try:
             connection = self._open()
             connection.execute("BEGIN IMMEDIATE")
+            result = work(connection)
+            connection.execute("COMMIT")
         except (OSError, sqlite3.Error) as error:
             self._give_up(error)
-            yield None
-            return
-        try:
-            yield connection
-            connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            self._give_up(error)
-        finally:
-            with contextlib.suppress(sqlite3.Error):
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
+            return None
+        return result
 
     def _give_up(self, error: Exception) -> None:
         self.broken = True
+        with contextlib.suppress(sqlite3.Error):
+            if self._connection is not None and self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        # Where warnings are made errors, the call is served all the same.
         with contextlib.suppress(SharedControlWarning):
             warnings.warn(
                 f"rate control is not shared any more, as {self._path} cannot be used: {error}",
@@ -190,23 +187,12 @@ class SharedControl:
         """A ticket for a request that may be sent now, else when to ask again."""
         if self._own >= ceiling:
             return math.inf
-        with self._file.transaction() as connection:
-            if connection is None:
-                return self._alone().admit(now, cost, ceiling, at_once)
-            control = self._load(connection, now)
-            ready = control.ready_at(now, cost, sys.maxsize, at_once)
-            if ready <= now and not self._must_yield(connection, now):
-                ticket = control.sent(now, cost, at_once)
-                self._own += 1
-                connection.execute(
-                    "INSERT INTO ticket VALUES (?, ?, ?, ?)",
-                    (self._scope, ticket.number, self._file.owner, json.dumps(_state(ticket))),
-                )
-                self._note(connection, asked=0.0)
-                self._store(connection, now)
-                return ticket
-            self._note(connection, asked=now)
-        return min(max(ready, now), now + _ASK_AGAIN)
+        granted = self._file.run(lambda connection: self._admit(connection, now, cost, at_once))
+        if granted is None:
+            granted = self._alone().admit(now, cost, ceiling, at_once)
+        if isinstance(granted, Ticket):
+            self._own += 1
+        return granted
 
     def heard(self, ticket: Ticket, headroom: Headroom) -> None:
         """Take in the headers of an answer, together with what it was."""
@@ -214,58 +200,73 @@ class SharedControl:
 
     def succeeded(self, now: float, ticket: Ticket) -> None:
         """The provider served a request."""
-        with self._outcome(ticket, now) as control:
-            control.succeeded(now, ticket)
+        self._end(ticket, now, lambda control: control.succeeded(now, ticket))
 
     def refused(self, now: float, ticket: Ticket, retry_after: float | None = None) -> None:
         """The provider refused a request because of a limit."""
-        with self._outcome(ticket, now) as control:
-            control.refused(now, ticket, retry_after)
+        self._end(ticket, now, lambda control: control.refused(now, ticket, retry_after))
 
     def overloaded(self, now: float, ticket: Ticket, retry_after: float | None = None) -> None:
         """The provider has too much to do."""
-        with self._outcome(ticket, now) as control:
-            control.overloaded(now, ticket, retry_after)
+        self._end(ticket, now, lambda control: control.overloaded(now, ticket, retry_after))
 
     def failed(self, now: float, ticket: Ticket) -> None:
         """A request broke or timed out."""
-        with self._outcome(ticket, now) as control:
-            control.failed(now, ticket)
+        self._end(ticket, now, lambda control: control.failed(now, ticket))
 
     def cancelled(self, ticket: Ticket) -> None:
         """A request was given up while it was under way."""
-        with self._outcome(ticket, ticket.at) as control:
-            control.cancelled(ticket)
+        self._end(ticket, ticket.at, lambda control: control.cancelled(ticket))
 
     def withdrawn(self, ticket: Ticket) -> None:
         """A request was given up before it was sent."""
-        with self._outcome(ticket, ticket.at) as control:
-            control.withdrawn(ticket)
+        self._end(ticket, ticket.at, lambda control: control.withdrawn(ticket))
+
+    def _end(self, ticket: Ticket, now: float, tell: Callable[[Control], None]) -> None:
+        headroom = self._headrooms.pop(ticket.number, None)
+
+        def told(control: Control) -> None:
+            if headroom is not None:
+                control.heard(ticket, headroom)
+            tell(control)
+
+        if self._file.run(lambda connection: self._give_back(connection, ticket, now, told)) is None:
+            told(self._alone())
+        self._own -= 1
+
+    def _alone(self) -> Control:
+        """The controller where the file cannot be used: what the others have under way is not known."""
+        self._control.in_flight = self._own
+        return self._control
 
     # --- in a transaction ------------------------------------------------------------------------------
 
-    @contextlib.contextmanager
-    def _outcome(self, ticket: Ticket, now: float) -> Iterator[Control]:
-        self._own -= 1
-        headroom = self._headrooms.pop(ticket.number, None)
-        with self._file.transaction() as connection:
-            if connection is None:
-                self._alone().in_flight += 1
-                yield self._told(self._control, ticket, headroom)
-                return
-            control = self._load(connection, now)
-            place = (self._scope, ticket.number)
-            known = connection.execute("DELETE FROM ticket WHERE scope = ? AND number = ?", place).rowcount
-            # A process that was stopped for long was taken for dead, and its ticket given back for it.
-            yield self._told(control, ticket, headroom) if known else Control()
-            self._note(connection, asked=None)
-            self._store(connection, now)
+    def _admit(self, connection: sqlite3.Connection, now: float, cost: float, at_once: int) -> Ticket | float:
+        control = self._load(connection, now)
+        ready = control.ready_at(now, cost, sys.maxsize, at_once)
+        if ready > now or self._must_yield(connection, now):
+            self._note(connection, self._own, asked=now)
+            return min(max(ready, now), now + _ASK_AGAIN)
+        ticket = control.sent(now, cost, at_once)
+        facts = json.dumps(_state(ticket))
+        row = (self._scope, ticket.number, self._file.owner, facts)
+        connection.execute("INSERT INTO ticket VALUES (?, ?, ?, ?)", row)
+        self._note(connection, self._own + 1, asked=0.0)
+        self._store(connection, now)
+        return ticket
 
-    @staticmethod
-    def _told(control: Control, ticket: Ticket, headroom: Headroom | None) -> Control:
-        if headroom is not None:
-            control.heard(ticket, headroom)
-        return control
+    def _give_back(
+        self, connection: sqlite3.Connection, ticket: Ticket, now: float, told: Callable[[Control], None]
+    ) -> bool:
+        control = self._load(connection, now)
+        row = (self._scope, ticket.number, self._file.owner)
+        query = "DELETE FROM ticket WHERE scope = ? AND number = ? AND owner = ?"
+        # One that is not there was given back already: its process was taken for dead.
+        if connection.execute(query, row).rowcount:
+            told(control)
+            self._note(connection, self._own - 1, asked=None)
+            self._store(connection, now)
+        return True
 
     def _load(self, connection: sqlite3.Connection, now: float) -> Control:
         row = connection.execute(
@@ -292,11 +293,11 @@ class SharedControl:
             (self._scope, json.dumps(_state(self._control)), self._version, now),
         )
 
-    def _note(self, connection: sqlite3.Connection, *, asked: float | None) -> None:
+    def _note(self, connection: sqlite3.Connection, in_flight: int, *, asked: float | None) -> None:
         connection.execute(
             "INSERT INTO owner VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET in_flight = excluded.in_flight, "
             "asked = ifnull(excluded.asked, asked)",
-            (self._scope, self._file.owner, self._own, asked),
+            (self._scope, self._file.owner, in_flight, asked),
         )
 
     def _must_yield(self, connection: sqlite3.Connection, now: float) -> bool:
@@ -322,11 +323,6 @@ class SharedControl:
             connection.execute("DELETE FROM ticket WHERE scope = ? AND owner = ?", place)
             connection.execute("DELETE FROM owner WHERE scope = ? AND owner = ?", place)
         return bool(dead)
-
-    def _alone(self) -> Control:
-        """The controller where the file cannot be used: what the others have under way is not known."""
-        self._control.in_flight = self._own
-        return self._control
 
 
 # --- a controller as JSON ----------------------------------------------------------------------------------
