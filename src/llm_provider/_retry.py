@@ -64,8 +64,8 @@ def judge(error: LLMError, *, attempts: int, max_retries: int, random_source: ra
 def is_congestion(error: LLMError) -> bool:
     """Whether a failure says that too much was sent just now, as against something having broken.
 
-    A wait that is too long to wait for says nothing about a rate: whoever comes next shall be told the same at
-    once, instead of being held back.
+    A wait that is too long to wait for says nothing about a rate: whoever comes next shall be told the same
+    at once, instead of being held back.
     """
     return isinstance(error, (RateLimited, Overloaded)) and (error.retry_after or 0.0) <= LONGEST_RETRY_AFTER
 
