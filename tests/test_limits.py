@@ -251,7 +251,7 @@ def test_headers_that_tell_the_limit_keep_a_batch_from_meeting_it(
         await asyncio.gather(*(ask(number) for number in range(1, 30)))
 
     asyncio.run(main())
-    # The first answer has told how much there is, before the others are sent: without it a dozen are refused.
+    # The first answer has told how much there is, before the others are sent: without it several are refused.
     # Where the machine pauses, two clocks may differ by one.
     assert simulator.ledger().rate_limited <= 3
 
