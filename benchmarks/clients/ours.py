@@ -1,4 +1,4 @@
-"""This library, in every way it can be used, with nothing but its public names."""
+"""This library, in every way it can be used, by its public names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from . import Client, Messages, Offer, Target
 
 MAX_CONCURRENT = 1000
-"""As many as a load may have under way: what is measured is the library, not its limit of 32."""
+"""As many as a load may have under way: what is measured is the library, not its caution at the start."""
 
 ROUTES = ("openai", "anthropic", "gemini")
 
@@ -65,6 +65,14 @@ def _with(**settings: Any) -> Callable[[Target], Client]:
     return lambda target: Ours(target, **settings)
 
 
+def _by_public_methods(target: Target) -> Client:
+    """As with a release of google-genai whose private methods are not known."""
+    from llm_provider.providers import _genai
+
+    _genai.PRIVATE_WAY = ((0, 0), (0, 0))
+    return Ours(target)
+
+
 OURS = ("llm-provider", "openai", "anthropic", "google-genai", "aiohttp")
 
 CLIENTS = [
@@ -91,5 +99,13 @@ CLIENTS = [
         OURS,
         ROUTES,
         "this library, default limits",
+    ),
+    Offer(
+        "ours_public",
+        "ours-openai3",
+        _by_public_methods,
+        OURS,
+        ("gemini",),
+        "this library, by public methods alone",
     ),
 ]
