@@ -18,6 +18,7 @@ import pytest
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
+TABLES = ("model_limits.csv", "prices.csv")
 
 
 class Built(NamedTuple):
@@ -85,9 +86,10 @@ def run(program: Path, *arguments: str, folder: Path) -> str:
 def test_the_wheel_holds_the_package_and_its_data(built: Built) -> None:
     with zipfile.ZipFile(built.wheel) as archive:
         names = set(archive.namelist())
-        assert archive.read("llm_provider/prices.csv") == (ROOT / "prices.csv").read_bytes()
+        for table in TABLES:
+            assert archive.read(f"llm_provider/{table}") == (ROOT / table).read_bytes()
     sources = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src").rglob("*.py")}
-    assert sources | {"llm_provider/py.typed", "llm_provider/prices.csv"} == {
+    assert sources | {"llm_provider/py.typed", *(f"llm_provider/{table}" for table in TABLES)} == {
         name for name in names if name.startswith("llm_provider/")
     }
     assert {PurePosixPath(name).parts[0] for name in names} == {
@@ -100,7 +102,7 @@ def test_the_wheel_holds_the_package_and_its_data(built: Built) -> None:
 def test_the_sdist_holds_what_a_build_needs(built: Built) -> None:
     with tarfile.open(built.sdist) as archive:
         names = {str(PurePosixPath(*PurePosixPath(name).parts[1:])) for name in archive.getnames()}
-    assert {"prices.csv", "pyproject.toml", "README.md", "LICENSE", "src/llm_provider/py.typed"} <= names
+    assert {*TABLES, "pyproject.toml", "README.md", "LICENSE", "src/llm_provider/py.typed"} <= names
     assert {
         name for name in names if name.startswith(("tests", "benchmarks", ".venv", "constraints"))
     } == set()

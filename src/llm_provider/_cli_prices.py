@@ -13,8 +13,14 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from pathlib import Path
 
+from ._model_limits import COLUMNS as LIMIT_COLUMNS
+from ._model_limits import FILE_NAME as LIMITS_FILE
+from ._model_limits import ModelLimits
+from ._model_limits import read as limits_file
 from ._price_rows import COLUMNS, PriceFile, PriceRow, PriceWarning, check, is_date
 from ._prices_refresh import Disagreement, Refreshed, Source, refresh
+from ._prices_refresh._limits import LimitSource, RefreshedLimits, refresh_limits
+from ._prices_refresh._limits import read_sources as limit_sources_in
 
 UP_TO_DATE = 0
 FAILED = 1
@@ -34,9 +40,11 @@ def main(argv: Sequence[str]) -> int:
         SystemExit: after `--help` (0), and for arguments that make no sense (2).
     """
     arguments = _parser().parse_args(argv)
+    beside = arguments.file.with_name(LIMITS_FILE)
     try:
         rows = read_rows(arguments.file)
-        sources = _sources(arguments.litellm, arguments.day)
+        known = read_limits(beside) if beside.is_file() else {}
+        sources, limit_sources = _sources(arguments.litellm, arguments.day)
     except (OSError, ValueError, ModuleNotFoundError, PriceWarning) as error:
         print(f"llm-provider: error: {error}", file=sys.stderr)
         return FAILED
@@ -44,10 +52,15 @@ def main(argv: Sequence[str]) -> int:
     _report(refreshed)
     if arguments.disagreements is not None:
         _write(arguments.disagreements, disagreements_text(refreshed, sources))
-    text = rows_text(refreshed.rows)
-    changed = text != arguments.file.read_text(encoding="utf-8")
-    if changed and not arguments.check:
-        _write(arguments.file, text)
+    texts = {arguments.file: rows_text(refreshed.rows)}
+    if beside.is_file():
+        models = {(row.provider, row.model) for row in refreshed.rows}
+        limits = refresh_limits(known, models, limit_sources, arguments.day)
+        _report_limits(limits)
+        texts[beside] = _csv(LIMIT_COLUMNS, ([_cell(value) for value in row] for row in limits.rows))
+    changed = {path: text for path, text in texts.items() if text != path.read_text(encoding="utf-8")}
+    for path, text in changed.items() if not arguments.check else ():
+        _write(path, text)
     return FAILED if changed and arguments.check else UP_TO_DATE
 
 
@@ -57,7 +70,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="llm-provider prices refresh",
         description="Bring prices.csv up to date with genai-prices and litellm's price map. A change adds a "
-        "row with its day; no past price is changed. What was done is printed.",
+        "row with its day; no past price is changed. The model_limits.csv beside it is "
+        "brought up to date too. What was done is printed.",
         allow_abbrev=False,
     )
     parser.add_argument(
@@ -101,6 +115,13 @@ def read_rows(path: Path) -> list[PriceRow]:
         return check(PriceFile(path).lines())
 
 
+def read_limits(path: Path) -> dict[tuple[str, str], ModelLimits]:
+    """The rows of a file of limits, as `read_rows`."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PriceWarning)
+        return limits_file(path)
+
+
 def rows_text(rows: Iterable[PriceRow]) -> str:
     """A prices file with these rows."""
     return _csv(COLUMNS, ([_cell(value) for value in row] for row in rows))
@@ -120,10 +141,11 @@ def disagreements_text(refreshed: Refreshed, sources: Sequence[Source]) -> str:
     return _csv(header, ((*found[:5], *found.figures, found.kept) for found in refreshed.disagreements))
 
 
-def _sources(price_map: Path | None, day: str) -> list[Source]:
+def _sources(price_map: Path | None, day: str) -> tuple[list[Source], list[LimitSource]]:
     from ._prices_refresh import _genai, _litellm
 
-    return [_litellm.read(price_map or _litellm.installed_file(), day), _genai.read()]
+    path = price_map or _litellm.installed_file()
+    return [_litellm.read(path, day), _genai.read()], limit_sources_in(path)
 
 
 def _report(refreshed: Refreshed) -> None:
@@ -133,6 +155,11 @@ def _report(refreshed: Refreshed) -> None:
     _print("different in the past, and left as it is", map("/".join, refreshed.past))
     _print("in no source, and left as it is", map("/".join, refreshed.unlisted))
     _print("the sources disagree", map(_difference, refreshed.disagreements))
+
+
+def _report_limits(refreshed: RefreshedLimits) -> None:
+    _print("limits added or changed", (",".join(map(_cell, row)) for row in refreshed.changed))
+    _print("limits in no source, and left as they are", map("/".join, refreshed.unlisted))
 
 
 def _difference(found: Disagreement) -> str:

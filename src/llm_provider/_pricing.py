@@ -32,7 +32,16 @@ if TYPE_CHECKING:
 
     from ._types import Usage
 
-__all__ = ["COLUMNS", "VARIANTS", "PriceRow", "PriceTable", "PriceWarning", "default_prices_path"]
+__all__ = [
+    "COLUMNS",
+    "VARIANTS",
+    "PriceRow",
+    "PriceTable",
+    "PriceWarning",
+    "default_prices_path",
+    "shipped_path",
+    "spellings",
+]
 
 Overrides: TypeAlias = "str | os.PathLike[str] | Iterable[Mapping[str, object]]"
 """A prices file, or rows as mappings from column name to value."""
@@ -68,23 +77,32 @@ _COUNTS = {
 def default_prices_path() -> str:
     """Path of the `prices.csv` that belongs to this package.
 
-    In an installed wheel it lies inside the package, in a source checkout at the root of the repository.
-
     Raises:
-        FileNotFoundError: it is in neither place; the installation is incomplete.
+        FileNotFoundError: the installation is incomplete.
 
     >>> os.path.basename(default_prices_path())
     'prices.csv'
     """
+    return shipped_path("prices.csv")
+
+
+def shipped_path(name: str) -> str:
+    """Path of a table that belongs to this package.
+
+    In an installed wheel it lies inside the package, in a source checkout at the root of the repository.
+
+    Raises:
+        FileNotFoundError: it is in neither place; the installation is incomplete.
+    """
     package = os.path.dirname(os.path.abspath(__file__))
-    places = [os.path.join(package, "prices.csv")]
+    places = [os.path.join(package, name)]
     source = os.path.dirname(package)
     if os.path.basename(source) == "src":
-        places.append(os.path.join(os.path.dirname(source), "prices.csv"))
+        places.append(os.path.join(os.path.dirname(source), name))
     for place in places:
         if os.path.isfile(place):
             return place
-    raise FileNotFoundError(f"llm_provider's prices.csv is missing; looked for {' and '.join(places)}")
+    raise FileNotFoundError(f"llm_provider's {name} is missing; looked for {' and '.join(places)}")
 
 
 class PriceTable:
@@ -193,7 +211,7 @@ class PriceTable:
         >>> table.find("openai", "gpt-6.1-sol-unknown") is None
         True
         """
-        known = next((name for name in _spellings(provider, model) if (provider, name) in self._models), None)
+        known = next((name for name in spellings(provider, model) if (provider, name) in self._models), None)
         if known is None:
             return None
         day, hour = _utc(at)
@@ -342,7 +360,12 @@ def _is_off_peak(provider: str, day: str, hour: int | None) -> bool:
     return weekend or not any(start <= hour < end for start, end in _PEAK_HOURS[provider])
 
 
-def _spellings(provider: str, model: str) -> Iterator[str]:
+def spellings(provider: str, model: str) -> Iterator[str]:
+    """The names under which a model may be listed, the nearest first; see `PriceTable.find`.
+
+    >>> list(spellings("gemini", "models/gemini-3.8-flash"))
+    ['models/gemini-3.8-flash', 'gemini-3.8-flash']
+    """
     yield model
     for path in _MODEL_PATHS.get(provider, ()):
         if model.startswith(path):

@@ -60,26 +60,51 @@ def read() -> Source:
     Raises:
         ModuleNotFoundError: genai-prices is not installed.
     """
+    source = Source(version_name())
+    for provider, model in listed():
+        quotes = _quotes(provider, model)
+        if not quotes:
+            continue
+        for name in spellings(model):
+            source.spellings.setdefault((provider, name), quotes)
+        names = set(_whole_names(model.match))
+        if model.id.lower() in names and not model.deprecated:
+            for name in _called(provider, model.id, names):
+                source.models.setdefault((provider, name), quotes)
+    return source
+
+
+def version_name() -> str:
+    """What the `source` column calls the package.
+
+    Raises:
+        ModuleNotFoundError: it is not installed.
+    """
+    try:
+        return f"genai-prices {importlib.metadata.version('genai-prices')}"
+    except importlib.metadata.PackageNotFoundError:
+        raise ModuleNotFoundError("genai-prices, a development dependency, is not installed") from None
+
+
+def listed() -> Iterator[tuple[str, Any]]:
+    """Every model of the installed package that a direct route serves, with the name of that route.
+
+    Raises:
+        ModuleNotFoundError: genai-prices is not installed.
+    """
     try:
         from genai_prices.data import providers
     except ModuleNotFoundError:
         raise ModuleNotFoundError("genai-prices, a development dependency, is not installed") from None
-
-    source = Source(f"genai-prices {importlib.metadata.version('genai-prices')}")
     for group in providers:
         provider = _PROVIDERS.get(group.id)
-        for model in group.models if provider is not None else ():
-            assert provider is not None
-            quotes = _quotes(provider, model)
-            if not quotes:
-                continue
-            names = set(_whole_names(model.match))
-            for name in {*names, model.id.lower()}:
-                source.spellings.setdefault((provider, name), quotes)
-            if model.id.lower() in names and not model.deprecated:
-                for name in _called(provider, model.id, names):
-                    source.models.setdefault((provider, name), quotes)
-    return source
+        if provider is not None:
+            yield from ((provider, model) for model in group.models)
+
+
+def spellings(model: Any) -> set[str]:
+    """Every whole name of a model, in lower case."""
+    return {*_whole_names(model.match), model.id.lower()}
 
 
 def _whole_names(match: Any) -> Iterator[str]:

@@ -77,9 +77,9 @@ def read(path: Path, today: str) -> Source:
         ValueError: it is not a price map.
     """
     entries = json.loads(path.read_text(encoding="utf-8"), parse_float=Decimal, parse_int=Decimal)
-    source = Source(_name(path))
+    source = Source(version_name(path))
     for name, entry in entries.items():
-        key = _key(name, entry)
+        key = key_of(name, entry)
         if key is None:
             continue
         if str(entry.get("deprecation_date", today)) < today:
@@ -95,12 +95,17 @@ def read(path: Path, today: str) -> Source:
     return source
 
 
-def _name(path: Path) -> str:
+def version_name(path: Path) -> str:
+    """What the `source` column calls a price map."""
     beside = importlib.metadata.distributions(name="litellm", path=[str(path.resolve().parent.parent)])
     return next((f"litellm {found.version}" for found in beside), "litellm")
 
 
-def _key(name: str, entry: Mapping[str, Any]) -> Key | None:
+def key_of(name: str, entry: Mapping[str, Any]) -> Key | None:
+    """The provider and model that an entry of the map is for, named as `prices.csv` names them.
+
+    None for what is no chat or embedding model of a direct route, or has no price.
+    """
     provider = _PROVIDERS.get(entry.get("litellm_provider", ""))
     if provider is None or entry.get("mode") not in _MODES or not entry.get("input_cost_per_token"):
         return None
