@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ._image_tokens import image_tokens
 from ._json import canonical
 from ._model_limits import limits_of
+from ._range import Range
 from ._routing import priced_as
+from ._text_tokens import text_tokens
 
 if TYPE_CHECKING:
     from ._call import Call
@@ -44,6 +47,33 @@ _SEARCHING_MODEL = re.compile(r"search|sonar|compound|:online")
 _LIKELY_TOKENS = {"image": 1120, "audio": 1500, "video": 10_000, "application": 10_000}
 """Of a medium, for adding up: Gemini 3's default for an image, a minute of sound, five pages."""
 
+
+class _Tokenizer(NamedTuple):
+    """How many tokens a provider's tokenizer makes of what `text_tokens` counts as one: see `TextTokens`."""
+
+    latin: Range
+    other: Range
+
+
+_TOKENIZERS = {
+    "openai": _Tokenizer(Range(0.85, 1.0, 1.15), Range(0.75, 1.0, 1.35)),
+    # Anthropic says that its tokenizer of 2026 makes up to 1.35 times as many tokens as the one before, and
+    # that made somewhat more than OpenAI's.
+    "anthropic": _Tokenizer(Range(0.95, 1.2, 1.6), Range(0.9, 1.4, 3.0)),
+    "gemini": _Tokenizer(Range(0.85, 1.0, 1.25), Range(0.65, 1.0, 1.5)),
+}
+_OTHER_TOKENIZER = _Tokenizer(Range(0.85, 1.05, 1.4), Range(0.65, 1.1, 2.5))
+
+_TEMPLATE, _PER_TURN = Range(0, 3, 30), Range(2, 4, 8)
+"""What is written around a conversation, and around each of its messages; OpenAI publishes 3 and 3 to 4."""
+
+_STRUCTURE = Range(0.5, 0.9, 1.5)
+_ANTHROPIC_TOOLS = Range(159, 346, 804)
+"""The system prompt that Anthropic adds where there are tools, by its published table."""
+
+_UNSEEN = Range(0.1, 1.0, 10.0)
+"""For sounds and documents, whose length is not looked up."""
+
 _DATA_URL = re.compile(r"data:([a-z]+)/[^;,]*;[^,]*base64,")
 
 # Names of fields by which providers do things of their own that add to the input: searches, files, the
@@ -57,11 +87,13 @@ _ADDS_INPUT = frozenset(
 class Medium(NamedTuple):
     """An image, a recording or a document in a request.
 
-    `kind` is "image", "audio", "video" or "application"; `data` is its base64, None where it is elsewhere.
+    `kind` is "image", "audio", "video" or "application"; `data` is its base64, None where it is elsewhere;
+    `detail` is OpenAI's word for how closely to look.
     """
 
     kind: str
     data: str | None
+    detail: str = "auto"
 
 
 @dataclass(slots=True)
@@ -127,10 +159,11 @@ def _medium(part: Mapping[str, Any]) -> Medium | None:
             return None
         return Medium("image" if kind == "image" else "application", source.get("data"))
     if kind in ("image_url", "input_image"):
-        url = part.get("image_url")
-        url = url.get("url") if isinstance(url, Mapping) else url
-        data = _DATA_URL.match(url) if isinstance(url, str) else None
-        return Medium("image", url[data.end() :] if data else None)  # type: ignore[index]  # `data` says so
+        image = part.get("image_url")
+        place = image if isinstance(image, Mapping) else {**part, "url": image}
+        url = str(place.get("url"))
+        data = _DATA_URL.match(url)
+        return Medium("image", url[data.end() :] if data else None, str(place.get("detail", "auto")))
     if kind == "input_audio":
         return Medium("audio", "")
     if kind in ("file", "input_file", "video_url"):
@@ -149,6 +182,40 @@ def likely_input_tokens(call: Call) -> int:
     found = contents(call.wire.payload)
     size = sum(_size(text) for text in found.texts) + sum(len(canonical(part)) for part in found.structures)
     return size // _BYTES_PER_TOKEN + 1 + sum(_LIKELY_TOKENS.get(medium.kind, 0) for medium in found.media)
+
+
+def input_tokens(call: Call, count: Callable[[str], int] | None = None) -> Range:
+    """About how many tokens one request of a call reads.
+
+    Args:
+        call: The call.
+        count: What counts a text's tokens exactly, if there is such a thing for the model.
+    """
+    payload, found = call.wire.payload, contents(call.wire.payload)
+    provider, model = priced_as(call.target)
+    tokenizer = _TOKENIZERS.get(provider, _OTHER_TOKENIZER)
+    total = _TEMPLATE.plus(_PER_TURN.times(found.turns))
+    for text in found.texts:
+        total = total.plus(Range.exactly(count(text)) if count else _estimated(text, tokenizer))
+    for structure in found.structures:
+        # What a model is shown of tools and schemas is not published.
+        total = total.plus(_estimated(canonical(structure).decode(), tokenizer).times(_STRUCTURE))
+    if payload.get("tools") and provider == "anthropic":
+        total = total.plus(_ANTHROPIC_TOOLS)
+    config = payload.get("generationConfig")
+    level = str(config.get("mediaResolution", "")) if isinstance(config, Mapping) else ""
+    for medium in found.media:
+        if medium.kind == "image":
+            image = image_tokens(provider, model, medium.data, detail=medium.detail, level=level)
+            total = total.plus(image)
+        else:
+            total = total.plus(Range.exactly(_LIKELY_TOKENS.get(medium.kind, 0)).times(_UNSEEN))
+    return total
+
+
+def _estimated(text: str, tokenizer: _Tokenizer) -> Range:
+    latin, other = text_tokens(text)
+    return tokenizer.latin.times(latin).plus(tokenizer.other.times(other))
 
 
 def most_input_tokens(call: Call, samples: int | None = None) -> int | None:
