@@ -29,6 +29,8 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"_attempt", "_front"}),
     frozenset({"_engine"}),
     frozenset({"_many", "_stream"}),
+    frozenset({"_estimate"}),
+    frozenset({"_batches"}),
     frozenset({"_client"}),
     frozenset({"_api"}),
     frozenset({""}),

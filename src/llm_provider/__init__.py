@@ -10,7 +10,18 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ._api import acall, acall_many, aiter_many, astream, call, call_many, iter_many, price, stream
+    from ._api import (
+        acall,
+        acall_many,
+        aiter_many,
+        astream,
+        call,
+        call_many,
+        estimate,
+        iter_many,
+        price,
+        stream,
+    )
     from ._cache import CacheStatistics, CacheWarning
     from ._client import Client
     from ._errors import (
@@ -41,8 +52,10 @@ if TYPE_CHECKING:
         UnknownModel,
         UnsupportedParameter,
     )
+    from ._estimate import Estimate
     from ._limits import ScopeStatistics
     from ._pricing import PriceWarning
+    from ._range import Range
     from ._request import BatchParameters, Parameters
     from ._stream import AsyncStream, Stream
     from ._types import (
@@ -76,6 +89,7 @@ __all__ = [
     "Connection",
     "ContextLengthExceeded",
     "Delta",
+    "Estimate",
     "Explanation",
     "FailedAttempt",
     "FinishReason",
@@ -92,6 +106,7 @@ __all__ = [
     "Prompt",
     "ProviderError",
     "QuotaExhausted",
+    "Range",
     "RateLimited",
     "Refused",
     "RequestError",
@@ -114,6 +129,7 @@ __all__ = [
     "astream",
     "call",
     "call_many",
+    "estimate",
     "iter_many",
     "price",
     "stream",
@@ -121,8 +137,8 @@ __all__ = [
 
 # Those last that load asyncio.
 _HOMES = (
-    "_api", "_client", "_types", "_errors", "_request", "_cache", "_pricing", "storage._miss", "_stream",
-    "_limits",
+    "_api", "_client", "_types", "_errors", "_request", "_cache", "_pricing", "storage._miss", "_range",
+    "_stream", "_limits", "_estimate",
 )  # fmt: skip
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Literal, Unpack, overload
 
-from ._client import Client, OnError
+from ._batches import OnError
+from ._client import Client
 from ._request import BatchParameters, Parameters, seal
 from ._types import Prompt, Response, Result, Usage
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
+    from ._estimate import Estimate
     from ._stream import AsyncStream, Stream
 
 _default: dict[int, Client] = {}
@@ -91,13 +93,36 @@ def astream(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> A
     return default_client().astream(model, messages, **parameters)
 
 
+@overload
 def call_many(
     model: str,
     inputs: Iterable[Prompt],
     *,
     on_error: OnError = "return",
+    dry_run: Literal[False] = False,
     **parameters: Unpack[BatchParameters],
-) -> list[Result]:
+) -> list[Result]: ...
+
+
+@overload
+def call_many(
+    model: str,
+    inputs: Iterable[Prompt],
+    *,
+    on_error: OnError = "return",
+    dry_run: Literal[True],
+    **parameters: Unpack[BatchParameters],
+) -> Estimate: ...
+
+
+def call_many(
+    model: str,
+    inputs: Iterable[Prompt],
+    *,
+    on_error: OnError = "return",
+    dry_run: bool = False,
+    **parameters: Unpack[BatchParameters],
+) -> list[Result] | Estimate:
     """Ask a model many things at once; the results are in the order of the inputs.
 
     Each answer is stored before it counts as done: after an interruption, a second run sends only the rest.
@@ -107,6 +132,7 @@ def call_many(
         inputs: Any iterable of prompts.
         on_error: "return" puts the error of a failed call in its place; "raise" raises a `BatchError`,
             which holds all results, after every other call has finished.
+        dry_run: Send nothing, and return an `Estimate` of what it would take instead; see `estimate`.
         **parameters: `max_concurrent` and `progress`, see `BatchParameters`, and all of `Parameters`.
 
     Raises:
@@ -120,7 +146,31 @@ def call_many(
     ['2', '5']
     """
     seal(parameters)
+    if dry_run:
+        return default_client().estimate(model, inputs, **parameters)
     return default_client().call_many(model, inputs, on_error=on_error, **parameters)
+
+
+@overload
+async def acall_many(
+    model: str,
+    inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+    *,
+    on_error: OnError = "return",
+    dry_run: Literal[False] = False,
+    **parameters: Unpack[BatchParameters],
+) -> list[Result]: ...
+
+
+@overload
+async def acall_many(
+    model: str,
+    inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+    *,
+    on_error: OnError = "return",
+    dry_run: Literal[True],
+    **parameters: Unpack[BatchParameters],
+) -> Estimate: ...
 
 
 async def acall_many(
@@ -128,10 +178,13 @@ async def acall_many(
     inputs: Iterable[Prompt] | AsyncIterable[Prompt],
     *,
     on_error: OnError = "return",
+    dry_run: bool = False,
     **parameters: Unpack[BatchParameters],
-) -> list[Result]:
+) -> list[Result] | Estimate:
     """`call_many`, awaited; `inputs` may also be an asynchronous iterable."""
     seal(parameters)
+    if dry_run:
+        return await default_client().acall_many(model, inputs, dry_run=True, **parameters)
     return await default_client().acall_many(model, inputs, on_error=on_error, **parameters)
 
 
@@ -157,6 +210,32 @@ def aiter_many(
     """`iter_many` for `async for`."""
     seal(parameters)
     return default_client().aiter_many(model, inputs, **parameters)
+
+
+def estimate(model: str, inputs: Iterable[Prompt], **parameters: Unpack[BatchParameters]) -> Estimate:
+    """What `call_many` with the same arguments would take: requests, tokens, USD, time. Nothing is sent.
+
+    It looks into the cache, loads no SDK and needs no key. Input tokens are counted where tiktoken and the
+    model's encoding are on this machine, else estimated; output tokens are those of stored answers of the
+    model, else a guess: `Estimate.assumptions` says which. docs/estimates.md has the rules and their errors.
+
+    Args:
+        model: As for `call_many`.
+        inputs: Any iterable of prompts; an iterator is used up.
+        **parameters: See `BatchParameters`.
+
+    Raises:
+        RequestError: the model or a parameter cannot be served.
+        TypeError: `inputs` is one prompt.
+
+    >>> found = estimate("claude-haiku-5-5", ["Name a bird.", "Name a fish."], max_tokens=100)
+    >>> found.requests, found.output_tokens.high == 200, found.cost.high < 0.001
+    (2, True, True)
+    >>> sorted(found.costs)
+    ['batch', 'standard']
+    """
+    seal(parameters)
+    return default_client().estimate(model, inputs, **parameters)
 
 
 def price(model: str, usage: Usage) -> Decimal | None:

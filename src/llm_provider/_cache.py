@@ -176,6 +176,20 @@ class ResponseCache:
             self._hits += 1
         return entry
 
+    def peek(self, key: str) -> Entry | None:
+        """`get` for those who only want to know: it is no hit and no miss."""
+        return self._unwritten.get(key) or self._read(key)
+
+    def recent(self, asked: Asked, count: int) -> list[Entry]:
+        """Of the `count` newest answers to questions like one, those of its model; none if it fails."""
+        from .storage._care import recent
+
+        try:
+            return self._care(lambda store: recent(store, asked, count))
+        except Exception as error:  # as in `_read`
+            self._failed("read", error)
+            return []
+
     def get_soon(self, key: str, loop: asyncio.AbstractEventLoop) -> asyncio.Future[Entry | None]:
         """`get`, asked on an event loop's own thread, which does not wait for the disk.
 

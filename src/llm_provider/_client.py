@@ -23,6 +23,7 @@ from collections.abc import (
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self, Unpack
 
+from ._batches import Batches
 from ._cache import ResponseCache
 from ._concurrency import UNBOUNDED, Concurrency, concurrency, concurrency_of_environment, unasked
 from ._errors import LLMError, RequestError, UnsupportedParameter
@@ -31,7 +32,7 @@ from ._pricing import PriceTable
 from ._request import DEFAULT_TIMEOUT, BatchParameters, CacheMode, Parameters, Request, seal
 from ._retry import DEFAULT_MAX_RETRIES
 from ._routing import priced_as, resolve
-from ._settings import KEPT_BY_DEFAULT, RateControl, Transport, decide
+from ._settings import KEPT_BY_DEFAULT, RateControl, Transport, decide, dollars
 from ._types import FinishReason, Prompt, Response, Result, Usage
 
 # The loop, and with it asyncio and the modules that work on it, come with the first call that is not stored:
@@ -41,18 +42,17 @@ if TYPE_CHECKING:
 
     from ._call import Call
     from ._engine import Engine
+    from ._estimate import Estimator
     from ._limits import ScopeStatistics
     from ._many import Work
     from ._stream import Arrived, AsyncStream, Start, Stream
     from .storage._miss import Explanation
 
-OnError = Literal["return", "raise"]
-
 _clients: weakref.WeakSet[Client] = weakref.WeakSet()
 """Every client that may hold something open."""
 
 
-class Client:
+class Client(Batches):
     """Calls with settings, limits, cache and connections of their own.
 
     The functions of the module do the same on one client with default settings.
@@ -80,6 +80,8 @@ class Client:
             docs/rate-control.md.
         transport: What carries the SDKs' requests: "aiohttp" (HTTP/1.1), "http2" or "http1"; default the one
             that was measured to be fastest for the route, which is aiohttp for all today.
+        show_estimate_above: USD. A notebook shows an `Estimate` of `call_many` before it begins, made of some
+            of its inputs, where it is likely to cost more. None never shows any; scripts never do.
 
     Raises:
         RequestError: a setting is not valid.
@@ -103,6 +105,7 @@ class Client:
         on_result: Callable[[Result], object] | None = None,
         rate_control: RateControl = "adaptive",
         transport: Transport | None = None,
+        show_estimate_above: float | None = 1.0,
     ) -> None:
         if on_result is not None and not callable(on_result):
             raise RequestError(f"on_result must be callable, not {type(on_result).__name__}")
@@ -124,6 +127,7 @@ class Client:
             self._prices()
         self._cache = ResponseCache(cache_dir)
         self._on_result = on_result
+        self._show_estimate_above = dollars("show_estimate_above", show_estimate_above)
         self._front = Front(settings, self._cache, self._prices)
         self._engine: Engine | None = None
         self._starting = threading.Lock()
@@ -236,37 +240,6 @@ class Client:
 
     # --- many calls ------------------------------------------------------------------------------------
 
-    def call_many(
-        self,
-        model: str,
-        inputs: Iterable[Prompt],
-        *,
-        on_error: OnError = "return",
-        **parameters: Unpack[BatchParameters],
-    ) -> list[Result]:
-        """See `llm_provider.call_many`."""
-        seal(parameters)
-        from ._many import in_order
-
-        _check_on_error(on_error)
-        return in_order(dict(self.iter_many(model, inputs, **parameters)), on_error)
-
-    async def acall_many(
-        self,
-        model: str,
-        inputs: Iterable[Prompt] | AsyncIterable[Prompt],
-        *,
-        on_error: OnError = "return",
-        **parameters: Unpack[BatchParameters],
-    ) -> list[Result]:
-        """See `llm_provider.acall_many`."""
-        seal(parameters)
-        from ._many import in_order
-
-        _check_on_error(on_error)
-        results = {index: result async for index, result in self.aiter_many(model, inputs, **parameters)}
-        return in_order(results, on_error)
-
     def iter_many(
         self, model: str, inputs: Iterable[Prompt], **parameters: Unpack[BatchParameters]
     ) -> Iterator[tuple[int, Result]]:
@@ -307,6 +280,17 @@ class Client:
 
         self._prepare(model, "a prompt that is never sent", parameters, allowed)
         return Work(begin, self._send, allowed.most)
+
+    def _estimator(self, model: str, parameters: BatchParameters) -> Estimator:
+        from ._estimate import Estimator
+
+        parameters.pop("progress", None)
+        allowed = concurrency(parameters.pop("max_concurrent", None)) or self._concurrency
+
+        def prepare(prompt: Prompt) -> Call:
+            return self._prepare(model, prompt, parameters, allowed)
+
+        return Estimator(self._front, prepare, self._prices, self.statistics())
 
     async def _send(self, call: Call) -> Response:
         return await self._started().run(call)
@@ -424,11 +408,6 @@ def _price_table(prices: str | os.PathLike[str] | None) -> PriceTable:
         return PriceTable.load(overrides=prices)
     except (OSError, ValueError) as error:
         raise RequestError(f"prices: {error}") from None
-
-
-def _check_on_error(on_error: str) -> None:
-    if on_error not in ("return", "raise"):
-        raise RequestError(f"on_error must be 'return' or 'raise', not {on_error!r}")
 
 
 def _length(inputs: object) -> int | None:

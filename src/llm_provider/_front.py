@@ -143,6 +143,15 @@ class Front:
 
     def kept(self, call: Call, entry: Entry | None) -> Sample | None:
         """A stored answer, if it can be served."""
+        answer = self.stored(call, entry)
+        if entry is None or answer is None:
+            return None
+        if answer.usage is not None:
+            self._savings.add(priced_as(call.target), _tier(call.wire, answer), answer.usage)
+        return Sample(answer, entry.body, cached=True)
+
+    def stored(self, call: Call, entry: Entry | None) -> Answer | None:
+        """What an entry says, if it can be served."""
         if entry is None:
             return None
         try:
@@ -150,11 +159,7 @@ class Front:
         except (LLMError, ValueError):
             # Written by another version that understood more, or less: ask again.
             return None
-        if not is_kept(answer, self.settings.kept):
-            return None
-        if answer.usage is not None:
-            self._savings.add(priced_as(call.target), _tier(call.wire, answer), answer.usage)
-        return Sample(answer, entry.body, cached=True)
+        return answer if is_kept(answer, self.settings.kept) else None
 
     def respond(self, call: Call, samples: list[Sample]) -> Response:
         """A call's samples, priced and put together."""
@@ -238,8 +243,15 @@ class _Savings:
 
 def _tier(wire: Wire, answer: Answer) -> str:
     """The variant at which the price table bills a call: the tier that served, else the one asked for."""
-    asked = wire.payload.get("service_tier") or wire.payload.get("serviceTier")
-    tier = answer.service_tier or asked
+    return _variant(answer.service_tier) if answer.service_tier else tier_asked(wire)
+
+
+def tier_asked(wire: Wire) -> str:
+    """The variant at which the price table bills a call that is served as it asks to be."""
+    return _variant(wire.payload.get("service_tier") or wire.payload.get("serviceTier"))
+
+
+def _variant(tier: object) -> str:
     return tier if isinstance(tier, str) and tier in _TIERS else "standard"
 
 

@@ -29,6 +29,7 @@ from typing import Generic, TypeVar
 
 from . import _loop
 from ._errors import BatchError, LLMError
+from ._request import checked_inputs
 from ._types import Prompt, Response, Result
 
 CallT = TypeVar("CallT")
@@ -132,7 +133,7 @@ def iterate(work: Work[CallT], inputs: Iterable[Prompt]) -> Iterator[tuple[int, 
     """Run a batch from a synchronous thread, yielding `(index, result)` as calls finish."""
     arrived: queue.SimpleQueue[list[tuple[int, Result | Exception]]] = queue.SimpleQueue()
     crew: _Crew[CallT] | None = None
-    source, source_error = enumerate(_checked(inputs)), None
+    source, source_error = enumerate(checked_inputs(inputs)), None
     exhausted, outstanding = False, 0
     try:
         while True:
@@ -176,7 +177,7 @@ async def aiterate(
             inbox.post(arrived.put_nowait, finished)
 
     crew: _Crew[CallT] | None = None
-    source, source_error = _numbered(inputs), None
+    source, source_error = numbered(inputs), None
     exhausted, outstanding = False, 0
     try:
         while True:
@@ -216,24 +217,19 @@ def _begun(work: Work[CallT], prompt: Prompt) -> Result | CallT:
         return error
 
 
-async def _numbered(
+async def numbered(
     inputs: Iterable[Prompt] | AsyncIterable[Prompt],
 ) -> AsyncIterator[tuple[int, Prompt]]:
+    """Inputs of either kind with their places."""
     index = 0
     if isinstance(inputs, AsyncIterable):
         async for prompt in inputs:
             yield index, prompt
             index += 1
     else:
-        for prompt in _checked(inputs):
+        for prompt in checked_inputs(inputs):
             yield index, prompt
             index += 1
-
-
-def _checked(inputs: Iterable[Prompt]) -> Iterable[Prompt]:
-    if isinstance(inputs, (str, bytes, dict)) or not hasattr(inputs, "__iter__"):
-        raise TypeError(f"inputs must be an iterable of prompts, not {type(inputs).__name__}")
-    return inputs
 
 
 def in_order(results: dict[int, Result], on_error: str) -> list[Result]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, TypedDict, cast, get_args
 
@@ -158,6 +158,17 @@ def seal(parameters: Any) -> None:
     """
     if parameters.get("api_key") is not None:
         parameters["api_key"] = _sealed("api_key", parameters.pop("api_key"))
+
+
+def checked_inputs(inputs: Iterable[Prompt]) -> Iterable[Prompt]:
+    """The inputs of a batch.
+
+    Raises:
+        TypeError: they are one prompt, or nothing to iterate over.
+    """
+    if isinstance(inputs, (str, bytes, dict)) or not hasattr(inputs, "__iter__"):
+        raise TypeError(f"inputs must be an iterable of prompts, not {type(inputs).__name__}")
+    return inputs
 
 
 def _conversation(messages: Prompt) -> tuple[Message, ...]:

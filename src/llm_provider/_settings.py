@@ -104,3 +104,16 @@ def _kept(finish_reasons: Collection[str]) -> frozenset[str]:
             f"cache_finish_reasons must be some of {', '.join(sorted(known))}, not {finish_reasons!r}"
         )
     return frozenset(finish_reasons)
+
+
+def dollars(name: str, amount: float | None) -> float | None:
+    """An amount of USD, checked.
+
+    Raises:
+        RequestError: it is not a number of 0 or more.
+    """
+    if amount is None:
+        return None
+    if isinstance(amount, bool) or not isinstance(amount, (int, float)) or not 0 <= amount < float("inf"):
+        raise RequestError(f"{name} must be a number of USD, 0 or more, not {amount!r}")
+    return float(amount)

@@ -13,11 +13,13 @@ from llm_provider import (
     Choice,
     Client,
     Delta,
+    Estimate,
     Explanation,
     LLMError,
     Message,
     Parameters,
     Prompt,
+    Range,
     RateLimited,
     Response,
     ScopeStatistics,
@@ -32,6 +34,7 @@ from llm_provider import (
     astream,
     call,
     call_many,
+    estimate,
     iter_many,
     price,
     stream,
@@ -107,6 +110,16 @@ def client() -> None:
         assert_type(own.explain_miss("gpt-6.1-sol", "Hi", draw=2), Explanation | None)
 
 
+def estimates() -> None:
+    expected = estimate("gpt-6.1-sol", ["a", "b"], max_tokens=5, max_concurrent=4)
+    assert_type(expected, Estimate)
+    assert_type(call_many("gpt-6.1-sol", ["a"], dry_run=True), Estimate)
+    assert_type(Client().call_many("gpt-6.1-sol", ["a"], dry_run=True), Estimate)
+    assert_type(expected.cost, Range | None)
+    assert_type(expected.input_tokens.likely, float)
+    assert_type(expected.invalid, tuple[tuple[int, LLMError], ...])
+
+
 def failures() -> None:
     try:
         call_many("gpt-6.1-sol", ["a"], on_error="raise")
@@ -121,6 +134,6 @@ def mistakes() -> None:
     call("gpt-6.1-sol", "Hi", temprature=0)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     call("gpt-6.1-sol", 3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     call("gpt-6.1-sol", "Hi", cache="never")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    call_many("gpt-6.1-sol", ["a"], on_error="skip")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    call_many("gpt-6.1-sol", ["a"], on_error="skip")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
     Usage(1, 2)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     call("gpt-6.1-sol", "Hi").text = ""  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]

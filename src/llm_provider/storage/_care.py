@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .._errors import RequestError
-from ._entry import Asked, created_and_models, facts_of, kind_of, question_of, unpacked
+from ._entry import Asked, Entry, created_and_models, facts_of, kind_of, question_of, unpacked
 from ._miss import Explanation, nearest
 from ._shard import Row
 from ._store import Store
@@ -89,6 +89,26 @@ def explain(store: Store, asked: Asked) -> Explanation | None:
     stored = store.newest(kind_of(asked.provider, asked.operation), _MOST_COMPARED)
     questions = ((key, facts_of(question_of(key, value))) for key, value in stored)
     return nearest(asked.facts(), ((key, facts) for key, facts in questions if facts is not None))
+
+
+def recent(store: Store, asked: Asked, count: int) -> list[Entry]:
+    """Of the newest answers of a provider and endpoint, those of one model.
+
+    Args:
+        store: The cache.
+        asked: A question to that model.
+        count: How many are looked at.
+
+    Raises:
+        OSError, sqlite3.Error: the cache cannot be read.
+    """
+    entries = []
+    for key, value in store.newest(kind_of(asked.provider, asked.operation), count):
+        _, models = created_and_models(key, value)
+        entry = unpacked(key, value) if asked.model in models else None
+        if entry is not None:
+            entries.append(entry)
+    return entries
 
 
 def _batches(store: Store, before: float | None, model: str | None) -> Iterator[list[Row]]:
