@@ -47,7 +47,7 @@ def test_files_of_this_repository(count: Callable[[str], int], path: str, error:
 @pytest.mark.parametrize("language", sorted(SCRIPTS))
 def test_other_languages(count: Callable[[str], int], language: str) -> None:
     text = " ".join(SCRIPTS[language])
-    assert total(text) == pytest.approx(count(text), rel=0.4)
+    assert total(text) == pytest.approx(count(text), rel=0.35)
 
 
 def test_a_long_text_is_told_from_some_of_it(count: Callable[[str], int]) -> None:
@@ -59,7 +59,7 @@ def test_a_long_text_is_told_from_some_of_it(count: Callable[[str], int]) -> Non
 @given(st.text())
 def test_any_text_has_a_number_of_tokens_that_its_bytes_bound(text: str) -> None:
     found = text_tokens(text)
-    assert found.latin >= 0
+    assert found.english >= 0
     assert found.other >= 0
     assert total(text) <= 2 * len(text.encode()) + 1
 

@@ -26,6 +26,14 @@ def test_texts_are_counted_as_tiktoken_does() -> None:
         assert counter("<|endoftext|>") > 1
 
 
+@needs_encoding
+@pytest.mark.parametrize("text", [" ", "x", "\n", "字", "\ud800"])
+def test_monotonous_texts_are_counted_too(text: str) -> None:
+    counter = counter_for("openai", "gpt-5.5")
+    assert counter is not None
+    assert 0 < counter(text * 1_000_000) <= 3_000_000
+
+
 @pytest.mark.parametrize(
     ("provider", "model"),
     [("openai", "gpt-6.1-sol"), ("anthropic", "claude-sonnet-5-5"), ("groq", "openai/gpt-oss-120b")],

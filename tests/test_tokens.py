@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from llm_provider import Client, RequestError
 from llm_provider._call import Call
 from llm_provider._request import Request
+from llm_provider._settings import Concurrency
 from llm_provider._tokens import (
     contents,
     likely_input_tokens,
@@ -43,7 +44,7 @@ def maker() -> Client:
 
 
 def made(client: Client, model: str, messages: Any, **parameters: Any) -> Call:
-    return client._front.prepare(Request.build(model, messages, parameters), 1)
+    return client._front.prepare(Request.build(model, messages, parameters), Concurrency(1, 1))
 
 
 @pytest.mark.parametrize("model", WIRES)

@@ -1,9 +1,9 @@
 """How many tokens a text probably has, by its words and scripts, where no tokenizer is at hand. Pure.
 
 Tokenizers differ less than their texts: a word is about a token, a long one more, a sign of Chinese most of
-one. The weights below are a least-squares fit to o200k_base, OpenAI's tokenizer since 2024, on licences, code
-and translations of installed packages. Other texts, those of this repository, measure what it misses:
-`python -m benchmarks tokens`, and docs/estimates.md for the result.
+one. The weights below are a least-squares fit to o200k_base, OpenAI's tokenizer since 2024: on pages,
+licences, code and translations of other packages, every other piece of prices.csv, and the first paragraph of
+each language in tests/data/scripts.json. `python -m benchmarks tokens` measures what they miss of other texts.
 """
 
 from __future__ import annotations
@@ -48,21 +48,21 @@ _LONG_TEXT, _SLICES, _SLICE = 20_000, 10, 1_000
 
 
 class TextTokens(NamedTuple):
-    """Tokens of a text: those of what English and code are made of, and those of all other letters.
+    """Tokens of a text: those of English and code, and those of other languages and letters.
 
     They are apart because tokenizers agree about the former much better than about the latter.
     """
 
-    latin: float
+    english: float
     other: float
 
 
 def text_tokens(text: str) -> TextTokens:
     """About how many tokens a text has; of a long one only some slices are looked at.
 
-    >>> round(text_tokens("The quick brown fox jumps over the lazy dog.").latin)
+    >>> round(text_tokens("The quick brown fox jumps over the lazy dog.").english)
     10
-    >>> text_tokens("").latin
+    >>> text_tokens("").english
     0.0
     """
     if len(text) > _LONG_TEXT:
@@ -82,7 +82,9 @@ def text_tokens(text: str) -> TextTokens:
     if text.isascii():
         return TextTokens(latin, 0.0)
     other = sum(weight * len(letters.findall(text)) for weight, letters in _SCRIPTS)
+    foreign = 0.0
     for weight, accents in ((_WESTERN, _WEST), (_EASTERN, _EAST)):
-        share = len(accents.findall(text)) / max(1, len(words)) / _ACCENTS_OF_A_LANGUAGE
-        latin += weight * len(words) * min(1.0, share)
-    return TextTokens(latin, other)
+        share = min(1.0, len(accents.findall(text)) / max(1, len(words)) / _ACCENTS_OF_A_LANGUAGE)
+        latin += weight * len(words) * share
+        foreign = max(foreign, share)
+    return TextTokens(latin * (1 - foreign), other + latin * foreign)

@@ -51,12 +51,12 @@ _LIKELY_TOKENS = {"image": 1120, "audio": 1500, "video": 10_000, "application": 
 class _Tokenizer(NamedTuple):
     """How many tokens a provider's tokenizer makes of what `text_tokens` counts as one: see `TextTokens`."""
 
-    latin: Range
+    english: Range
     other: Range
 
 
 _TOKENIZERS = {
-    "openai": _Tokenizer(Range(0.85, 1.0, 1.15), Range(0.75, 1.0, 1.35)),
+    "openai": _Tokenizer(Range(0.85, 1.0, 1.15), Range(0.7, 1.0, 1.45)),
     # Anthropic says that its tokenizer of 2026 makes up to 1.35 times as many tokens as the one before, and
     # that made somewhat more than OpenAI's.
     "anthropic": _Tokenizer(Range(0.95, 1.2, 1.6), Range(0.9, 1.4, 3.0)),
@@ -214,8 +214,8 @@ def input_tokens(call: Call, count: Callable[[str], int] | None = None) -> Range
 
 
 def _estimated(text: str, tokenizer: _Tokenizer) -> Range:
-    latin, other = text_tokens(text)
-    return tokenizer.latin.times(latin).plus(tokenizer.other.times(other))
+    english, other = text_tokens(text)
+    return tokenizer.english.times(english).plus(tokenizer.other.times(other))
 
 
 def most_input_tokens(call: Call, samples: int | None = None) -> int | None:
