@@ -123,6 +123,12 @@ def test_stored_answers_of_a_model_tell_how_long_the_next_one_is(client: Client)
     assert "no answers of this model are stored" in str(guessed)
 
 
+def test_answers_of_another_server_tell_nothing(client: Client, simulator: Simulator) -> None:
+    client.call_many(MODEL, questions(20))
+    found = client.estimate(MODEL, questions(10), base_url="https://example.org/v1")
+    assert "no answers of this model are stored" in str(found)
+
+
 def test_no_answer_is_longer_than_it_may_be(client: Client) -> None:
     client.call_many(MODEL, questions(20))
     found = client.estimate(MODEL, questions(10, 50), max_tokens=1)
@@ -261,7 +267,7 @@ def test_numbers_are_shown_with_what_is_known_of_them() -> None:
         "$0.00012",
         "$0.00",
     ]
-    assert [_duration(seconds) for seconds in (0.3, 99, 600, 9000)] == ["0 s", "99 s", "10 min", "2.5 h"]
+    assert [_duration(seconds) for seconds in (0.3, 99, 600, 9000)] == ["0.3 s", "99 s", "10 min", "2.5 h"]
 
 
 def test_nothing_is_sent_loaded_or_needed(run_script: RunScript) -> None:

@@ -34,7 +34,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"_client"}),
     frozenset({"_api"}),
     frozenset({""}),
-    frozenset({"_cli_cache", "_cli_prices", "pytest_plugin"}),
+    frozenset({"_cli_cache", "_cli_estimate", "_cli_prices", "pytest_plugin"}),
     frozenset({"_cli"}),
     frozenset({"__main__"}),
 )

@@ -181,7 +181,10 @@ class ResponseCache:
         return self._unwritten.get(key) or self._read(key)
 
     def recent(self, asked: Asked, count: int) -> list[Entry]:
-        """Of the `count` newest answers to questions like one, those of its model; none if it fails."""
+        """Of the `count` newest answers to questions like one, those of its model and server.
+
+        Empty where the cache cannot be read.
+        """
         from .storage._care import recent
 
         try:

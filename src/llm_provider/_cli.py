@@ -1,4 +1,4 @@
-"""The command `llm-provider`: ask a model, look prices up, find the cache, run the simulator.
+"""The command `llm-provider`: ask a model, tell costs beforehand, look prices up, find the cache, simulate.
 
 What a command needs is imported by that command, so that `--help` and `prices` start at once. No option
 takes an API key: other users of the machine can read command lines, and shells write them to a file.
@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
-from . import __version__
+from . import __version__, _cli_estimate
 from ._cli_cache import add_actions
 from ._errors import LLMError, OutputError, RequestError
 
@@ -144,6 +144,9 @@ def _parser() -> _Parser:
     _refuse_key(parser)
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_ask(commands)
+    text = "tell what a file of prompts would take: requests, tokens, cost, time"
+    estimate = _add_command(commands, "estimate", text, _cli_estimate.HELP)
+    _cli_estimate.add_arguments(estimate, _json_object)
     _add_prices(commands)
     cache = _add_command(commands, "cache", "the answers kept on this machine")
     add_actions(partial(_add_command, cache.add_subparsers(metavar="ACTION", required=True)))

@@ -160,8 +160,10 @@ def _duration(seconds: float) -> str:
     """Seconds, minutes or hours.
 
     >>> _duration(4.2), _duration(130), _duration(7200)
-    ('4 s', '2 min', '2.0 h')
+    ('4.2 s', '2 min', '2.0 h')
     """
+    if seconds < 10:
+        return f"{seconds:.1f} s"
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

@@ -3,7 +3,7 @@
 Tokenizers differ less than their texts: a word is about a token, a long one more, a sign of Chinese most of
 one. The weights below are a least-squares fit to o200k_base, OpenAI's tokenizer since 2024: on pages,
 licences, code and translations of other packages, every other piece of prices.csv, and the first paragraph of
-each language in tests/data/scripts.json. `python -m benchmarks tokens` measures what they miss of other texts.
+each language in tests/data/scripts.json. `python -m benchmarks tokens` measures what they miss of other text.
 """
 
 from __future__ import annotations

@@ -92,11 +92,11 @@ def explain(store: Store, asked: Asked) -> Explanation | None:
 
 
 def recent(store: Store, asked: Asked, count: int) -> list[Entry]:
-    """Of the newest answers of a provider and endpoint, those of one model.
+    """Of the newest answers of a provider and endpoint, those of one model and server.
 
     Args:
         store: The cache.
-        asked: A question to that model.
+        asked: A question to them.
         count: How many are looked at.
 
     Raises:
@@ -104,10 +104,10 @@ def recent(store: Store, asked: Asked, count: int) -> list[Entry]:
     """
     entries = []
     for key, value in store.newest(kind_of(asked.provider, asked.operation), count):
-        _, models = created_and_models(key, value)
-        entry = unpacked(key, value) if asked.model in models else None
-        if entry is not None:
-            entries.append(entry)
+        facts = facts_of(question_of(key, value)) or {}
+        if (facts.get("model"), facts.get("base_url")) == (asked.model, asked.base_url):
+            entry = unpacked(key, value)
+            entries += [entry] if entry is not None else []
     return entries
 
 
