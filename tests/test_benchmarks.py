@@ -21,6 +21,7 @@ from benchmarks.environments import OURS, REQUIREMENTS
 from benchmarks.goals import GOALS, Goal
 from benchmarks.scenarios import Options
 
+from llm_provider._tokenizer import encoding_counter
 from llm_provider.simulator import Simulator
 
 ROOT = Path(__file__).parents[1]
@@ -87,6 +88,13 @@ def test_a_scenario_measures_and_every_answer_is_right(scenario: str) -> None:
 def test_the_simulator_is_measured_too() -> None:
     result = importlib.import_module("benchmarks.scenarios.simulator").run(Options(quick=True))
     assert len(result.tables[0].rows) == 8
+
+
+def test_estimated_tokens_are_compared_with_counted_ones() -> None:
+    if encoding_counter("o200k_base") is None:
+        pytest.skip("the encoding is not on this machine")
+    result = importlib.import_module("benchmarks.scenarios.tokens").run(Options(quick=True))
+    assert [len(table.rows) for table in result.tables] == [6, 6, 2]
 
 
 @pytest.mark.parametrize(

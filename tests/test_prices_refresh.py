@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llm_provider import _cli_prices, _prices_refresh
+from llm_provider._model_limits import COLUMNS as LIMIT_COLUMNS
 from llm_provider._price_rows import COLUMNS, PRICE_COLUMNS, PriceRow
 from llm_provider._prices_refresh import Refreshed, Source, _litellm, _merge, _quotes, refresh
 from llm_provider._prices_refresh._quotes import Cells, PriceList, Quotes
@@ -448,6 +449,26 @@ def test_the_command_refreshes_a_file_once(tmp_path: Path, command: Command) -> 
     )
     assert command(file, "--check")[0] == 0
     assert sorted(tmp_path.glob(".prices*")) == []
+
+
+@needs_genai_prices
+def test_the_command_brings_the_limits_beside_the_file_up_to_date(tmp_path: Path, command: Command) -> None:
+    file, limits = tmp_path / "prices.csv", tmp_path / "model_limits.csv"
+    file.write_text("provider,model,input\n", encoding="utf-8")
+    limits.write_text(f"{','.join(LIMIT_COLUMNS)}\nopenai,gone,1,,a,{TODAY}\n", encoding="utf-8")
+    assert command(file, "--check")[0] == 1
+    code, out, _ = command(file)
+    assert code == 0
+    assert "limits added or changed: " in out
+    assert "limits in no source, and left as they are: 1\n  openai/gone\n" in out
+    rows = limits.read_text(encoding="utf-8").splitlines()
+    assert f"openai,gone,1,,a,{TODAY}" in rows
+    assert any(row.startswith("anthropic,claude-sonnet-5-5,1000000,") for row in rows)
+    assert command(file, "--check")[0] == 0
+    limits.write_text(f"{','.join(LIMIT_COLUMNS)}\nopenai,gone,one,,a,{TODAY}\n", encoding="utf-8")
+    code, _, err = command(file)
+    assert code == 1
+    assert err.startswith("llm-provider: error: model_limits.csv line 2 is skipped: 'one' is not")
 
 
 def test_a_file_with_a_bad_row_is_not_rewritten(tmp_path: Path, command: Command) -> None:

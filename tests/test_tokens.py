@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import unicodedata
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,13 +15,16 @@ from llm_provider import Client, RequestError
 from llm_provider._call import Call
 from llm_provider._request import Request
 from llm_provider._settings import Concurrency
+from llm_provider._tokenizer import counter_for
 from llm_provider._tokens import (
     contents,
+    input_tokens,
     likely_input_tokens,
     most_input_tokens,
     most_output_tokens,
 )
 
+ROOT = Path(__file__).parents[1]
 PICTURE = base64.b64encode(bytes(30_000)).decode()
 LOOK = [
     {
@@ -117,6 +121,55 @@ def test_a_model_that_searches_by_itself_has_no_bound(maker: Client) -> None:
 @pytest.mark.parametrize("model", WIRES)
 def test_functions_of_the_users_own_are_bounded(maker: Client, model: str) -> None:
     assert most_input_tokens(made(maker, model, "Hi", tools=[WEATHER])) is not None
+
+
+@pytest.mark.parametrize(
+    "path", ["docs/design.md", "docs/prices.md", "src/llm_provider/_tokens.py", "prices.csv"]
+)
+def test_the_count_lies_in_the_estimate(maker: Client, path: str) -> None:
+    counter = counter_for("openai", "gpt-5.5")
+    if counter is None:
+        pytest.skip("the encoding is not on this machine")
+    call = made(maker, "gpt-5.5", (ROOT / path).read_text(encoding="utf-8")[:15_000])
+    counted, estimated = input_tokens(call, counter), input_tokens(call)
+    assert estimated.low <= counted.likely <= estimated.high
+    assert counted.high - counted.low < estimated.high - estimated.low
+    assert (most_input_tokens(call) or 0) > counted.high
+
+
+@pytest.mark.parametrize("model", WIRES)
+def test_more_of_anything_is_more_tokens(maker: Client, model: str) -> None:
+    plain = input_tokens(made(maker, model, "Hello"))
+    turns = [{"role": role, "content": "Hello"} for role in ("user", "assistant", "user")]
+    more = [
+        made(maker, model, "Hello " * 50),
+        made(maker, model, turns),
+        made(maker, model, "Hello", tools=[WEATHER]),
+        made(maker, model, "Hello", system="Be brief."),
+        made(maker, model, LOOK),
+    ]
+    for call in more:
+        assert input_tokens(call).likely > plain.likely
+        assert input_tokens(call).low <= input_tokens(call).likely <= input_tokens(call).high
+
+
+@pytest.mark.parametrize(
+    ("model", "part"),
+    [
+        ("gpt-6.1-sol", {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}}),
+        ("gemini-3.8-flash", {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}}),
+        ("claude-sonnet-5-5", {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}),
+        ("gpt-6.1-sol", {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}),
+        ("gpt-5.5-pro", {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}),
+        ("gemini-3.8-flash", {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}),
+    ],
+)
+def test_what_is_not_text_counts(maker: Client, model: str, part: dict[str, Any]) -> None:
+    call = made(maker, model, [{"role": "user", "content": [part]}])
+    found = input_tokens(call)
+    assert found.likely > 500
+    assert likely_input_tokens(call) > 500 or part["type"] == "input_audio"
+    assert (most_input_tokens(call) or 0) > found.likely
 
 
 def test_a_document_may_fill_the_context_window(maker: Client) -> None:
