@@ -123,6 +123,21 @@ def test_stored_answers_of_a_model_tell_how_long_the_next_one_is(client: Client)
     assert "no answers of this model are stored" in str(guessed)
 
 
+@pytest.mark.parametrize("model", [MODEL, "claude-sonnet-5-5", "gemini-3.8-flash"])
+def test_stored_questions_correct_the_estimate_of_further_ones(client: Client, model: str) -> None:
+    prompts = [f"Say the word {'word ' * number} and stop." for number in range(20, 40)]
+    before = client.estimate(model, prompts[10:])
+    answers = client.call_many(model, prompts[:10], on_error="raise")
+    assert len(answers) == 10
+    after = client.estimate(model, prompts)
+    answers = client.call_many(model, prompts[10:], on_error="raise")
+    read = sum(answer.usage.input_tokens for answer in answers if not isinstance(answer, Exception))
+    assert after.input_tokens.low <= read <= after.input_tokens.high
+    doubts = [found.input_tokens.high / found.input_tokens.low for found in (before, after)]
+    assert doubts[1] < doubts[0]
+    assert "corrected by what stored questions had" in str(after)
+
+
 def test_answers_of_another_server_tell_nothing(client: Client, simulator: Simulator) -> None:
     client.call_many(MODEL, questions(20))
     found = client.estimate(MODEL, questions(10), base_url="https://example.org/v1")

@@ -29,6 +29,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"_attempt", "_front"}),
     frozenset({"_engine"}),
     frozenset({"_many", "_stream"}),
+    frozenset({"_experience"}),
     frozenset({"_estimate"}),
     frozenset({"_batches"}),
     frozenset({"_client"}),

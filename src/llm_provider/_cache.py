@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._json import canonical
 from .storage._entry import SCHEMA_VERSION, Asked, Entry, kind_of, packed, unpacked
@@ -180,10 +180,11 @@ class ResponseCache:
         """`get` for those who only want to know: it is no hit and no miss."""
         return self._unwritten.get(key) or self._read(key)
 
-    def recent(self, asked: Asked, count: int) -> list[Entry]:
+    def recent(self, asked: Asked, count: int) -> list[tuple[Entry, dict[str, Any] | None]]:
         """Of the `count` newest answers to questions like one, those of its model and server.
 
-        Empty where the cache cannot be read.
+        With each comes the payload that it answers, None where that is not stored in full. Empty where the
+        cache cannot be read.
         """
         from .storage._care import recent
 

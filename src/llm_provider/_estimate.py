@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from ._errors import CacheMiss, LLMError
+from ._experience import Experience, learned
 from ._front import READING, Front, tier_asked
 from ._price_rows import VARIANTS
 from ._range import Range
@@ -34,17 +35,11 @@ _DEFAULT_OUTPUT = Range(1, 500, 4000)
 _DEFAULT_SECONDS, _DEFAULT_SECONDS_PER_TOKEN = Range(0.3, 1.0, 3.0), Range(1 / 200, 1 / 70, 1 / 20)
 """How long an answer takes of which nothing is known: until its first token, and for each."""
 
-_FEWEST_ANSWERS, _MOST_ANSWERS = 5, 200
-"""Stored answers from which something is learned, and that are read for it; they take some 10 ms."""
-
 _CLOSELY = 2000
 """Requests whose text is looked at; the tokens of further ones are told from their length."""
 
 _SAMPLE = 200
 """Inputs that stand for all before a batch begins, which shall not wait."""
-
-_LEAST_DOUBT = 0.1
-"""What is learned from other questions does not hold for these: a share of it is doubted in any case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,14 +164,6 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
-class _Answers(NamedTuple):
-    """What stored answers of a model, so many of them, tell about the next one."""
-
-    tokens: Range
-    seconds: Range
-    number: int
-
-
 class Estimator:
     """Makes an estimate out of a batch's inputs, one after the other, in constant memory per input.
 
@@ -211,7 +198,7 @@ class Estimator:
         self._requests = self._samples = 0
         self._read, self._written = Range.exactly(0), Range.exactly(0)
         self._looked_at, self._guessed = Range.exactly(0), 0
-        self._answers: _Answers | None = None
+        self._experience: Experience | None = None
         self._expected: dict[int | None, Range] = {}
         self._lists = {name: tiers for name in sorted(VARIANTS) if (tiers := self._price_list(name))}
         self._costs = dict.fromkeys(self._lists, Range.exactly(0))
@@ -248,10 +235,10 @@ class Estimator:
 
     def _send(self, call: Call, samples: int) -> None:
         if not self._requests:
-            self._answers = self._learned(call)
+            self._experience = learned(self._front, call, self._count)
         requests = -(-samples // call.wire.most_samples)
         if self._requests < _CLOSELY:
-            read = input_tokens(call, self._count)
+            read = self._input(call)
             self._looked_at = self._looked_at.plus(read)
             self._guessed += likely_input_tokens(call)
         else:
@@ -268,28 +255,22 @@ class Estimator:
             cost = _cost(tiers, read, each.times(samples / requests))
             self._costs[variant] = self._costs[variant].plus(cost.times(requests))
 
+    def _input(self, call: Call) -> Range:
+        """Tokens that a request reads."""
+        read = input_tokens(call, self._count)
+        if self._experience is None or self._experience.input_factor is None:
+            return read
+        return self._experience.input_factor.times(read.likely)
+
     def _output(self, call: Call, most: int | None) -> Range:
         """Tokens of one answer."""
-        if self._answers is not None:
-            expected = self._answers.tokens
+        if self._experience is not None:
+            expected = self._experience.output_tokens
         elif call.request.max_tokens is not None and most is not None:
             expected = Range(_DEFAULT_OUTPUT.low, min(most / 2, _DEFAULT_OUTPUT.likely), most)
         else:
             expected = _DEFAULT_OUTPUT
         return Range(*(min(tokens, most) for tokens in expected)) if most is not None else expected
-
-    def _learned(self, call: Call) -> _Answers | None:
-        """What the answers that are stored for this model tell; None if there are too few."""
-        tokens, seconds = [], []
-        asked = call.asked(call.request.draw)
-        for entry in self._front.cache.recent(asked, _MOST_ANSWERS):
-            answer = self._front.stored(call, entry)
-            if answer is not None and answer.usage is not None and answer.usage.output_tokens:
-                tokens.append(float(answer.usage.output_tokens))
-                seconds.append(entry.seconds)
-        if len(tokens) < _FEWEST_ANSWERS:
-            return None
-        return _Answers(_mean(tokens), _mean(seconds), len(tokens))
 
     def _price_list(self, variant: str) -> list[PriceRow]:
         """The rows of a service level, that of the largest prompts first; empty where one lacks a price."""
@@ -335,8 +316,8 @@ class Estimator:
     def _seconds(self, scale: float) -> Range:
         if not self._requests:
             return Range.exactly(0)
-        if self._answers is not None:
-            each = self._answers.seconds
+        if self._experience is not None:
+            each = self._experience.seconds
         else:
             tokens = self._written.times(1 / self._requests)
             each = _DEFAULT_SECONDS.plus(tokens.times(_DEFAULT_SECONDS_PER_TOKEN))
@@ -352,12 +333,15 @@ class Estimator:
             yield f"a sample: {self._inputs:,} of {inputs:,} inputs stand for all"
         if not self._requests:
             return
-        if self._count is not None:
+        if self._experience is not None and self._experience.input_factor is not None:
+            yield "input tokens are estimated, and corrected by what stored questions had"
+        elif self._count is not None:
             yield "input tokens are counted by the model's tokenizer, what is written around them is a guess"
         else:
             yield "input tokens are estimated: there is no tokenizer of this model here"
-        if self._answers is not None:
-            yield f"output tokens and time are those of {self._answers.number} stored answers of this model"
+        if self._experience is not None:
+            number = self._experience.answers
+            yield f"output tokens and time are those of {number} stored answers of this model"
         else:
             yield "no answers of this model are stored here: output tokens and time are a guess"
         rate = "" if self._rate is None else f", {self._rate:.3g} a second"
@@ -410,20 +394,6 @@ def _limits(call: Call, scopes: Sequence[ScopeStatistics]) -> tuple[int, float |
             most = most if scope.window is None else max(1, min(most, scope.window))
             rate = scope.rate if rate is None else rate
     return most, rate
-
-
-def _mean(values: Sequence[float]) -> Range:
-    """The mean of a population by some of it, give or take two standard errors and some doubt.
-
-    >>> low, likely, high = _mean([8.0, 10.0, 12.0, 10.0])
-    >>> 5 < low < likely == 10 < high < 15
-    True
-    """
-    import statistics
-
-    mean = statistics.fmean(values)
-    error = 2 * statistics.stdev(values) / math.sqrt(len(values)) + _LEAST_DOUBT * mean
-    return Range(max(mean / 5, mean - error), mean, mean + error)
 
 
 def _cost(tiers: Sequence[PriceRow], read: Range, written: Range) -> Range:

@@ -191,8 +191,21 @@ def input_tokens(call: Call, count: Callable[[str], int] | None = None) -> Range
         call: The call.
         count: What counts a text's tokens exactly, if there is such a thing for the model.
     """
-    payload, found = call.wire.payload, contents(call.wire.payload)
-    provider, model = priced_as(call.target)
+    return payload_tokens(call.wire.payload, *priced_as(call.target), count)
+
+
+def payload_tokens(
+    payload: Mapping[str, Any], provider: str, model: str, count: Callable[[str], int] | None = None
+) -> Range:
+    """`input_tokens` of a payload.
+
+    Args:
+        payload: What is sent, in any wire format.
+        provider: The provider by whom the model is priced.
+        model: The model's name there.
+        count: What counts a text's tokens exactly, if there is such a thing for the model.
+    """
+    found = contents(payload)
     tokenizer = _TOKENIZERS.get(provider, _OTHER_TOKENIZER)
     total = _TEMPLATE.plus(_PER_TURN.times(found.turns))
     for text in found.texts:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from .._errors import RequestError
-from ._entry import Asked, Entry, created_and_models, facts_of, kind_of, question_of, unpacked
+from ._entry import Asked, Entry, created_and_models, facts_of, is_elided, kind_of, question_of, unpacked
 from ._miss import Explanation, nearest
 from ._shard import Row
 from ._store import Store
@@ -91,7 +92,7 @@ def explain(store: Store, asked: Asked) -> Explanation | None:
     return nearest(asked.facts(), ((key, facts) for key, facts in questions if facts is not None))
 
 
-def recent(store: Store, asked: Asked, count: int) -> list[Entry]:
+def recent(store: Store, asked: Asked, count: int) -> list[tuple[Entry, dict[str, Any] | None]]:
     """Of the newest answers of a provider and endpoint, those of one model and server.
 
     Args:
@@ -99,16 +100,20 @@ def recent(store: Store, asked: Asked, count: int) -> list[Entry]:
         asked: A question to them.
         count: How many are looked at.
 
+    Returns:
+        With each answer the payload of its question, None where that was not stored in full.
+
     Raises:
         OSError, sqlite3.Error: the cache cannot be read.
     """
-    entries = []
+    found: list[tuple[Entry, dict[str, Any] | None]] = []
     for key, value in store.newest(kind_of(asked.provider, asked.operation), count):
-        facts = facts_of(question_of(key, value)) or {}
-        if (facts.get("model"), facts.get("base_url")) == (asked.model, asked.base_url):
-            entry = unpacked(key, value)
-            entries += [entry] if entry is not None else []
-    return entries
+        facts, entry = facts_of(question_of(key, value)) or {}, unpacked(key, value)
+        same = (facts.get("model"), facts.get("base_url")) == (asked.model, asked.base_url)
+        if same and entry is not None:
+            payload = facts["payload"]
+            found.append((entry, None if is_elided(payload) else payload))
+    return found
 
 
 def _batches(store: Store, before: float | None, model: str | None) -> Iterator[list[Row]]:

@@ -205,6 +205,17 @@ def elided(value: Any) -> Any:
     return value
 
 
+def is_elided(value: Any) -> bool:
+    """Whether `elided` has cut something.
+
+    >>> is_elided(elided(["x" * 5000])), is_elided(["short"])
+    (True, False)
+    """
+    if isinstance(value, dict):
+        return ELIDED in value or any(map(is_elided, value.values()))
+    return isinstance(value, list) and any(map(is_elided, value))
+
+
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
