@@ -194,6 +194,23 @@ def test_a_users_own_prices_count(tmp_path: Path) -> None:
     assert found.cost.high == pytest.approx(2, rel=0.01)
 
 
+@pytest.mark.parametrize("cached", [True, False])
+def test_a_tokenizer_is_loaded_where_something_is_counted(
+    simulator: Simulator, run_script: RunScript, cached: bool
+) -> None:
+    pytest.importorskip("tiktoken")
+    run_script(
+        f"""
+        import sys
+        from llm_provider import call, estimate
+        if {cached}:
+            call("gpt-5.5", "Hi")
+        estimate("gpt-5.5", ["Hi"])
+        assert ("tiktoken" in sys.modules) is (not {cached})
+        """
+    )
+
+
 def test_an_iterator_is_used_up_and_read_once(client: Client) -> None:
     source = iter(questions(5))
     assert client.estimate(MODEL, source).requests == 5

@@ -99,6 +99,15 @@ def test_a_ligature_that_a_tokenizer_takes_apart_is_counted_in_full(maker: Clien
     assert (most_input_tokens(call) or 0) >= 33_000
 
 
+@pytest.mark.parametrize("model", WIRES)
+def test_an_address_of_data_is_text_where_text_is(maker: Client, model: str) -> None:
+    text = f"data:image/png;base64,{PICTURE * 3}"
+    for messages in (text, [{"role": "user", "content": [{"type": "text", "text": text}]}]):
+        call = made(maker, model, messages)
+        assert contents(call.wire.payload).media == []
+        assert (most_input_tokens(call) or 0) >= len(text)
+
+
 @pytest.mark.parametrize(
     ("model", "extra"),
     [

@@ -38,7 +38,7 @@ class Batches(ABC):
         """See `llm_provider.aiter_many`."""
 
     @abstractmethod
-    def _estimator(self, model: str, parameters: BatchParameters) -> Estimator:
+    def _estimator(self, model: str, parameters: BatchParameters, *, counted: bool = True) -> Estimator:
         """What estimates a batch."""
 
     @overload
@@ -140,7 +140,11 @@ class Batches(ABC):
             from ._estimate import show
 
             if isinstance(inputs, Sequence) and not isinstance(inputs, (str, bytes)):
-                show(self._estimator(model, parameters.copy()), inputs, self._show_estimate_above)
+                show(
+                    self._estimator(model, parameters.copy(), counted=False),
+                    inputs,
+                    self._show_estimate_above,
+                )
 
 
 def _check_on_error(on_error: str) -> None:

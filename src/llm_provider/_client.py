@@ -281,7 +281,7 @@ class Client(Batches):
         self._prepare(model, "a prompt that is never sent", parameters, allowed)
         return Work(begin, self._send, allowed.most)
 
-    def _estimator(self, model: str, parameters: BatchParameters) -> Estimator:
+    def _estimator(self, model: str, parameters: BatchParameters, *, counted: bool = True) -> Estimator:
         from ._estimate import Estimator
 
         parameters.pop("progress", None)
@@ -290,7 +290,7 @@ class Client(Batches):
         def prepare(prompt: Prompt) -> Call:
             return self._prepare(model, prompt, parameters, allowed)
 
-        return Estimator(self._front, prepare, self._prices, self.statistics())
+        return Estimator(self._front, prepare, self._prices, self.statistics(), counted=counted)
 
     async def _send(self, call: Call) -> Response:
         return await self._started().run(call)

@@ -172,6 +172,7 @@ class Estimator:
         prepare: Makes a call of an input.
         prices: The price table.
         scopes: What the rate control knows of each scope in use.
+        counted: Whether tokens are counted where that is possible; to load a tokenizer takes a second.
 
     Raises:
         RequestError: the model or a parameter cannot be served.
@@ -183,6 +184,8 @@ class Estimator:
         prepare: Callable[[Prompt], Call],
         prices: Callable[[], PriceTable],
         scopes: Sequence[ScopeStatistics],
+        *,
+        counted: bool = True,
     ) -> None:
         self._front = front
         self._prepare = prepare
@@ -191,7 +194,8 @@ class Estimator:
         self._first = prepare("a prompt that is never sent")
         self._priced = priced_as(self._first.target)
         self._concurrent, self._rate = _limits(self._first, scopes)
-        self._count = counter_for(*self._priced)
+        self._counted = counted
+        self._count: Callable[[str], int] | None = None
         self._seen: set[str] = set()
         self._inputs = self._cached = self._duplicates = 0
         self._invalid: list[tuple[int, LLMError]] = []
@@ -235,6 +239,7 @@ class Estimator:
 
     def _send(self, call: Call, samples: int) -> None:
         if not self._requests:
+            self._count = counter_for(*self._priced) if self._counted else None
             self._experience = learned(self._front, call, self._count)
         requests = -(-samples // call.wire.most_samples)
         if self._requests < _CLOSELY:
@@ -338,7 +343,7 @@ class Estimator:
         elif self._count is not None:
             yield "input tokens are counted by the model's tokenizer, what is written around them is a guess"
         else:
-            yield "input tokens are estimated: there is no tokenizer of this model here"
+            yield "input tokens are estimated by the kind of text, not counted"
         if self._experience is not None:
             number = self._experience.answers
             yield f"output tokens and time are those of {number} stored answers of this model"

@@ -74,7 +74,7 @@ _ANTHROPIC_TOOLS = Range(159, 346, 804)
 _UNSEEN = Range(0.1, 1.0, 10.0)
 """For sounds and documents, whose length is not looked up."""
 
-_DATA_URL = re.compile(r"data:([a-z]+)/[^;,]*;[^,]*base64,")
+_DATA_URL = re.compile(r"data:[^;,]*;[^,]*base64,")
 
 # Names of fields by which providers do things of their own that add to the input: searches, files, the
 # conversation so far.
@@ -129,11 +129,8 @@ def contents(payload: Mapping[str, Any]) -> Contents:
 
 def _collect(value: Any, found: Contents) -> None:
     if isinstance(value, str):
-        url = _DATA_URL.match(value) if value.startswith("data:") else None
-        if url is None:
-            found.texts.append(value)
-        else:
-            found.media.append(Medium(url[1], value[url.end() :]))
+        # Also where it is the address of some data: what is not in its place is read as text.
+        found.texts.append(value)
     elif isinstance(value, Mapping):
         medium = _medium(value)
         if medium is None:
