@@ -6,9 +6,9 @@ import pytest
 
 from llm_provider import Client
 from llm_provider._call import Call
+from llm_provider._concurrency import Concurrency
 from llm_provider._experience import learned, mean
 from llm_provider._request import Request
-from llm_provider._settings import Concurrency
 
 MODEL = "gpt-6.1-sol"
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from llm_provider import Client, RequestError
 from llm_provider._call import Call
+from llm_provider._concurrency import Concurrency
 from llm_provider._request import Request
-from llm_provider._settings import Concurrency
 from llm_provider._tokenizer import counter_for
 from llm_provider._tokens import (
     contents,
