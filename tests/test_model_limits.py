@@ -86,6 +86,7 @@ def test_of_two_figures_the_larger_is_taken() -> None:
     sources = [LimitSource("a", {KEY: (1000, 100)}), LimitSource("b", spellings={KEY: (1024, None)})]
     refreshed = refresh_limits({}, [KEY], sources, TODAY)
     assert refreshed.rows == refreshed.changed == [ModelLimits(*KEY, 1024, 100, "a; b", TODAY)]
+    assert refreshed.differing == [(KEY, [1000, 1024])]
 
 
 def test_what_holds_stays_as_it_was_read() -> None:

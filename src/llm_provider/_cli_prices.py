@@ -159,6 +159,8 @@ def _report(refreshed: Refreshed) -> None:
 
 def _report_limits(refreshed: RefreshedLimits) -> None:
     _print("limits added or changed", (",".join(map(_cell, row)) for row in refreshed.changed))
+    differing = (f"{'/'.join(key)}: {', '.join(map(str, found))}" for key, found in refreshed.differing)
+    _print("context windows on which the sources differ, of which the largest is taken", differing)
     _print("limits in no source, and left as they are", map("/".join, refreshed.unlisted))
 
 

@@ -32,10 +32,18 @@ class LimitSource:
 
 @dataclass(slots=True)
 class RefreshedLimits:
-    """The rows of the new file, sorted; those that are new or changed, and those in no source."""
+    """The rows of the new file, sorted, and what a reader of the change should know.
+
+    Attributes:
+        rows: all rows.
+        changed: those that are new or changed.
+        differing: models of which the sources tell different context windows, smallest first.
+        unlisted: models of the file that no source has, whose rows stay.
+    """
 
     rows: list[ModelLimits] = field(default_factory=list)
     changed: list[ModelLimits] = field(default_factory=list)
+    differing: list[tuple[Key, list[int]]] = field(default_factory=list)
     unlisted: list[Key] = field(default_factory=list)
 
 
@@ -75,6 +83,9 @@ def refresh_limits(
             continue
         windows, answers = zip(*(figures for _, figures in told), strict=True)
         window, longest = max(filter(None, windows), default=None), max(filter(None, answers), default=None)
+        figures = sorted({figure for figure in windows if figure is not None})
+        if len(figures) > 1:
+            refreshed.differing.append((key, figures))
         if had is None or had[2:4] != (window, longest):
             had = ModelLimits(*key, window, longest, "; ".join(sorted(name for name, _ in told)), today)
             refreshed.changed.append(had)
