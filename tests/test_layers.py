@@ -18,7 +18,8 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"_errors"}),
     frozenset(
         {"_types", "_json", "_loop", "_price_rows", "_leases", "_headers", "_pace", "_retry", "storage"}
-    ),
+    )
+    | {"_range", "_text_tokens", "_tokenizer"},
     frozenset({"_aimd", "_control", "_keys", "_pricing", "_limits", "_base_url", "_flight"}),
     frozenset({"_model_limits", "_image_tokens"}),
     frozenset({"_request", "_routing", "_prices_refresh", "_shared_control", "_progress", "_concurrency"}),
