@@ -37,11 +37,6 @@ class Call:
         """Numbers of the samples asked for."""
         return range(self.request.draw, self.request.draw + self.request.n)
 
-    @property
-    def tokens(self) -> float:
-        """About how many tokens a request is charged for: four bytes each, and all that it may answer."""
-        return len(self.body) / 4 + (self.request.max_tokens or 0) * self.request.n
-
     def key(self, draw: int) -> str:
         """The cache key of one sample."""
         return cache_key(**self._question(draw))

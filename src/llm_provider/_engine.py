@@ -31,6 +31,7 @@ from ._leases import Leases
 from ._limits import Controller, Limiter, ScopeStatistics
 from ._settings import RateControl
 from ._shared_control import SharedControl, SharedFile
+from ._tokens import likely_input_tokens
 from ._types import Response
 from .providers._adapter import Connection, Outgoing
 
@@ -159,7 +160,9 @@ class Engine:
             raise
         scope = state.limiter.scope(target.provider, target.base_url, target.model, outgoing.key.identity)
         max_retries = self._settings.max_retries if request.max_retries is None else request.max_retries
-        cost, queue, delay = call.tokens, 0.0, 0.0
+        # Providers charge a limit of tokens with all that a request may answer.
+        cost = likely_input_tokens(call) + (request.max_tokens or 0) * samples
+        queue, delay = 0.0, 0.0
         failures: tuple[FailedAttempt, ...] = ()
         while True:
             asked = time.perf_counter()
