@@ -205,7 +205,7 @@ def test_ten_thousand_calls_in_little_memory(simulator: Simulator, run_script: R
             with open("/proc/self/statm") as file:
                 return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
-        with Client() as client:
+        with Client(max_concurrent=64) as client:
             client.call_many("gpt-6.1-sol", ["warm up", "twice"])
             before = resident()
             results = client.call_many("gpt-6.1-sol", (f"question {number}" for number in range(10_000)))

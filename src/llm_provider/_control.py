@@ -71,6 +71,10 @@ class _Window:
         """In flight from which on a success says something about a cap."""
         self.cap = math.inf
         self._brake = math.inf
+        self._release = 1.1
+        """What the brake grows by with each cohort that is fast enough."""
+        self._braked_at = math.inf
+        """The mean latency for which it was put on."""
         # A cap: where it is suspected, and what speaks for and against it.
         self._suspect = math.inf
         self._suspected = (0, 0.0)
@@ -169,16 +173,18 @@ class _Window:
             self.first, self._missing, self._measured, self._sum = sent, _COHORT, 0, 0.0
 
     def _compare(self, latency: float) -> None:
-        before, self._latency = self._latency, latency
+        self._latency = latency
         if latency > _SLOWED * self._lowest:
-            if self._brake < math.inf and latency > 0.8 * before:
+            if latency > 0.8 * self._braked_at:
                 # The brake did not help, so it is not the concurrency that makes answers slow.
-                self._lowest, self._brake = latency, math.inf
+                self._lowest, self._brake, self._braked_at = latency, 2 * self._brake, math.inf
+                self._release = 2.0
             else:
                 # Little's law: this many were being worked on. Half more keeps a short queue.
                 self._brake = max(_COHORT, 1.5 * self._at_once * self._lowest / latency)
-        elif latency < 0.75 * _SLOWED * self._lowest:
-            self._brake = max(1.1 * self._brake, self._brake + 1)
+                self._braked_at, self._release = latency, 1.1
+        elif latency < 0.75 * _SLOWED * self._lowest and self._at_once >= 0.8 * self._brake:
+            self._brake = max(self._release * self._brake, self._brake + 1)
         self._lowest = min(self._lowest, latency)
         self._resize()
 
