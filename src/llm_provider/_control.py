@@ -88,7 +88,7 @@ class _Window:
         self._missing = _COHORT
         self._measured = 0
         self._sum = 0.0
-        self._at_once = 0
+        self._at_once = self._most = 0
         self._latency = 0.0
         self._lowest = math.inf
 
@@ -162,7 +162,8 @@ class _Window:
         if not 0 < ticket.number - self.first <= _COHORT:
             return
         if self._missing == _COHORT:
-            self._at_once = ticket.in_flight
+            self._at_once = self._most = ticket.in_flight
+        self._most = max(self._most, ticket.in_flight)
         self._missing -= 1
         if latency is not None:
             self._measured += 1
@@ -183,7 +184,7 @@ class _Window:
                 # Little's law: this many were being worked on. Half more keeps a short queue.
                 self._brake = max(_COHORT, 1.5 * self._at_once * self._lowest / latency)
                 self._braked_at, self._release = latency, 1.1
-        elif latency < 0.75 * _SLOWED * self._lowest and self._at_once >= 0.8 * self._brake:
+        elif latency < 0.75 * _SLOWED * self._lowest and self._most >= 0.8 * self._brake:
             self._brake = max(self._release * self._brake, self._brake + 1)
         self._lowest = min(self._lowest, latency)
         self._resize()
@@ -273,7 +274,7 @@ class Control:
         else:
             ready = pace.ready_at(now, cost * self._number / self._spent if pace.by_tokens else 1.0)
             ready = max(ready, self.gate)
-        wanted = pace.open and in_flight < min(at_once, _FIRST_WINDOW + self._answered)
+        wanted = not self.refusals and in_flight < min(at_once, _FIRST_WINDOW + self._answered)
         if in_flight >= self._window.size and not wanted:
             ready = max(ready, self._window.ready_at(now, in_flight))
         if self._levels is not None:
