@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 import random
+from collections import deque
 from collections.abc import Callable
 
 import pytest
@@ -332,14 +333,15 @@ def test_an_overloaded_server_gets_fewer_at_once_and_recovers() -> None:
     for ticket in tickets:
         control.succeeded(now + 1, ticket)
     before, now = control.window, now + 2
-    full: list[Ticket] = []
-    for _ in range(400):
-        now += 0.02
+    under_way: deque[Ticket] = deque()
+    for _ in range(1500):
+        now += 0.01
         while isinstance(ticket := control.admit(now, at_once=100), Ticket):
-            full.append(ticket)
-        control.succeeded(now, full.pop(0))
+            under_way.append(ticket)
+        while under_way and under_way[0].at <= now - 1:
+            control.succeeded(now, under_way.popleft())
     assert control.window > before, "it grows while it is used"
-    for ticket in full:
+    for ticket in under_way:
         control.succeeded(now, ticket)
     now = max(now, control.gate)
     used = control.window
