@@ -88,7 +88,9 @@ class _Window:
         self._missing = _COHORT
         self._measured = 0
         self._sum = 0.0
-        self._at_once = self._most = 0
+        self._at_once = 0
+        self.most = 0
+        """In flight since the last cohort was complete."""
         self._latency = 0.0
         self._lowest = math.inf
 
@@ -162,8 +164,7 @@ class _Window:
         if not 0 < ticket.number - self.first <= _COHORT:
             return
         if self._missing == _COHORT:
-            self._at_once = self._most = ticket.in_flight
-        self._most = max(self._most, ticket.in_flight)
+            self._at_once = ticket.in_flight
         self._missing -= 1
         if latency is not None:
             self._measured += 1
@@ -172,6 +173,7 @@ class _Window:
             if self._measured:
                 self._compare(self._sum / self._measured)
             self.first, self._missing, self._measured, self._sum = sent, _COHORT, 0, 0.0
+            self.most = 0
 
     def _compare(self, latency: float) -> None:
         self._latency = latency
@@ -184,7 +186,7 @@ class _Window:
                 # Little's law: this many were being worked on. Half more keeps a short queue.
                 self._brake = max(_COHORT, 1.5 * self._at_once * self._lowest / latency)
                 self._braked_at, self._release = latency, 1.1
-        elif latency < 0.75 * _SLOWED * self._lowest and self._most >= 0.8 * self._brake:
+        elif latency < 0.75 * _SLOWED * self._lowest and self.most >= 0.8 * self._brake:
             self._brake = max(self._release * self._brake, self._brake + 1)
         self._lowest = min(self._lowest, latency)
         self._resize()
@@ -312,8 +314,10 @@ class Control:
             self._probing = False
             self.gate = now + 2 * self._refusal_latency
             pace.hold(self.gate)
-        if self.in_flight > self._window.cap:
-            self._window.sent(now)
+        window = self._window
+        window.most = max(window.most, self.in_flight)
+        if self.in_flight > window.cap:
+            window.sent(now)
         return Ticket(self._number, now, self.in_flight, cost, self._spent, rate, pace.phase)
 
     def succeeded(self, now: float, ticket: Ticket, headroom: Headroom | None = None) -> None:
