@@ -207,7 +207,9 @@ def test_snapshots_of_a_model_share_a_scope() -> None:
 
 
 def test_an_unknown_rate_control_is_refused() -> None:
-    with pytest.raises(RequestError, match="rate_control must be one of adaptive, shared, aimd, not 'vegas'"):
+    with pytest.raises(
+        RequestError, match="rate_control must be one of adaptive, shared, independent, aimd, not 'vegas'"
+    ):
         Client(rate_control="vegas")  # type: ignore[arg-type]  # what is tested
 
 

@@ -79,9 +79,81 @@ def admitted(control: SharedControl, now: float, ceiling: int = MANY) -> list[Ti
     return tickets
 
 
+def together(files: list[SharedFile]) -> list[SharedControl]:
+    """Controllers of two processes that have met, at a time before 1."""
+    controls = [SharedControl(file, "scope") for file in files]
+    for control, now in zip(controls * 2, (-1.0, -0.9, 0.1, 0.15), strict=True):
+        ticket = control.admit(now, 1.0, MANY, MANY)
+        # The second one is told to wait until the first has heard of it.
+        assert isinstance(ticket, Ticket) == (now != -0.9)
+        if isinstance(ticket, Ticket):
+            control.succeeded(now, ticket)
+    return controls
+
+
+def test_one_that_is_alone_asks_nobody(files: list[SharedFile]) -> None:
+    async def main() -> None:
+        control, version = SharedControl(files[0], "scope"), -1
+        for turn in range(1000):
+            ticket = control.admit(1 + turn / 1000, 1.0, MANY, MANY)
+            assert isinstance(ticket, Ticket)
+            control.succeeded(1 + turn / 1000, ticket)
+        connection = files[0]._connection  # only the test looks
+        assert connection is not None
+        (version,) = connection.execute("SELECT version FROM scope").fetchone()
+        assert version == 1, "it was stored once, when the first request was sent"
+
+    asyncio.run(main())
+
+
+def test_what_was_never_refused_is_nobodys_business(tmp_path: Path) -> None:
+    async def main() -> None:
+        file = SharedFile(tmp_path / "limits")
+        control = SharedControl(file, "scope", from_start=False)
+        tickets = admitted(control, 1.0, ceiling=5)
+        control.succeeded(1.1, tickets[0])
+        assert not (tmp_path / "limits").exists()
+        control.refused(1.1, tickets[1], 1.0)
+        assert (tmp_path / "limits" / "rate-control.sqlite").exists()
+        assert control.in_flight == 3
+        for ticket in tickets[2:]:
+            control.succeeded(1.2, ticket)
+        assert control.in_flight == 0
+        file.close()
+
+    asyncio.run(main())
+
+
+def test_a_first_refusal_tells_all_that_others_have_learnt(files: list[SharedFile]) -> None:
+    async def main() -> None:
+        experienced = SharedControl(files[0], "scope")
+        now = 0.0
+        for _ in range(40):
+            now = max(now + 0.01, experienced.gate)
+            granted = experienced.admit(now, 1.0, MANY, MANY)
+            if isinstance(granted, Ticket):
+                experienced.refused(now, granted, 0.1)
+        newcomer = SharedControl(files[1], "scope", from_start=False)
+        tickets = admitted(newcomer, now + 1, ceiling=10)
+        assert len(tickets) == 10
+        newcomer.refused(now + 1, tickets[0], 7.0)
+        assert newcomer.gate == now + 8, "what it was told itself holds as well"
+        assert not isinstance(newcomer.admit(now + 7, 1.0, MANY, MANY), Ticket)
+        granted = newcomer.admit(now + 9, 1.0, MANY, MANY)
+        assert not newcomer.open
+        assert newcomer.rate == pytest.approx(experienced.rate, rel=0.5)
+        # What it had under way before ends without a word to the others.
+        for ticket in tickets[1:]:
+            newcomer.refused(now + 9, ticket, 100.0)
+        assert newcomer.gate < now + 20
+        assert newcomer.in_flight == isinstance(granted, Ticket)
+
+    asyncio.run(main())
+
+
 def test_processes_see_each_others_requests(files: list[SharedFile]) -> None:
     async def main() -> None:
-        one, other = (SharedControl(file, "scope") for file in files)
+        one, other = together(files)
         tickets = admitted(one, 1.0, ceiling=3)
         assert len(tickets) == 3
         admitted(other, 1.0, ceiling=2)
@@ -98,9 +170,9 @@ def test_processes_see_each_others_requests(files: list[SharedFile]) -> None:
 
 def test_who_has_less_comes_first(files: list[SharedFile]) -> None:
     async def main() -> None:
-        one, other = (SharedControl(file, "scope") for file in files)
+        one, other = together(files)
         tickets = admitted(one, 1.0)
-        assert len(tickets) == 256
+        assert len(tickets) == 256 + 3
         assert not isinstance(other.admit(1.0, 1.0, MANY, MANY), Ticket)
         for ticket in tickets[:10]:
             one.failed(1.01, ticket)
@@ -116,7 +188,7 @@ def test_who_has_less_comes_first(files: list[SharedFile]) -> None:
 
 def test_headers_that_one_reads_hold_for_all(files: list[SharedFile]) -> None:
     async def main() -> None:
-        one, other = (SharedControl(file, "scope") for file in files)
+        one, other = together(files)
         first = one.admit(1.0, 1.0, MANY, MANY)
         assert isinstance(first, Ticket)
         one.heard(first, Headroom(Allowance(rate=1.0, remaining=4.0)))
@@ -136,34 +208,45 @@ HOLDER = """
         for _ in range(5):
             control.admit(float(sys.argv[2]), 1.0, 100, 100)
         print(control.in_flight, flush=True)
+        sys.stdin.readline()
+        control.admit(float(sys.argv[2]) + 2, 1.0, 100, 100)
+        print(control.in_flight, flush=True)
         await asyncio.sleep(60)
 
     asyncio.run(main())
 """
 
 
-def test_what_a_killed_process_had_under_way_is_given_back(tmp_path: Path) -> None:
+@pytest.mark.parametrize("met", [True, False])
+def test_what_a_killed_process_had_under_way_is_given_back(tmp_path: Path, met: bool) -> None:
     now = time.monotonic()
     directory = tmp_path / "limits"
     program = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(HOLDER), str(directory), str(now)],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
+    assert program.stdin is not None
     assert program.stdout is not None
     assert program.stdout.readline() == "5\n"
 
     async def main() -> None:
+        assert program.stdin is not None
+        assert program.stdout is not None
         file = SharedFile(directory)
         control = SharedControl(file, "scope")
-        ticket = control.admit(now, 1.0, MANY, MANY)
-        assert isinstance(ticket, Ticket)
-        assert control.in_flight == 6
+        assert not isinstance(control.admit(now + 0.5, 1.0, MANY, MANY), Ticket), "the other one keeps it"
+        if met:
+            program.stdin.write("\n")
+            program.stdin.flush()
+            assert program.stdout.readline() == "6\n"
+            assert isinstance(control.admit(now + 2.1, 1.0, MANY, MANY), Ticket)
+            assert control.in_flight == 7
         os.kill(program.pid, signal.SIGKILL)
         program.communicate()
-        later = control.admit(now + 10, 1.0, MANY, MANY)
-        assert isinstance(later, Ticket)
-        assert control.in_flight == 2
+        assert isinstance(control.admit(now + 10, 1.0, MANY, MANY), Ticket)
+        assert control.in_flight == (2 if met else 1)
         file.close()
 
     asyncio.run(main())
@@ -175,12 +258,15 @@ def test_what_was_learnt_long_ago_is_forgotten(files: list[SharedFile]) -> None:
         ticket = one.admit(1000.0, 1.0, MANY, MANY)
         assert isinstance(ticket, Ticket)
         one.refused(1000.1, ticket, 60.0)
+        # Its own claim is over, and nobody else had asked: then it would have been stored.
+        one.admit(1002.0, 1.0, MANY, MANY)
         assert not isinstance(other.admit(1010.0, 1.0, MANY, MANY), Ticket)
         assert isinstance(other.admit(3000.0, 1.0, MANY, MANY), Ticket)
         assert other.in_flight == 1
         # Started anew, the machine's clock begins before what was stored.
-        assert isinstance(one.admit(5.0, 1.0, MANY, MANY), Ticket)
-        assert (one.in_flight, one.refusals) == (1, 0)
+        stranger = SharedControl(files[0], "scope")
+        assert isinstance(stranger.admit(5.0, 1.0, MANY, MANY), Ticket)
+        assert (stranger.in_flight, stranger.refusals) == (1, 0)
 
     asyncio.run(main())
 
@@ -210,7 +296,7 @@ def test_a_file_that_cannot_be_used_leaves_each_by_itself(tmp_path: Path, damage
 
 def test_a_file_that_breaks_on_the_way_forgets_the_others(files: list[SharedFile]) -> None:
     async def main() -> None:
-        one, other = (SharedControl(file, "scope") for file in files)
+        one, other = together(files)
         admitted(other, 1.0, ceiling=5)
         tickets = admitted(one, 1.0, ceiling=3)
         assert one.in_flight == 8

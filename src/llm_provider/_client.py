@@ -74,10 +74,11 @@ class Client(Batches):
         max_retries: Requests sent at most after a first one that failed in a way that may pass.
         on_result: For logs and metrics: called with each call's `Response`, stored ones too, or the
             `LLMError` it failed with, in the thread or task of the call. What it raises becomes a warning.
-        rate_control: "adaptive", which learns how many requests and tokens a second an account may send, or
-            "shared", which does so together with the other processes of this machine that use the same cache
-            directory, or "aimd", which only halves what may be under way when it is refused:
-            docs/rate-control.md.
+        rate_control: "adaptive" learns how many requests and tokens a second an account may send, together
+        with
+            the other processes of this machine that use the same cache directory, once one was refused;
+            "shared" does so from the first request on, "independent" never. "aimd" only halves what may be
+            under way when it is refused. See docs/rate-control.md.
         transport: What carries the SDKs' requests: "aiohttp" (HTTP/1.1), "http2" or "http1"; default the one
             that was measured to be fastest for the route, which is aiohttp for all today.
         show_estimate_above: USD. A notebook shows an `Estimate` of `call_many` before it begins, made of some

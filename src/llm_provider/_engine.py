@@ -46,13 +46,17 @@ class _LoopState:
     ) -> None:
         self.loop = loop
         self.flights: Flights[list[Sample]] = Flights(Leases(cache.lease_directory))
-        self.shared = SharedFile(cache.directory / "limits") if rate_control == "shared" else None
-        self.limiter = Limiter(self._controller if rate_control != "aimd" else lambda _: AIMD())
+        self.shared = SharedFile(cache.directory / "limits", quiet=rate_control != "shared")
+        self.limiter = Limiter(functools.partial(self._controller, rate_control))
         self.connections: dict[tuple[str, str], Connection] = {}
         self.random = random.Random()
 
-    def _controller(self, scope: str) -> Controller:
-        return Control() if self.shared is None else SharedControl(self.shared, scope)
+    def _controller(self, rate_control: RateControl, scope: str) -> Controller:
+        if rate_control == "aimd":
+            return AIMD()
+        if rate_control == "independent":
+            return Control()
+        return SharedControl(self.shared, scope, from_start=rate_control == "shared")
 
 
 class Engine:
@@ -230,8 +234,7 @@ class Engine:
         state, self._state = self._state, None
         if state is not None:
             state.flights.close()
-            if state.shared is not None:
-                state.shared.close()
+            state.shared.close()
             for connection in state.connections.values():
                 with contextlib.suppress(Exception):  # a connection that cannot be closed is closed enough
                     await connection.close()

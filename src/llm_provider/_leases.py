@@ -182,6 +182,11 @@ class Leases:
         self._files: _Files | None = None
         self._timer: asyncio.TimerHandle | None = None
 
+    @property
+    def exclusive(self) -> bool:
+        """Whether a lease has one holder at a time; False once it has shown that there are no locks."""
+        return self._directory is not None
+
     def take(self, name: str) -> Lease | None:
         """Take a name, in a task of the loop; None if another process, or another lease here, holds it."""
         return self._take(_tag(name))

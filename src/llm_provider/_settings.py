@@ -18,10 +18,10 @@ Transport = Literal["aiohttp", "http2", "http1"]
 
 T = TypeVar("T")
 
-RateControl = Literal["adaptive", "shared", "aimd"]
-"""How a scope's limit is found: by the controller of `_control`, by one such for all processes of the machine
-that use the same cache directory, or by additive increase and multiplicative decrease alone, the baseline
-that it is compared with."""
+RateControl = Literal["adaptive", "shared", "independent", "aimd"]
+"""How a scope's limit is found: by the controller of `_control`, which the processes of a machine share from
+the first refusal on, or from the first request on, or not at all; or by additive increase and multiplicative
+decrease alone, the baseline that it is compared with."""
 
 KEPT_BY_DEFAULT: tuple[FinishReason, ...] = ("stop", "tool_calls")
 """The finish reasons of answers that the cache keeps and serves unless a client says otherwise."""

@@ -1,18 +1,18 @@
-"""One controller for all processes of a machine that name the same file (`rate_control="shared"`).
+"""One controller for all processes of a machine that meet the same limit.
 
-What a `_control.Control` has learnt is kept in a SQLite file. Each question and each outcome is one
-transaction, which takes it out, asks or tells it, and puts it back; nothing else is shared. So sixteen
-processes are to the provider what one is.
+What a `_control.Control` has learnt is kept in a SQLite file as soon as something was refused: each question
+and each outcome is a transaction, which takes it out, asks or tells it, and puts it back. So sixteen
+processes are to the provider what one is. A process that is alone keeps it in its memory, and looks for
+others once a second.
 
 | what happens | what follows |
 |---|---|
 | a process is killed | its lease is freed: another one gives back what it had under way, within a second |
 | a process waits for what another has | it asks again every few milliseconds |
 | two want the same place | the one with fewer requests under way gets it |
-| the file cannot be used | a warning; each process goes on by itself, from what it last knew |
+| the file cannot be used | each process goes on by itself, from what it last knew |
 | nobody has used it for ten minutes, or the machine was started anew | what it held is forgotten |
-
-A transaction takes about a tenth of a millisecond of the loop's time, which is why this is not the default.
+| a program is run again within ten minutes | its first refusal tells it all that was learnt |
 """
 
 from __future__ import annotations
@@ -46,15 +46,28 @@ _LOOK_FOR_DEAD = 1.0
 _FORGET = 600.0
 """Seconds after which what was learnt may be wrong."""
 
+_CLAIM, _CLAIM_GRACE = 1.0, 0.3
+"""Seconds for which a process that is alone keeps the controller in its memory, and for which another one
+gives it time to come back for more."""
+_STILL_THERE = 5.0
+"""Seconds after which one that does nothing is not reckoned with."""
+
 _TABLES = """
-    CREATE TABLE IF NOT EXISTS scope (name TEXT PRIMARY KEY, control TEXT, version INTEGER, used REAL);
+    CREATE TABLE IF NOT EXISTS scope (
+        name TEXT PRIMARY KEY, control TEXT, version INTEGER, used REAL, claimed_by TEXT, claimed_until REAL
+    );
     CREATE TABLE IF NOT EXISTS owner (
-        scope TEXT, owner TEXT, in_flight INTEGER, asked REAL, PRIMARY KEY (scope, owner)
+        scope TEXT, owner TEXT, in_flight INTEGER, asked REAL, seen REAL, PRIMARY KEY (scope, owner)
     );
     CREATE TABLE IF NOT EXISTS ticket (
         scope TEXT, number INTEGER, owner TEXT, facts TEXT, PRIMARY KEY (scope, number)
     );
 """
+_FORGETTING = (
+    "DELETE FROM ticket WHERE scope = ?",
+    "DELETE FROM owner WHERE scope = ?",
+    "DELETE FROM scope WHERE name = ?",
+)
 
 
 class SharedControlWarning(UserWarning):
@@ -66,14 +79,16 @@ class SharedFile:
 
     Args:
         directory: Where the file and the leases are; made if it is missing.
+        quiet: Whether it may be unusable without anybody being told.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, quiet: bool = False) -> None:
         self.owner = uuid.uuid4().hex
         self._path = directory / "rate-control.sqlite"
         self._leases = Leases(directory / "leases")
         self._life: Lease | None = None
         self._connection: sqlite3.Connection | None = None
+        self._quiet = quiet
         self.broken = False
 
     def _open(self) -> sqlite3.Connection:
@@ -81,13 +96,15 @@ class SharedFile:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             connection = sqlite3.connect(self._path, timeout=_LOCK_PATIENCE, isolation_level=None)
             self._path.chmod(0o600)
-            connection.execute("PRAGMA journal_mode = wal")
             # What is lost with the machine's power is forgotten anyway.
             connection.execute("PRAGMA synchronous = off")
+            connection.execute("PRAGMA journal_mode = wal")
             connection.executescript(_TABLES)
             self._connection = connection
             # Held as long as this process lives, and no longer.
             self._life = self._leases.take(self.owner)
+            if not self._leases.exclusive:
+                raise OSError("there are no locks that tell whether a process is alive")
         return self._connection
 
     def run(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
@@ -99,7 +116,7 @@ class SharedFile:
             connection.execute("BEGIN IMMEDIATE")
             result = work(connection)
             connection.execute("COMMIT")
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, ImportError, sqlite3.Error) as error:
             self._give_up(error)
             return None
         return result
@@ -109,6 +126,8 @@ class SharedFile:
         with contextlib.suppress(sqlite3.Error):
             if self._connection is not None and self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
+        if self._quiet:
+            return
         # Where warnings are made errors, the call is served all the same.
         with contextlib.suppress(SharedControlWarning):
             warnings.warn(
@@ -137,21 +156,35 @@ class SharedFile:
 
 
 class SharedControl:
-    """The controller of a scope that several processes share; a `Controller`.
+    """The controller of a scope that the processes of a machine share; a `Controller`.
+
+    | state | entered by | where the controller is |
+    |---|---|---|
+    | apart | the start, unless `at_once` | in memory; nobody knows of it |
+    | claimed | nobody else uses the file | in memory; stored once a second, when others are looked for |
+    | shared | others use it too | in the file; a transaction takes it out and puts it back |
 
     Args:
         file: Where it is kept.
         scope: The scope's name, the same in every process.
+        from_start: Whether it is shared before anything was refused.
     """
 
-    def __init__(self, file: SharedFile, scope: str) -> None:
+    def __init__(self, file: SharedFile, scope: str, *, from_start: bool = True) -> None:
         self._file = file
         self._scope = scope
         self._control = Control()
-        self._version = -1
+        self._version = 0
+        self._mine_until = -math.inf if from_start else math.inf
+        """Until then nobody else touches the controller."""
+        self._not_before = -math.inf
         self._own = 0
-        self._looked = -math.inf
+        self._unknown: set[Ticket] = set()
+        """Tickets under way that the file does not know."""
+        self._former: set[Ticket] = set()
+        """Tickets of a controller that was given up for the others'."""
         self._headrooms: dict[int, Headroom] = {}
+        self._looked = -math.inf
 
     @property
     def in_flight(self) -> int:
@@ -161,7 +194,7 @@ class SharedControl:
     @property
     def gate(self) -> float:
         """Nothing is sent before; seconds of the monotonic clock."""
-        return self._control.gate
+        return max(self._control.gate, self._not_before)
 
     @property
     def refusals(self) -> int:
@@ -187,9 +220,17 @@ class SharedControl:
         """A ticket for a request that may be sent now, else when to ask again."""
         if self._own >= ceiling:
             return math.inf
-        granted = self._file.run(lambda connection: self._admit(connection, now, cost, at_once))
+        granted: Ticket | float | None = None
+        if now < self._not_before:
+            return self._not_before
+        if now >= self._mine_until:
+            granted = self._file.run(lambda connection: self._admit(connection, now, cost, at_once))
+            if granted is None:
+                self._go_alone()
         if granted is None:
-            granted = self._alone().admit(now, cost, ceiling, at_once)
+            granted = self._control.admit(now, cost, sys.maxsize, at_once)
+            if isinstance(granted, Ticket):
+                self._unknown.add(granted)
         if isinstance(granted, Ticket):
             self._own += 1
         return granted
@@ -205,10 +246,12 @@ class SharedControl:
     def refused(self, now: float, ticket: Ticket, retry_after: float | None = None) -> None:
         """The provider refused a request because of a limit."""
         self._end(ticket, now, lambda control: control.refused(now, ticket, retry_after))
+        self._join(now)
 
     def overloaded(self, now: float, ticket: Ticket, retry_after: float | None = None) -> None:
         """The provider has too much to do."""
         self._end(ticket, now, lambda control: control.overloaded(now, ticket, retry_after))
+        self._join(now)
 
     def failed(self, now: float, ticket: Ticket) -> None:
         """A request broke or timed out."""
@@ -230,28 +273,53 @@ class SharedControl:
                 control.heard(ticket, headroom)
             tell(control)
 
-        if self._file.run(lambda connection: self._give_back(connection, ticket, now, told)) is None:
-            told(self._alone())
+        if ticket in self._former:
+            # What it says is about a controller that is no more.
+            self._former.remove(ticket)
+        elif ticket in self._unknown:
+            self._unknown.remove(ticket)
+            told(self._control)
+        elif self._file.run(lambda connection: self._give_back(connection, ticket, now, told)) is None:
+            self._go_alone()
+            told(self._control)
         self._own -= 1
 
-    def _alone(self) -> Control:
-        """The controller where the file cannot be used: what the others have under way is not known."""
-        self._control.in_flight = self._own
-        return self._control
+    def _join(self, now: float) -> None:
+        """Look for other processes, as there is a limit that they may share."""
+        if self._mine_until == math.inf and not self._file.broken:
+            self._mine_until, self._not_before = -math.inf, self._control.gate
+            if self._file.run(lambda connection: self._meet(connection, now)) is None:
+                self._go_alone()
+
+    def _go_alone(self) -> None:
+        """The file cannot be used: what the others have under way is not known any more."""
+        if self._mine_until != math.inf:
+            self._mine_until = math.inf
+            self._control.in_flight = self._own - len(self._former)
 
     # --- in a transaction ------------------------------------------------------------------------------
 
+    def _meet(self, connection: sqlite3.Connection, now: float) -> bool:
+        if self._load(connection, now) is not None:
+            self._store(connection, now)
+        return True
+
     def _admit(self, connection: sqlite3.Connection, now: float, cost: float, at_once: int) -> Ticket | float:
         control = self._load(connection, now)
+        if control is None:
+            self._note(connection, now, self._own, waits=True)
+            return now + _ASK_AGAIN
         ready = control.ready_at(now, cost, sys.maxsize, at_once)
-        if ready > now or self._must_yield(connection, now):
-            self._note(connection, self._own, asked=now)
+        alone = self._is_alone(connection, now)
+        if ready > now or (not alone and self._must_yield(connection, now)):
+            self._note(connection, now, self._own, waits=True)
+            if alone:
+                self._store(connection, now)
+                return ready
             return min(max(ready, now), now + _ASK_AGAIN)
         ticket = control.sent(now, cost, at_once)
-        facts = json.dumps(_state(ticket))
-        row = (self._scope, ticket.number, self._file.owner, facts)
-        connection.execute("INSERT INTO ticket VALUES (?, ?, ?, ?)", row)
-        self._note(connection, self._own + 1, asked=0.0)
+        self._unknown.add(ticket)
+        self._note(connection, now, self._own + 1, waits=False)
         self._store(connection, now)
         return ticket
 
@@ -262,53 +330,78 @@ class SharedControl:
         row = (self._scope, ticket.number, self._file.owner)
         query = "DELETE FROM ticket WHERE scope = ? AND number = ? AND owner = ?"
         # One that is not there was given back already: its process was taken for dead.
-        if connection.execute(query, row).rowcount:
+        if connection.execute(query, row).rowcount and control is not None:
             told(control)
-            self._note(connection, self._own - 1, asked=None)
+            self._note(connection, now, self._own - 1, waits=None)
             self._store(connection, now)
         return True
 
-    def _load(self, connection: sqlite3.Connection, now: float) -> Control:
-        row = connection.execute(
-            "SELECT control, version, used FROM scope WHERE name = ?", (self._scope,)
-        ).fetchone()
+    def _load(self, connection: sqlite3.Connection, now: float) -> Control | None:
+        """The controller as the last process has left it; None while another one has it in its memory."""
+        query = "SELECT control, version, used, claimed_by, claimed_until FROM scope WHERE name = ?"
+        row = connection.execute(query, (self._scope,)).fetchone()
         if row is None or not -_FORGET < now - row[2] < _FORGET:
             # Times of before the machine was started are in the future, or long ago.
-            for table in ("ticket", "owner", "scope"):
-                column = "name" if table == "scope" else "scope"
-                connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (self._scope,))  # noqa: S608  # constants
-            self._control, self._version, self._own = Control(), 0, 0
+            for statement in _FORGETTING:
+                connection.execute(statement, (self._scope,))
+            if self._version:
+                self._adopt(Control(), 0)
+        elif row[3] not in (None, self._file.owner) and now < row[4]:
+            return None
         elif row[1] != self._version:
-            self._control, self._version = _restored(row[0]), row[1]
+            self._adopt(_restored(row[0]), row[1])
+            if row[3] is not None:
+                self._count(connection)
         if now - self._looked > _LOOK_FOR_DEAD:
             self._looked = now
             if self._bury(connection):
                 self._store(connection, now)
         return self._control
 
+    def _adopt(self, control: Control, version: int) -> None:
+        self._control, self._version = control, version
+        self._former |= self._unknown
+        self._unknown.clear()
+
     def _store(self, connection: sqlite3.Connection, now: float) -> None:
+        """Leave the controller to the others; where there are none, keep it for a while."""
         self._version += 1
+        claimed_by = claimed_until = None
+        if self._is_alone(connection, now):
+            self._mine_until = now + _CLAIM
+            claimed_by, claimed_until = self._file.owner, self._mine_until + _CLAIM_GRACE
+        else:
+            self._mine_until = -math.inf
+            rows = [
+                (self._scope, ticket.number, self._file.owner, json.dumps(_state(ticket)))
+                for ticket in self._unknown
+            ]
+            connection.executemany("INSERT OR REPLACE INTO ticket VALUES (?, ?, ?, ?)", rows)
+            self._unknown.clear()
+        row = (self._scope, json.dumps(_state(self._control)), self._version, now, claimed_by, claimed_until)
+        connection.execute("INSERT OR REPLACE INTO scope VALUES (?, ?, ?, ?, ?, ?)", row)
+
+    def _note(
+        self, connection: sqlite3.Connection, now: float, in_flight: int, *, waits: bool | None
+    ) -> None:
+        """Tell the others what this process has under way, and whether it waits; None if as before."""
+        asked = None if waits is None else now if waits else 0.0
         connection.execute(
-            "INSERT OR REPLACE INTO scope VALUES (?, ?, ?, ?)",
-            (self._scope, json.dumps(_state(self._control)), self._version, now),
+            "INSERT INTO owner VALUES (?, ?, ?, ifnull(?, 0), ?) ON CONFLICT DO UPDATE SET "
+            "in_flight = excluded.in_flight, asked = iif(?, excluded.asked, asked), seen = excluded.seen",
+            (self._scope, self._file.owner, in_flight, asked, now, waits is not None),
         )
 
-    def _note(self, connection: sqlite3.Connection, in_flight: int, *, asked: float | None) -> None:
-        connection.execute(
-            "INSERT INTO owner VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET in_flight = excluded.in_flight, "
-            "asked = ifnull(excluded.asked, asked)",
-            (self._scope, self._file.owner, in_flight, asked),
-        )
+    def _is_alone(self, connection: sqlite3.Connection, now: float) -> bool:
+        query = "SELECT 1 FROM owner WHERE scope = ? AND owner != ? AND (in_flight > 0 OR seen > ?) LIMIT 1"
+        row = (self._scope, self._file.owner, now - _STILL_THERE)
+        return connection.execute(query, row).fetchone() is None
 
     def _must_yield(self, connection: sqlite3.Connection, now: float) -> bool:
         """Whether another process waits for the same and has less under way."""
-        return (
-            connection.execute(
-                "SELECT 1 FROM owner WHERE scope = ? AND owner != ? AND in_flight < ? AND asked > ? LIMIT 1",
-                (self._scope, self._file.owner, self._own, now - _STILL_WAITS),
-            ).fetchone()
-            is not None
-        )
+        query = "SELECT 1 FROM owner WHERE scope = ? AND owner != ? AND in_flight < ? AND asked > ? LIMIT 1"
+        row = (self._scope, self._file.owner, self._own, now - _STILL_WAITS)
+        return connection.execute(query, row).fetchone() is not None
 
     def _bury(self, connection: sqlite3.Connection) -> bool:
         """Give back what dead processes had under way; whether there was one."""
@@ -316,13 +409,20 @@ class SharedControl:
         dead = [owner for (owner,) in owners if self._file.has_ended(owner)]
         for owner in dead:
             place = (self._scope, owner)
-            for (facts,) in connection.execute(
-                "SELECT facts FROM ticket WHERE scope = ? AND owner = ?", place
-            ).fetchall():
+            query = "SELECT facts FROM ticket WHERE scope = ? AND owner = ?"
+            for (facts,) in connection.execute(query, place).fetchall():
                 self._control.cancelled(_ticket(facts))
             connection.execute("DELETE FROM ticket WHERE scope = ? AND owner = ?", place)
             connection.execute("DELETE FROM owner WHERE scope = ? AND owner = ?", place)
+        if dead:
+            self._count(connection)
         return bool(dead)
+
+    def _count(self, connection: sqlite3.Connection) -> None:
+        """Leave out what a process had in its memory alone, which does not come back to it."""
+        query = "SELECT count(*) FROM ticket WHERE scope = ?"
+        (known,) = connection.execute(query, (self._scope,)).fetchone()
+        self._control.in_flight = known + len(self._unknown)
 
 
 # --- a controller as JSON ----------------------------------------------------------------------------------
