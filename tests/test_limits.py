@@ -255,7 +255,7 @@ def test_headers_that_tell_the_limit_keep_a_batch_from_meeting_it(
     asyncio.run(main())
     # The first answer has told how much there is, before the others are sent: without it several are refused.
     # Where the machine pauses, two clocks may differ by one.
-    assert simulator.ledger().rate_limited <= 3
+    assert simulator.ledger().rate_limited <= 4
 
 
 def test_what_was_refused_before_an_answer_is_told_on_it(client: Client, simulator: Simulator) -> None:
