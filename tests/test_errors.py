@@ -4,6 +4,7 @@ import copy
 import inspect
 import pickle
 import re
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from llm_provider import _errors
 from llm_provider._errors import (
     BadResponse,
     BatchError,
+    BudgetExceeded,
     CacheMiss,
     Connection,
     LLMError,
@@ -41,6 +43,7 @@ FACTS: dict[str, Any] = {
 EXTRA: dict[type[LLMError], dict[str, Any]] = {
     UnsupportedParameter: {"parameter": "seed"},
     CacheMiss: {"key": "0" * 64},
+    BudgetExceeded: {"budget": Decimal(5), "spent": Decimal("4.5"), "needed": Decimal(1)},
     BatchError: {"results": [RateLimited("slow"), 1]},
 }
 
@@ -79,10 +82,10 @@ class TestEveryClass:
         shown = "It failed. [openai, gpt-5.5, HTTP 429, request req_1, 3 attempts]"
         assert str(make(kind, **FACTS)) == shown
 
-    def test_has_one_of_the_four_branches(self, kind: type[LLMError]) -> None:
+    def test_has_one_of_the_branches(self, kind: type[LLMError]) -> None:
         branches = [
             branch
-            for branch in (RequestError, ProviderError, OutputError, BatchError)
+            for branch in (RequestError, ProviderError, OutputError, BudgetExceeded, BatchError)
             if issubclass(kind, branch)
         ]
         assert len(branches) == (kind is not LLMError)

@@ -32,6 +32,7 @@ ERRORS = [
     "BadRequest",
     "BadResponse",
     "BatchError",
+    "BudgetExceeded",
     "CacheMiss",
     "Connection",
     "ContextLengthExceeded",
@@ -52,10 +53,12 @@ ERRORS = [
     "Timeout",
     "Truncated",
     "UnknownModel",
+    "UnknownPrice",
     "UnsupportedParameter",
 ]
 CLASSES = [
     "AsyncStream",
+    "Budget",
     "CacheWarning",
     "Choice",
     "Client",
@@ -80,6 +83,7 @@ EXPORTED = sorted([*FUNCTIONS, *ERRORS, *CLASSES, *TYPES])
 PARAMETERS = [
     "api_key",
     "base_url",
+    "budget",
     "cache",
     "draw",
     "extra_body",

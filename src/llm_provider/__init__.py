@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         price,
         stream,
     )
+    from ._budget import Budget
     from ._cache import CacheStatistics, CacheWarning
     from ._client import Client
     from ._errors import (
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         BadRequest,
         BadResponse,
         BatchError,
+        BudgetExceeded,
         CacheMiss,
         Connection,
         ContextLengthExceeded,
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
         Timeout,
         Truncated,
         UnknownModel,
+        UnknownPrice,
         UnsupportedParameter,
     )
     from ._estimate import Estimate
@@ -81,6 +84,8 @@ __all__ = [
     "BadResponse",
     "BatchError",
     "BatchParameters",
+    "Budget",
+    "BudgetExceeded",
     "CacheMiss",
     "CacheStatistics",
     "CacheWarning",
@@ -121,6 +126,7 @@ __all__ = [
     "ToolCallDelta",
     "Truncated",
     "UnknownModel",
+    "UnknownPrice",
     "UnsupportedParameter",
     "Usage",
     "acall",
@@ -138,7 +144,7 @@ __all__ = [
 # Those last that load asyncio.
 _HOMES = (
     "_api", "_client", "_types", "_errors", "_request", "_cache", "_pricing", "storage._miss", "_range",
-    "_stream", "_limits", "_estimate",
+    "_stream", "_limits", "_estimate", "_budget",
 )  # fmt: skip
 
 

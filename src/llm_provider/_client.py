@@ -29,7 +29,7 @@ from ._concurrency import UNBOUNDED, Concurrency, concurrency, concurrency_of_en
 from ._errors import LLMError, RequestError, UnsupportedParameter
 from ._front import Front
 from ._pricing import PriceTable
-from ._request import DEFAULT_TIMEOUT, BatchParameters, CacheMode, Parameters, Request, seal
+from ._request import DEFAULT_TIMEOUT, BatchParameters, CacheMode, Parameters, Request, check, seal
 from ._retry import DEFAULT_MAX_RETRIES
 from ._routing import priced_as, resolve
 from ._settings import KEPT_BY_DEFAULT, RateControl, Transport, decide, dollars
@@ -40,6 +40,7 @@ from ._types import FinishReason, Prompt, Response, Result, Usage
 if TYPE_CHECKING:
     from decimal import Decimal
 
+    from ._budget import Budget
     from ._call import Call
     from ._engine import Engine
     from ._estimate import Estimator
@@ -70,6 +71,8 @@ class Client(Batches):
             takes.
         keys: API keys by provider name (`{"openai": "sk-..."}`), before those of the environment.
         prices: A CSV file with the columns of `prices.csv`, whose rows win over the shipped ones.
+        budget: USD that all calls of this client may cost at most, or a `Budget`, which clients, batches and
+            processes can share; default `LLM_PROVIDER_BUDGET`, else none. docs/budgets.md has the rules.
         timeout: Seconds for one attempt, waiting for a slot not counted.
         max_retries: Requests sent at most after a first one that failed in a way that may pass.
         on_result: For logs and metrics: called with each call's `Response`, stored ones too, or the
@@ -101,6 +104,7 @@ class Client(Batches):
         max_concurrent: int | None = None,
         keys: Mapping[str, str] | None = None,
         prices: str | os.PathLike[str] | None = None,
+        budget: float | Decimal | Budget | None = None,
         timeout: float = DEFAULT_TIMEOUT,
         max_retries: int = DEFAULT_MAX_RETRIES,
         on_result: Callable[[Result], object] | None = None,
@@ -118,7 +122,9 @@ class Client(Batches):
             rate_control=rate_control,
             transport=transport,
             keys=keys or {},
+            budget=budget,
         )
+        self._settings = settings
         asked = concurrency(max_concurrent) or concurrency_of_environment()
         self._concurrency = asked or unasked()
         self._concurrency_of_threads = asked or UNBOUNDED
@@ -274,6 +280,9 @@ class Client(Batches):
 
         _loop.refuse_own_thread(name)
         allowed = concurrency(parameters.pop("max_concurrent", None)) or self._concurrency
+        if parameters.get("budget") is not None:
+            # One for all of the batch.
+            parameters["budget"] = check("budget", parameters["budget"])
 
         def begin(prompt: Prompt) -> Response | Call:
             call = self._prepare(model, prompt, parameters, allowed)
@@ -326,6 +335,16 @@ class Client(Batches):
     def cache(self) -> ResponseCache:
         """The disk cache."""
         return self._cache
+
+    @property
+    def budget(self) -> Budget | None:
+        """What the calls of this client may cost, and have cost; None if that is not limited.
+
+        >>> with Client(budget=5.00) as client:
+        ...     client.budget
+        Budget(limit=5, spent=0, reserved=0, left=5)
+        """
+        return self._settings.budget
 
     def explain_miss(
         self, model: str, messages: Prompt, **parameters: Unpack[Parameters]

@@ -12,8 +12,9 @@ import contextlib
 import functools
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -23,7 +24,7 @@ from ._attempt import Attempt, Emit
 from ._cache import Entry, ResponseCache, now
 from ._call import Call, Sample
 from ._control import Control
-from ._errors import FailedAttempt, LLMError, RateLimited
+from ._errors import BudgetExceeded, FailedAttempt, LLMError, RateLimited, UnknownPrice
 from ._flight import Flights
 from ._front import READING, Front, is_kept
 from ._keys import APIKey, find_key
@@ -34,6 +35,9 @@ from ._shared_control import SharedControl, SharedFile
 from ._tokens import likely_input_tokens
 from ._types import Response
 from .providers._adapter import Connection, Outgoing
+
+if TYPE_CHECKING:
+    from ._spending import Spending
 
 _WRITING = ("use", "refresh")
 
@@ -97,13 +101,26 @@ class Engine:
         """Get samples from the provider, or from an equal call that is asking for them already."""
         if call.cache != "use":
             return await self._ask(call, draws)
-        key = call.key(draws[0])
-        samples, paid = await self._state_here().flights.run(
-            key if len(draws) == 1 else f"{key}+{len(draws)}",
-            lambda: self._ask(call, draws),
-            lambda: self._all_stored(call, draws),
-        )
-        return samples if paid else [replace(sample, cached=True) for sample in samples]
+        key, mine = call.key(draws[0]), False
+
+        def ask() -> Awaitable[list[Sample]]:
+            nonlocal mine
+            mine = True
+            return self._ask(call, draws)
+
+        while True:
+            try:
+                samples, paid = await self._state_here().flights.run(
+                    key if len(draws) == 1 else f"{key}+{len(draws)}",
+                    ask,
+                    lambda: self._all_stored(call, draws),
+                )
+            except (BudgetExceeded, UnknownPrice):
+                # What another call had no money for, this one may have.
+                if mine or not self._spending(call, len(draws)).affordable():
+                    raise
+            else:
+                return samples if paid else [replace(sample, cached=True) for sample in samples]
 
     async def _stored(self, call: Call, draws: Sequence[int]) -> dict[int, Sample]:
         """Those samples that the cache holds by now."""
@@ -164,15 +181,23 @@ class Engine:
             raise
         scope = state.limiter.scope(target.provider, target.base_url, target.model, outgoing.key.identity)
         max_retries = self._settings.max_retries if request.max_retries is None else request.max_retries
+        spending = self._spending(call, samples) if self._is_limited(call) else None
         # Providers charge a limit of tokens with all that a request may answer.
         cost = likely_input_tokens(call) + (request.max_tokens or 0) * samples
         queue, delay = 0.0, 0.0
         failures: tuple[FailedAttempt, ...] = ()
         while True:
             asked = time.perf_counter()
-            ticket = await scope.acquire(
-                call.max_concurrent, cost=cost, at_once=call.at_once, first=bool(failures)
-            )
+            if spending is None:
+                ticket = await scope.acquire(
+                    call.max_concurrent, cost=cost, at_once=call.at_once, first=bool(failures)
+                )
+                hold = None
+            else:
+                try:
+                    ticket, hold = await spending.acquire(scope, cost, first=bool(failures))
+                except LLMError as error:
+                    raise _explained(error, call, outgoing.key, failures) from None
             waited = delay + time.perf_counter() - asked
             queue += waited
             attempt = Attempt(call, outgoing, emit, functools.partial(scope.heard, ticket))
@@ -180,11 +205,18 @@ class Engine:
                 await attempt.make(connection)
             except BaseException:
                 scope.cancelled(ticket)
+                if hold is not None:
+                    hold.lost()
                 raise
             failed = attempt.error
             scope.ended(ticket, failed)
             if failed is None:
-                return attempt.sample(queue, failures)
+                sample = attempt.sample(queue, failures)
+                if hold is not None:
+                    hold.answered(self._front.cost(call, sample.answer))
+                return sample
+            if hold is not None:
+                hold.failed(failed)
             failures += (attempt.failure(waited),)
             verdict = _retry.judge(
                 failed, attempts=len(failures), max_retries=max_retries, random_source=state.random
@@ -195,6 +227,18 @@ class Engine:
             # After a refusal the scope holds everyone back as long as it takes, this call included.
             delay = 0.0 if _retry.is_congestion(failed) else verdict.delay
             await asyncio.sleep(delay)
+
+    def _is_limited(self, call: Call) -> bool:
+        """Whether a budget limits what the call may cost."""
+        return call.request.budget is not None or self._settings.budget is not None
+
+    def _spending(self, call: Call, samples: int) -> Spending:
+        # Only calls with a budget need the module, and what it loads.
+        from ._spending import Spending
+
+        given = (call.request.budget, self._settings.budget)
+        budgets = [budget for budget in given if budget is not None]
+        return Spending(call, samples, budgets, self._front.prices())
 
     def _outgoing(self, call: Call, samples: int) -> Outgoing:
         request, target = call.request, call.target

@@ -8,6 +8,7 @@
     │   ├── UnsupportedParameter  the route cannot honour a parameter; raised before anything is sent
     │   ├── BadRequest            the provider refused the request (400, 413, 422)
     │   ├── NotFound              the provider knows no such model or path (404)
+    │   ├── UnknownPrice          a budget cannot be kept: what the call may cost is not known
     │   ├── CacheMiss             nothing is stored, and cache="only" forbids asking
     │   └── ContextLengthExceeded the conversation does not fit
     ├── ProviderError             the provider or the way to it failed
@@ -24,6 +25,7 @@
     │   ├── Refused
     │   ├── Truncated
     │   └── SchemaMismatch
+    ├── BudgetExceeded            the budget has too little left for the call; nothing was sent
     └── BatchError                calls of a batch failed; carries every result
 
 Each pickles, and none holds a key, a header or an object of an SDK.
@@ -33,7 +35,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +168,10 @@ class NotFound(RequestError):
     """The provider knows no such model or path."""
 
 
+class UnknownPrice(RequestError):
+    """There is a budget, and what the call may cost at most is not known."""
+
+
 class CacheMiss(RequestError):
     """No answer is stored, and `cache="only"` sends nothing.
 
@@ -248,6 +257,21 @@ class Truncated(OutputError):
 
 class SchemaMismatch(OutputError):
     """The answer is not JSON, or does not match the schema asked for."""
+
+
+class BudgetExceeded(LLMError):
+    """What is left of a budget is less than the request may cost at most, so it was not sent.
+
+    In USD: `budget` is the limit, `spent` what was spent of it by then, `needed` the request's worst case.
+    """
+
+    def __init__(
+        self, message: str, *, budget: Decimal, spent: Decimal, needed: Decimal, **facts: Any
+    ) -> None:
+        super().__init__(message, **facts)
+        self.budget = budget
+        self.spent = spent
+        self.needed = needed
 
 
 class BatchError(LLMError):

@@ -31,6 +31,7 @@ from .providers._adapter import Answer, Wire
 
 if TYPE_CHECKING:
     import asyncio
+    from decimal import Decimal
 
 MAX_REQUEST_BYTES = 30_000_000
 """The largest body. Gemini takes 20 MB and Anthropic 32 MB; no model has a context for as much text."""
@@ -60,7 +61,7 @@ class Front:
     def __init__(self, settings: Settings, cache: ResponseCache, prices: Callable[[], PriceTable]) -> None:
         self.settings = settings
         self.cache = cache
-        self._prices = prices
+        self.prices = prices
         # What each loop has read in this turn; one that ends in the middle of a turn takes its count along.
         self._reads: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, int] = weakref.WeakKeyDictionary()
         self._remote: bool | None = None
@@ -205,16 +206,20 @@ class Front:
 
         total = Decimal(0)
         for sample in paid:
-            cost = None
-            if sample.answer.usage is not None:
-                variant = _tier(call.wire, sample.answer)
-                # Where warnings are made errors, the answer is paid for all the same.
-                with contextlib.suppress(PriceWarning):
-                    cost = self._prices().cost(*priced_as(call.target), sample.answer.usage, variant=variant)
+            cost = self.cost(call, sample.answer)
             if cost is None:
                 return None
             total += cost
         return float(total)
+
+    def cost(self, call: Call, answer: Answer) -> Decimal | None:
+        """USD that an answered request costs; None where its usage or its price is not known."""
+        if answer.usage is not None:
+            # Where warnings are made errors, the answer is paid for all the same.
+            with contextlib.suppress(PriceWarning):
+                variant = _tier(call.wire, answer)
+                return self.prices().cost(*priced_as(call.target), answer.usage, variant=variant)
+        return None
 
 
 class _Savings:

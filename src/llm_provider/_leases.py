@@ -273,6 +273,35 @@ def _files_in(directory: Path) -> _Files:
     return files
 
 
+def hold(directory: Path, name: str) -> Lease | None:
+    """Take a name for as long as this process lives, without an event loop that shows its life.
+
+    For what must not be granted where it cannot be had, as `Leases.take` does.
+
+    Args:
+        directory: As for `Leases`; not one that is given to any.
+        name: What another process asks for to learn whether this one is alive.
+
+    Returns:
+        None if a living process, this one included, holds the name.
+
+    Raises:
+        OSError: the directory cannot be used, or is not the user's own.
+        ImportError: the platform has no such locks.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     alive = hold(Path(directory), "process 1")
+    ...     print(hold(Path(directory), "process 1"))
+    None
+    """
+    files, tag = _files_in(directory), _tag(name)
+    if not files.take(tag):
+        return None
+    lease = files.held[tag] = Lease(files, tag, released_before=False)
+    return lease
+
+
 def _close(descriptors: list[int]) -> None:
     for descriptor in descriptors:
         os.close(descriptor)

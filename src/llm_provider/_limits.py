@@ -171,6 +171,11 @@ class Scope:
         self.controller.cancelled(ticket)
         self._wake()
 
+    def withdrawn(self, ticket: Ticket) -> None:
+        """Give back a request's place before it was sent."""
+        self.controller.withdrawn(ticket)
+        self._wake()
+
     def statistics(self, provider: str, base_url: str | None, model: str, key: str) -> ScopeStatistics:
         """The scope as it is now."""
         controller = self.controller

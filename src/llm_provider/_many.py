@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import math
 import queue
 from collections import deque
 from collections.abc import (
@@ -23,12 +24,13 @@ from collections.abc import (
     Callable,
     Iterable,
     Iterator,
+    Sized,
 )
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from . import _loop
-from ._errors import BatchError, LLMError
+from ._errors import BatchError, BudgetExceeded, LLMError
 from ._request import checked_inputs
 from ._types import Prompt, Response, Result
 
@@ -36,6 +38,10 @@ CallT = TypeVar("CallT")
 
 _LINGER_SECONDS = 0.01
 """Longest time that a result waits for others before it is handed over: far below what a call takes."""
+
+
+_ENOUGH_REFUSALS = 32
+"""For want of money, of inputs that came one after the other, or fewer where fewer may be under way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,29 @@ class Work(Generic[CallT]):
     def width(self) -> int:
         """Inputs read whose results were not taken yet: enough that no worker waits for the reader."""
         return 2 * self.ceiling + 16
+
+
+class _Refusals:
+    """Tells when a budget is used up, so that an endless iterable is read no further.
+
+    A request may need more than is left while a shorter one still fits, so it takes several refusals with
+    nothing bought in between. What has a length is read to its end: every input gets its result, and those
+    that are stored cost nothing.
+    """
+
+    def __init__(self, inputs: object, ceiling: int) -> None:
+        self._most = math.inf if isinstance(inputs, Sized) else min(ceiling, _ENOUGH_REFUSALS)
+        self._count = 0
+
+    def note(self, result: Result | Exception) -> None:
+        if isinstance(result, BudgetExceeded):
+            self._count += 1
+        elif isinstance(result, Response) and not result.cached:
+            self._count = 0
+
+    @property
+    def enough(self) -> bool:
+        return self._count >= self._most
 
 
 class _Crew(Generic[CallT]):
@@ -135,8 +164,10 @@ def iterate(work: Work[CallT], inputs: Iterable[Prompt]) -> Iterator[tuple[int, 
     crew: _Crew[CallT] | None = None
     source, source_error = enumerate(checked_inputs(inputs)), None
     exhausted, outstanding = False, 0
+    refusals = _Refusals(inputs, work.ceiling)
     try:
         while True:
+            exhausted = exhausted or refusals.enough
             while not exhausted and outstanding < work.width and arrived.empty():
                 try:
                     index, prompt = next(source)
@@ -157,6 +188,7 @@ def iterate(work: Work[CallT], inputs: Iterable[Prompt]) -> Iterator[tuple[int, 
                 break
             for index, result in arrived.get():
                 outstanding -= 1
+                refusals.note(result)
                 yield index, _checked_result(result)
     finally:
         if crew is not None:
@@ -179,8 +211,10 @@ async def aiterate(
     crew: _Crew[CallT] | None = None
     source, source_error = numbered(inputs), None
     exhausted, outstanding = False, 0
+    refusals = _Refusals(inputs, work.ceiling)
     try:
         while True:
+            exhausted = exhausted or refusals.enough
             while not exhausted and outstanding < work.width and arrived.empty():
                 try:
                     index, prompt = await anext(source)
@@ -202,6 +236,7 @@ async def aiterate(
                 break
             for index, result in await arrived.get():
                 outstanding -= 1
+                refusals.note(result)
                 yield index, _checked_result(result)
     finally:
         if crew is not None:

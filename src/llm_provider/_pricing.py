@@ -52,6 +52,8 @@ _SNAPSHOT_DATE = re.compile(r"(.+?)(?:-([0-9]{4})-([0-9]{2})-([0-9]{2})|[-@]([0-
 
 _PRECISION = 100
 
+_SECONDS_OF_A_DAY = 86_400
+
 # Long spellings that reach the same model as the name in the table.
 _MODEL_PATHS = {
     "fireworks_ai": ("accounts/fireworks/models/", "accounts/fireworks/routers/"),
@@ -211,16 +213,36 @@ class PriceTable:
         >>> table.find("openai", "gpt-6.1-sol-unknown") is None
         True
         """
-        known = next((name for name in spellings(provider, model) if (provider, name) in self._models), None)
-        if known is None:
-            return None
+        variants = self._known(provider, model)
         day, hour = _utc(at)
-        variants = self._variants(provider, known)
         if variant == "standard" and _is_off_peak(provider, day, hour):
             off_peak = _in_effect(variants.get("off_peak", ()), day, input_tokens)
             if off_peak is not None:
                 return off_peak
         return _in_effect(variants.get(variant, ()), day, input_tokens)
+
+    def applicable(
+        self, provider: str, model: str, *, variant: str = "standard", input_tokens: int = 0
+    ) -> list[PriceRow]:
+        """Every row by which a call may come to pay that is sent now, for budgets.
+
+        Those of each smaller prompt than `input_tokens` as well, and of the next (UTC) day, on which the call
+        may end. "standard" is not replaced by "off_peak", which is over soon. Names are found as by `find`.
+
+        >>> rows = PriceTable.load().applicable("openai", "gpt-6.1-sol", input_tokens=300_000)
+        >>> [(row.min_input_tokens, str(row.input)) for row in rows]
+        [(0, '2'), (272001, '4')]
+        """
+        rows = self._known(provider, model).get(variant, ())
+        now = time.time()
+        days = (time.strftime("%Y-%m-%d", time.gmtime(moment)) for moment in (now, now + _SECONDS_OF_A_DAY))
+        found = {row: None for day in days for row in _reached(rows, day, input_tokens)}
+        return list(found)
+
+    def _known(self, provider: str, model: str) -> _Variants:
+        """The rows under the first of a model's names that has any."""
+        known = next((name for name in spellings(provider, model) if (provider, name) in self._models), None)
+        return {} if known is None else self._variants(provider, known)
 
     def cost(
         self,
@@ -330,10 +352,15 @@ def _count(usage: Usage, column: str) -> int:
 
 def _in_effect(rows: Iterable[PriceRow], day: str, input_tokens: int) -> PriceRow | None:
     """The row for a prompt of that size in the newest price list that had begun by that day."""
+    reached = _reached(rows, day, input_tokens)
+    return max(reached, key=lambda row: row.min_input_tokens, default=None)
+
+
+def _reached(rows: Iterable[PriceRow], day: str, input_tokens: int) -> list[PriceRow]:
+    """The rows for prompts up to that size in the newest price list that had begun by that day."""
     begun = [row for row in rows if row.effective_from <= day]
     start = max((row.effective_from for row in begun), default=None)
-    reached = [row for row in begun if row.effective_from == start and row.min_input_tokens <= input_tokens]
-    return max(reached, key=lambda row: row.min_input_tokens, default=None)
+    return [row for row in begun if row.effective_from == start and row.min_input_tokens <= input_tokens]
 
 
 def _utc(at: date | None) -> tuple[str, int | None]:

@@ -6,11 +6,16 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, TypedDict, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast, get_args
 
 from ._errors import RequestError
 from ._keys import APIKey
 from ._types import Message, Prompt
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+    from ._budget import Budget
 
 ReasoningEffort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 CacheMode: TypeAlias = Literal["use", "refresh", "only", "off"]
@@ -63,6 +68,9 @@ class Parameters(TypedDict, total=False):
     cache: CacheMode | bool | None
     """What the cache does: "use" reads and stores, "refresh" asks anew and stores, "only" never sends,
     "off" does neither. True and False mean "use" and "off"."""
+    budget: float | Decimal | Budget | None
+    """USD that the call, or the whole batch, may cost at most; or a `Budget`, which can be shared. It holds
+    beside the client's own."""
     extra_body: Mapping[str, Any] | None
     """Fields for this provider only, merged into the request's JSON."""
     extra_headers: Mapping[str, str] | None
@@ -101,6 +109,7 @@ class Request:
     timeout: float | None = None
     max_retries: int | None = None
     cache: CacheMode | None = None
+    budget: Budget | None = field(default=None, repr=False)
     extra_body: Mapping[str, Any] | None = None
     extra_headers: Mapping[str, str] | None = None
     api_key: APIKey | None = field(default=None, repr=False)
@@ -326,6 +335,13 @@ def _cache(name: str, value: Any) -> CacheMode:
     return cast("CacheMode", value)
 
 
+def _budget(name: str, value: Any) -> Budget:
+    # Only who has a budget needs the module, and what it loads.
+    from ._budget import Budget, amount_of
+
+    return value if isinstance(value, Budget) else Budget(amount_of(value, name))
+
+
 def _headers(name: str, value: Any) -> dict[str, str]:
     headers: dict[str, str] = {}
     for header, text in _mapping(name, value).items():
@@ -357,6 +373,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "timeout": _seconds,
     "max_retries": _number(0, 1000, whole=True),
     "cache": _cache,
+    "budget": _budget,
     "extra_body": _extra_body,
     "extra_headers": _headers,
     "base_url": _text,

@@ -5,13 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from ._errors import RequestError
 from ._keys import APIKey
 from ._request import check
 from ._routing import ROUTES
 from ._types import FinishReason
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+    from ._budget import Budget
 
 Transport = Literal["aiohttp", "http2", "http1"]
 """What carries the SDKs' requests."""
@@ -40,6 +45,7 @@ class Settings:
     transport: Transport | None
     """None for that of the route."""
     keys: Mapping[str, APIKey]
+    budget: Budget | None
 
 
 def decide(
@@ -51,6 +57,7 @@ def decide(
     rate_control: RateControl,
     transport: Transport | None,
     keys: Mapping[str, str],
+    budget: float | Decimal | Budget | None,
 ) -> Settings:
     """The settings of a client out of its arguments, which `Client` explains.
 
@@ -65,6 +72,7 @@ def decide(
         rate_control=_one_of("rate_control", rate_control, get_args(RateControl)),
         transport=None if transport is None else _one_of("transport", transport, get_args(Transport)),
         keys=_keys(keys),
+        budget=_budget_of_environment() if budget is None else check("budget", budget),
     )
 
 
@@ -87,6 +95,22 @@ def _key(provider: str, key: object) -> APIKey:
     if not isinstance(key, str) or not key:
         raise RequestError(f"keys[{provider!r}] must be a non-empty str")
     return APIKey(key)
+
+
+def _budget_of_environment() -> Budget | None:
+    text = os.environ.get("LLM_PROVIDER_BUDGET", "").strip()
+    path = os.environ.get("LLM_PROVIDER_BUDGET_FILE", "").strip()
+    if not text and not path:
+        return None
+    from decimal import Decimal, InvalidOperation
+
+    from ._budget import Budget, amount_of
+
+    try:
+        amount = Decimal(text)
+    except InvalidOperation:
+        raise RequestError(f"LLM_PROVIDER_BUDGET must be a number of USD, not {text!r}") from None
+    return Budget(amount_of(amount, "LLM_PROVIDER_BUDGET"), path=path or None)
 
 
 def _cache_mode() -> str:

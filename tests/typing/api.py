@@ -9,6 +9,8 @@ from typing import Any, Literal, assert_type
 from llm_provider import (
     AsyncStream,
     BatchError,
+    Budget,
+    BudgetExceeded,
     CacheStatistics,
     Choice,
     Client,
@@ -118,6 +120,19 @@ def estimates() -> None:
     assert_type(expected.cost, Range | None)
     assert_type(expected.input_tokens.likely, float)
     assert_type(expected.invalid, tuple[tuple[int, LLMError], ...])
+
+
+def budgets() -> None:
+    budget = Budget(5.00, path="run.budget")
+    assert_type(budget.left, Decimal)
+    with Client(budget=5) as own:
+        assert_type(own.budget, Budget | None)
+        own.call("gpt-6.1-sol", "Hi", budget=Decimal("0.1"))
+    call_many("gpt-6.1-sol", ["a"], budget=budget)
+    try:
+        call("gpt-6.1-sol", "Hi", budget=0.01)
+    except BudgetExceeded as error:
+        assert_type(error.needed, Decimal)
 
 
 def failures() -> None:
