@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from llm_provider import Client
 from llm_provider._call import Call
+from llm_provider._concurrency import UNBOUNDED
 from llm_provider._pricing import PriceTable
 from llm_provider._request import Request
 from llm_provider._routing import priced_as
-from llm_provider._settings import UNBOUNDED
 from llm_provider._tokens import most_input_tokens, most_output_tokens
 from llm_provider._types import Usage
 from llm_provider._worst_case import worst_case

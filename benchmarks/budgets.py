@@ -1,0 +1,92 @@
+"""What a budget costs a request: CPU time of setting money aside and of counting what was spent.
+
+Run: python benchmarks/budgets.py
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import tempfile
+import time
+from decimal import Decimal
+from multiprocessing.connection import Connection
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+
+from llm_provider import Budget, Client
+from llm_provider._concurrency import UNBOUNDED
+from llm_provider._pricing import PriceTable
+from llm_provider._request import Request
+from llm_provider._worst_case import worst_case
+
+REPEATS = 7
+REQUESTS = 1000
+PROCESSES = 8
+"""Sharing one file, without a pause between their requests: far more than calls would do."""
+
+
+async def spend(budget: Budget, requests: int) -> float:
+    """CPU time of one request's bookkeeping, in microseconds."""
+    began = time.process_time()
+    for _ in range(requests):
+        reservation = await budget.reserve(Decimal("0.01"))
+        reservation.settle(Decimal("0.0000125"))
+    return (time.process_time() - began) / requests * 1e6
+
+
+def work(path: Path, start: Barrier, pipe: Connection) -> None:
+    """One of the processes."""
+    budget = Budget(1000, path=path)
+    start.wait()
+    pipe.send(asyncio.run(spend(budget, REQUESTS)))
+
+
+def crowd(path: Path) -> tuple[float, float]:
+    """CPU time of a request's bookkeeping where many processes share a file, and requests a second of all."""
+    context = multiprocessing.get_context("spawn")
+    start = context.Barrier(PROCESSES + 1)
+    pipes = [context.Pipe(duplex=False) for _ in range(PROCESSES)]
+    processes = [context.Process(target=work, args=(path, start, sending)) for _, sending in pipes]
+    for process in processes:
+        process.start()
+    start.wait()
+    began = time.perf_counter()
+    found = [receiving.recv() for receiving, _ in pipes]
+    took = time.perf_counter() - began
+    for process in processes:
+        process.join()
+    return sum(found) / len(found), PROCESSES * REQUESTS / took
+
+
+def bound() -> float:
+    """CPU time of finding out what a request can cost at most, in microseconds."""
+    table = PriceTable.load()
+    front = Client(cache="off")._front  # noqa: SLF001 -- what a call is made by has no public name
+    call = front.prepare(Request.build("gpt-6.1-sol", "Hi", {"max_tokens": 100}), UNBOUNDED)
+    best = float("inf")
+    for _ in range(REPEATS):
+        began = time.process_time()
+        for _ in range(REQUESTS):
+            worst_case(call, 1, table)
+        best = min(best, (time.process_time() - began) / REQUESTS * 1e6)
+    return best
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        budgets = {"in memory": Budget(1000), "in a file": Budget(1000, path=Path(directory) / "alone")}
+        best = dict.fromkeys(budgets, float("inf"))
+        for _ in range(REPEATS):
+            # Interleaved, so that a busy machine treats all alike.
+            for name, budget in budgets.items():
+                best[name] = min(best[name], asyncio.run(spend(budget, REQUESTS)))
+        print(f"the most it can cost: {bound():.1f} µs of CPU time a request")
+        for name, time_taken in best.items():
+            print(f"{name}: {time_taken:.1f} µs")
+        shared, rate = crowd(Path(directory) / "shared")
+        print(f"in a file of {PROCESSES} processes: {shared:.1f} µs, {rate:,.0f} requests a second in all")
+
+
+if __name__ == "__main__":
+    main()
