@@ -8,7 +8,9 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,7 @@ from llm_provider import (
     Connection,
     LLMError,
     MissingAPIKey,
+    RateLimited,
     RequestError,
     Response,
     UnknownModel,
@@ -193,6 +196,27 @@ def test_max_concurrent_bounds_a_batch_and_may_exceed_the_clients(
             raise TooSlow("the first were answered before the last were sent")
 
     patiently(attempt)
+
+
+def test_what_comes_while_all_workers_end_is_served() -> None:
+    gate, waiting = asyncio.Event(), 0
+
+    async def send(prompt: Prompt) -> Response:
+        nonlocal waiting
+        waiting += 1
+        if waiting < work.workers:
+            await gate.wait()
+        # One worker lets the others go and does the rest, and all end in one turn of the loop. Before that
+        # the reader has time to send the last inputs on their way.
+        gate.set()
+        time.sleep(0.01)  # noqa: ASYNC251 -- the loop is to be busy
+        raise RateLimited(str(prompt))
+
+    work: Work[Prompt] = Work(lambda prompt: prompt, send, 2)
+    with ThreadPoolExecutor(1) as reader:
+        inputs = (str(number) for number in range(work.width + 5))
+        results = reader.submit(list, iterate(work, inputs)).result(30)
+    assert len(results) == work.width + 5
 
 
 def test_ten_thousand_calls_in_little_memory(simulator: Simulator, run_script: RunScript) -> None:

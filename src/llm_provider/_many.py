@@ -27,7 +27,7 @@ from collections.abc import (
     Sized,
 )
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from . import _loop
 from ._errors import BatchError, BudgetExceeded, LLMError
@@ -122,6 +122,7 @@ class _Crew(Generic[CallT]):
         if len(self._tasks) < self._work.workers:
             task = self._background.loop.create_task(self._serve(), context=self._context.copy())
             self._tasks.add(task)
+            # For one that is cancelled before its first step.
             task.add_done_callback(self._tasks.discard)
 
     def _stop(self) -> None:
@@ -142,6 +143,9 @@ class _Crew(Generic[CallT]):
                 self._hand_over()
             elif self._timer is None:
                 self._timer = self._background.loop.call_later(_LINGER_SECONDS, self._hand_over)
+        # Now, and not by the callback of the task's end in the next turn: what comes until then would find as
+        # many workers as there may be, none of which looks again.
+        self._tasks.discard(cast("asyncio.Task[None]", asyncio.current_task()))
 
     def _hand_over(self) -> None:
         if self._timer is not None:
