@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import multiprocessing
 import os
 import pickle
@@ -312,6 +313,7 @@ def test_what_could_not_be_written_is_written_at_the_end(path: Path) -> None:
     other.execute("COMMIT")
     other.close()
     del budget, reservation
+    gc.collect()
     assert Budget(1, path=path).spent == Decimal("0.25")
 
 
