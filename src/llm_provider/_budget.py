@@ -26,9 +26,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
 import math
 import os
 import random
+import time
 import weakref
 from collections import deque
 from collections.abc import Iterable
@@ -38,8 +40,11 @@ from pathlib import Path
 from ._budget_book import EXACT, Balance, Book, Busy, MemoryBook, Page
 from ._errors import BudgetExceeded, LLMError, RequestError
 
-_PAUSES = (0.01, 0.1)
+_PAUSES = (0.002, 0.1)
 """Shortest and longest, in seconds, between two looks at what other processes have done."""
+_PAUSE_SHARE = 1 / 10
+"""Of the time since this process last got something: what a pause adds to the wait at most. Where several
+wait the money goes to the first of them only, so that each one's pause delays all."""
 _BUSY_PAUSE = 0.002
 """Seconds, on average, until another look at a file that another process was just writing."""
 
@@ -113,7 +118,7 @@ class Budget:
         self._waiting: deque[_Waiter]
         self._timer: asyncio.TimerHandle | None
         self.forget_waiting()
-        self._pause = _PAUSES[0]
+        self._since: float | None = None
         self._book = _book(self._path)
         weakref.finalize(self, self._book.close).atexit = False
         _budgets.add(self)
@@ -263,7 +268,8 @@ class Budget:
             self._look_again(_BUSY_PAUSE * random.uniform(0.5, 1.5))
             return
         except RequestError as error:
-            served = [(waiter, error) for waiter in self._waiting]
+            # A copy each: raised by several tasks, one would collect the tracebacks of all.
+            served = [(waiter, copy.copy(error)) for waiter in self._waiting]
         for waiter, found in served:
             self._waiting.popleft()
             if isinstance(found, LLMError):
@@ -273,8 +279,12 @@ class Budget:
                 waiter.future.set_result(Reservation(self, found, waiter.amount))
         if self._waiting and self._book.shared:
             # What other processes end wakes nobody here.
-            self._pause = _PAUSES[0] if served else min(self._pause * 1.5, _PAUSES[1])
-            self._look_again(self._pause)
+            now = time.monotonic()
+            if served or self._since is None:
+                self._since = now
+            self._look_again(min(max((now - self._since) * _PAUSE_SHARE, _PAUSES[0]), _PAUSES[1]))
+        else:
+            self._since = None
 
     def _serve(self, page: Page, amount: Decimal) -> int | LLMError | None:
         """The claim of the first who waits, or why there will never be one; None to go on waiting."""
