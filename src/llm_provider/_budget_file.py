@@ -158,6 +158,8 @@ class BookFile:
         self._lease: Lease | None = None
         self._holder = ""
         self._ended: list[tuple[int, Decimal | None]] = []
+        # From now on a fork waits while this thread is inside SQLite, whose own locks would stay locked.
+        _books.add(self)
         with self._lock, self._explained():
             connection = self._opened(_OPENING_PATIENCE)
             try:
@@ -170,7 +172,6 @@ class BookFile:
                 _balance(connection)
             finally:
                 connection.close()
-        _books.add(self)
         with self.open_with_patience() as page:
             page.count_the_dead()
 
@@ -233,23 +234,29 @@ class BookFile:
             time.sleep(0.002)
 
     def close(self, patience: float = 0.0) -> None:
+        # Without patience it is the collector that calls, wherever it likes: also inside a transaction of
+        # another book's, which nobody could end, and while a fork waits for that one with this one's lock.
+        if not self._lock.acquire(blocking=patience > 0):
+            _unwritten.append(self)
+            return
         try:
             if self._connection is not None:
-                with self.open_with_patience(patience) as page:
+                with contextlib.suppress(RequestError), self.open_with_patience(patience) as page:
                     page.line_up(False)
+            self._leave()
         except Busy:
-            # Nobody may wait here: the collector calls this wherever it likes, also inside a transaction of
-            # another book's, which nobody would end. What is left to write is written at exit.
             if self._ended and not patience:
                 _unwritten.append(self)
-                return
-        except RequestError:
-            pass
-        with self._lock:
-            self.disconnect()
-            if self._lease is not None:
-                self._lease.release(finished=False)
-                self._lease = None
+            else:
+                self._leave()
+        finally:
+            self._lock.release()
+
+    def _leave(self) -> None:
+        self.disconnect()
+        if self._lease is not None:
+            self._lease.release(finished=False)
+            self._lease = None
 
     def disconnect(self) -> None:
         """Close the connection; it is opened again when it is needed."""
@@ -306,6 +313,7 @@ def _balance(connection: sqlite3.Connection) -> Balance:
 
 _books: weakref.WeakSet[BookFile] = weakref.WeakSet()
 _unwritten: list[BookFile] = []
+"""Those that could not be closed when they were collected: they are at exit."""
 _forking: list[BookFile] = []
 
 
