@@ -156,12 +156,16 @@ class Application:
             exchange.end(disconnected=True)
             return
 
+        broken = not prompt.stream and (fault.abort_after is not None or fault.cut_after is not None)
+        whole = not (fault.empty_stream if prompt.stream else broken)
+
         def bill(sent: int | None) -> None:
             usage = completion.usage
             if sent is not None:
                 output = min(usage.output_tokens, usage.reasoning_output_tokens + sent)
                 usage = replace(usage, output_tokens=output)
-            self._state.book.bill(target.provider, prompt.model, usage, self._state.prices(settings))
+            prices, finished = self._state.prices(settings), sent is None and whole
+            self._state.book.bill(target.provider, prompt.model, usage, prices, finished=finished)
 
         if prompt.stream:
             problem = Problem(
@@ -178,7 +182,7 @@ class Application:
             return
         body = orjson.dumps(target.format.reply(prompt, completion))
         bill(None)
-        if fault.abort_after is not None or fault.cut_after is not None:
+        if broken:
             await send_broken(exchange, body)
         else:
             await send_bytes(exchange, 200, body, JSON_TYPE)

@@ -26,6 +26,8 @@ class ModelLedger:
     Attributes:
         requests: answered with status 200, cut and cancelled streams included.
         billed: USD, None if no price list was given or the model is not in it.
+        unfinished: those of ``requests`` whose answer did not come to its end.
+        unfinished_billed: the part of ``billed`` that is for these.
     """
 
     provider: str
@@ -37,6 +39,8 @@ class ModelLedger:
     cache_write_input_tokens: int = 0
     reasoning_output_tokens: int = 0
     billed: Decimal | None = None
+    unfinished: int = 0
+    unfinished_billed: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,18 +104,30 @@ class Ledger:
         arguments = dict(values)
         arguments["statuses"] = {int(status): number for status, number in arguments["statuses"].items()}
         arguments["models"] = tuple(
-            ModelLedger(**{**entry, "billed": None if entry["billed"] is None else Decimal(entry["billed"])})
+            ModelLedger(**{**entry, **{name: _decimal(entry[name]) for name in _AMOUNTS}})
             for entry in arguments["models"]
         )
         return cls(**arguments)
 
 
+_AMOUNTS = ("billed", "unfinished_billed")
+
+
+def _decimal(text: str | None) -> Decimal | None:
+    return None if text is None else Decimal(text)
+
+
 class _ModelCounts:
-    __slots__ = ("billed", "input", "output", "read", "reasoning", "requests", "written")
+    __slots__ = (
+        "billed", "input", "output", "read", "reasoning", "requests", "unfinished", "unfinished_billed",
+        "written",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.requests = self.input = self.output = self.read = self.written = self.reasoning = 0
+        self.unfinished = 0
         self.billed: Decimal | None = Decimal(0)
+        self.unfinished_billed: Decimal | None = Decimal(0)
 
 
 class LedgerBook:
@@ -149,8 +165,10 @@ class LedgerBook:
         if disconnected:
             self.disconnects += 1
 
-    def bill(self, provider: str, model: str, usage: Usage, prices: PriceList | None) -> None:
-        """Count the tokens of an answer and their price."""
+    def bill(
+        self, provider: str, model: str, usage: Usage, prices: PriceList | None, *, finished: bool
+    ) -> None:
+        """Count the tokens of an answer, or of what there was of it, and their price."""
         counts = self._models.get((provider, model))
         if counts is None:
             counts = self._models[(provider, model)] = _ModelCounts()
@@ -161,7 +179,10 @@ class LedgerBook:
         counts.written += usage.cache_write_input_tokens
         counts.reasoning += usage.reasoning_output_tokens
         cost = None if prices is None else prices.cost(provider, model, usage)
-        counts.billed = None if cost is None or counts.billed is None else counts.billed + cost
+        counts.billed = _added(counts.billed, cost)
+        if not finished:
+            counts.unfinished += 1
+            counts.unfinished_billed = _added(counts.unfinished_billed, cost)
 
     def to_json(self) -> dict[str, Any]:
         """The counts as JSON types; USD as text so that nothing is rounded."""
@@ -176,6 +197,8 @@ class LedgerBook:
                 cache_write_input_tokens=counts.written,
                 reasoning_output_tokens=counts.reasoning,
                 billed=counts.billed,
+                unfinished=counts.unfinished,
+                unfinished_billed=counts.unfinished_billed,
             )
             for (provider, model), counts in sorted(self._models.items())
         ]
@@ -191,7 +214,15 @@ class LedgerBook:
             "statuses": {str(status): number for status, number in self.statuses.items()},
             "requests_by_provider": dict(self.requests_by_provider),
             "models": [
-                {**asdict(entry), "billed": None if entry.billed is None else str(entry.billed)}
+                {**asdict(entry), **{name: _text(getattr(entry, name)) for name in _AMOUNTS}}
                 for entry in models
             ],
         }
+
+
+def _added(total: Decimal | None, cost: Decimal | None) -> Decimal | None:
+    return None if total is None or cost is None else total + cost
+
+
+def _text(amount: Decimal | None) -> str | None:
+    return None if amount is None else str(amount)
