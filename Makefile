@@ -76,7 +76,7 @@ lock: .venv/.uv ## resolve every file of constraints/ anew
 	@mkdir -p build
 	@$(call lock,with-litellm,pyproject.toml --all-extras --group build --group lint --group test)
 	@$(call lock,highest,pyproject.toml --extra simulator --group build --group test)
-	@$(COMPILE) pyproject.toml --extra litellm --no-deps --resolution lowest-direct -o build/floors.txt
+	@$(COMPILE) pyproject.toml --extra litellm --extra plot --no-deps --resolution lowest-direct -o build/floors.txt
 	@$(call lock,lowest,pyproject.toml --all-extras --group build --group test -c build/floors.txt)
 	@$(call lock,integration,pyproject.toml --group build --group test --group integration)
 	@$(call lock,bootstrap,--group build -c constraints/with-litellm.txt)

@@ -17,6 +17,7 @@ from llm_provider._errors import (
     CacheMiss,
     Connection,
     LLMError,
+    ModelDrift,
     OutputError,
     Overloaded,
     ProviderError,
@@ -43,6 +44,7 @@ FACTS: dict[str, Any] = {
 EXTRA: dict[type[LLMError], dict[str, Any]] = {
     UnsupportedParameter: {"parameter": "seed"},
     CacheMiss: {"key": "0" * 64},
+    ModelDrift: {"served": "gpt-5.5-2026-11-19", "served_before": "gpt-5.5-2026-10-21"},
     BudgetExceeded: {"budget": Decimal(5), "spent": Decimal("4.5"), "needed": Decimal(1)},
     BatchError: {"results": [RateLimited("slow"), 1]},
 }

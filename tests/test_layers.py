@@ -24,13 +24,20 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"_budget_book"}),
     frozenset({"_model_limits", "_image_tokens", "_budget_file"}),
     frozenset({"_budget"}),
-    frozenset({"_request", "_routing", "_prices_refresh", "_shared_control", "_progress", "_concurrency"}),
-    frozenset({"_cache", "_settings"}),
+    frozenset(
+        {"_request", "_routing", "_prices_refresh", "_shared_control", "_progress", "_concurrency", "_books"}
+    ),
+    frozenset({"_cache", "_settings", "_drift", "_ledger_file", "_ledger_rows"}),
+    frozenset({"_ledger_views"}),
+    frozenset({"_ledger_plot"}),
+    frozenset({"_ledger"}),
+    frozenset({"_track"}),
     frozenset({"providers"}),
     frozenset({"_call"}),
     frozenset({"_tokens"}),
-    frozenset({"_attempt", "_front", "_worst_case"}),
-    frozenset({"_spending"}),
+    frozenset({"_worst_case"}),
+    frozenset({"_accounts", "_spending"}),
+    frozenset({"_attempt", "_front"}),
     frozenset({"_engine"}),
     frozenset({"_many", "_stream"}),
     frozenset({"_experience"}),
@@ -52,7 +59,7 @@ MAY_START_SEPARATE = frozenset({"_cli"})
 # fmt: off
 HEAVY = frozenset({
     "aiohttp", "anthropic", "cryptography", "diskcache", "google", "granian", "httpx", "httpx2", "litellm",
-    "openai", "platformdirs", "pydantic", "tqdm",
+    "matplotlib", "openai", "pandas", "platformdirs", "polars", "pydantic", "tqdm",
 })
 # fmt: on
 # These are themselves imported only where they are first needed.

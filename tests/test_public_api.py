@@ -27,6 +27,8 @@ FUNCTIONS = [
     "price",
     "stream",
 ]
+# What has another form on a client: a property there, or nothing, as it sums what all clients do.
+MODULE_FUNCTIONS = ["track", "usage"]
 ERRORS = [
     "Authentication",
     "BadRequest",
@@ -39,6 +41,7 @@ ERRORS = [
     "LLMError",
     "MissingAPIKey",
     "MissingDependency",
+    "ModelDrift",
     "NotFound",
     "OutputError",
     "Overloaded",
@@ -65,6 +68,10 @@ CLASSES = [
     "Delta",
     "Estimate",
     "FailedAttempt",
+    "Ledger",
+    "LedgerRow",
+    "LedgerWarning",
+    "ModelDriftWarning",
     "PriceWarning",
     "Range",
     "Response",
@@ -78,7 +85,7 @@ CLASSES = [
     "Usage",
 ]
 TYPES = ["BatchParameters", "FinishReason", "Message", "Parameters", "Prompt"]
-EXPORTED = sorted([*FUNCTIONS, *ERRORS, *CLASSES, *TYPES])
+EXPORTED = sorted([*FUNCTIONS, *MODULE_FUNCTIONS, *ERRORS, *CLASSES, *TYPES])
 
 PARAMETERS = [
     "api_key",
@@ -96,6 +103,7 @@ PARAMETERS = [
     "response_format",
     "seed",
     "stop",
+    "strict_model",
     "system",
     "temperature",
     "timeout",
@@ -139,7 +147,9 @@ def test_the_version_is_that_of_the_distribution() -> None:
     assert llm_provider.__version__ == importlib.metadata.version("llm-provider")
 
 
-@pytest.mark.parametrize("name", [*FUNCTIONS, *ERRORS, *CLASSES, "BatchParameters", "Parameters"])
+@pytest.mark.parametrize(
+    "name", [*FUNCTIONS, *MODULE_FUNCTIONS, *ERRORS, *CLASSES, "BatchParameters", "Parameters"]
+)
 def test_public_names_are_documented(name: str) -> None:
     documented = getattr(llm_provider, name)
     assert inspect.getdoc(documented)

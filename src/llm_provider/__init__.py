@@ -21,10 +21,12 @@ if TYPE_CHECKING:
         iter_many,
         price,
         stream,
+        usage,
     )
     from ._budget import Budget
     from ._cache import CacheStatistics, CacheWarning
     from ._client import Client
+    from ._drift import ModelDriftWarning
     from ._errors import (
         Authentication,
         BadRequest,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
         LLMError,
         MissingAPIKey,
         MissingDependency,
+        ModelDrift,
         NotFound,
         OutputError,
         Overloaded,
@@ -56,11 +59,15 @@ if TYPE_CHECKING:
         UnsupportedParameter,
     )
     from ._estimate import Estimate
+    from ._ledger import Ledger
+    from ._ledger_file import LedgerWarning
+    from ._ledger_rows import LedgerRow
     from ._limits import ScopeStatistics
     from ._pricing import PriceWarning
     from ._range import Range
     from ._request import BatchParameters, Parameters
     from ._stream import AsyncStream, Stream
+    from ._track import track
     from ._types import (
         Choice,
         Delta,
@@ -99,9 +106,14 @@ __all__ = [
     "FailedAttempt",
     "FinishReason",
     "LLMError",
+    "Ledger",
+    "LedgerRow",
+    "LedgerWarning",
     "Message",
     "MissingAPIKey",
     "MissingDependency",
+    "ModelDrift",
+    "ModelDriftWarning",
     "NotFound",
     "OutputError",
     "Overloaded",
@@ -139,12 +151,15 @@ __all__ = [
     "iter_many",
     "price",
     "stream",
+    "track",
+    "usage",
 ]
 
 # Those last that load asyncio.
 _HOMES = (
     "_api", "_client", "_types", "_errors", "_request", "_cache", "_pricing", "storage._miss", "_range",
-    "_stream", "_limits", "_estimate", "_budget",
+    "_track", "_ledger", "_ledger_rows", "_ledger_file", "_drift", "_stream", "_limits", "_estimate",
+    "_budget",
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, Unpack, overload
 
 from ._batches import OnError
 from ._client import Client
+from ._ledger import Ledger
 from ._request import BatchParameters, Parameters, seal
 from ._types import Prompt, Response, Result, Usage
 
@@ -236,6 +237,17 @@ def estimate(model: str, inputs: Iterable[Prompt], **parameters: Unpack[BatchPar
     """
     seal(parameters)
     return default_client().estimate(model, inputs, **parameters)
+
+
+def usage() -> Ledger:
+    """What the calls of this module's functions have cost so far in this process, and go on to cost.
+
+    For what a part of a program costs, see `track`; for a client's own calls, `Client.usage`.
+
+    >>> usage().cost == usage().spent + usage().wasted
+    True
+    """
+    return default_client().usage
 
 
 def price(model: str, usage: Usage) -> Decimal | None:

@@ -12,7 +12,7 @@ import orjson
 
 from ._call import Call, Sample
 from ._errors import BadResponse, FailedAttempt, LLMError, Timeout
-from ._types import Delta
+from ._types import Delta, Usage
 from .providers._adapter import Answer, Connection, Heard, Outgoing
 from .providers._failures import failure_headers
 
@@ -90,6 +90,16 @@ class Attempt:
             seconds=self._seconds,
             maybe_billed=self.error.maybe_billed,
         )
+
+    @property
+    def usage(self) -> Usage | None:
+        """What an answer that cannot be used says it used; None where it says nothing."""
+        try:
+            usage = self._call.adapter.usage(orjson.loads(self._body))
+        except (LLMError, ValueError):
+            return None
+        # Zeros are what is not told.
+        return usage if usage is not None and usage.total_tokens else None
 
     def sample(self, queue: float, failures: tuple[FailedAttempt, ...]) -> Sample:
         """The answer of a successful attempt."""

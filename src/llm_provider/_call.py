@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._cache import cache_key
 from ._errors import FailedAttempt
 from ._json import canonical
 from ._request import Request
 from ._routing import Target
+from ._track import Tracks
 from .providers._adapter import Adapter, Answer, Wire
 from .storage._entry import Asked
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 
 @dataclass(slots=True)
@@ -31,6 +35,8 @@ class Call:
     """So many of its kind may be sent before anything is known of the provider's limits."""
     cache: str
     """The cache mode: that of the request, else the client's."""
+    tracks: Tracks
+    """What it counts in, besides its client. Found where the call is made: the loop's thread is nobody's."""
 
     @property
     def draws(self) -> range:
@@ -80,3 +86,7 @@ class Sample:
     attempts: int = 0
     failures: tuple[FailedAttempt, ...] = ()
     first_token: float | None = None
+    cost: Decimal | None = None
+    """USD of an answered request; None where it is not known."""
+    served_before: str | None = None
+    """The model that served before, where it has changed."""

@@ -23,11 +23,14 @@ from collections.abc import (
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self, Unpack
 
+from ._accounts import Accounts
 from ._batches import Batches
 from ._cache import ResponseCache
 from ._concurrency import UNBOUNDED, Concurrency, concurrency, concurrency_of_environment, unasked
 from ._errors import LLMError, RequestError, UnsupportedParameter
 from ._front import Front
+from ._ledger import Ledger
+from ._ledger_file import LedgerFile
 from ._pricing import PriceTable
 from ._request import DEFAULT_TIMEOUT, BatchParameters, CacheMode, Parameters, Request, check, seal
 from ._retry import DEFAULT_MAX_RETRIES
@@ -84,6 +87,11 @@ class Client(Batches):
             under way when it is refused. See docs/rate-control.md.
         transport: What carries the SDKs' requests: "aiohttp" (HTTP/1.1), "http2" or "http1"; default the one
             that was measured to be fastest for the route, which is aiohttp for all today.
+        ledger: A file to which each answer, hit and failure that may have been billed is appended as one
+            line of JSON, before the call returns; default `LLM_PROVIDER_LEDGER`, else none. `Ledger.read`
+            sums it.
+        strict_model: Whether an answer by another snapshot of a model than before raises `ModelDrift`;
+            without it, the first such answer warns.
         show_estimate_above: USD. A notebook shows an `Estimate` of `call_many` before it begins, made of some
             of its inputs, where it is likely to cost more. None never shows any; scripts never do.
 
@@ -110,6 +118,8 @@ class Client(Batches):
         on_result: Callable[[Result], object] | None = None,
         rate_control: RateControl = "adaptive",
         transport: Transport | None = None,
+        ledger: str | os.PathLike[str] | None = None,
+        strict_model: bool = False,
         show_estimate_above: float | None = 1.0,
     ) -> None:
         if on_result is not None and not callable(on_result):
@@ -135,7 +145,11 @@ class Client(Batches):
         self._cache = ResponseCache(cache_dir)
         self._on_result = on_result
         self._show_estimate_above = dollars("show_estimate_above", show_estimate_above)
-        self._front = Front(settings, self._cache, self._prices)
+        ledger = os.environ.get("LLM_PROVIDER_LEDGER", "").strip() or None if ledger is None else ledger
+        self._ledger_file = None if ledger is None else LedgerFile(ledger)
+        accounts = Accounts(self._prices, self._ledger_file, strict=check("strict_model", strict_model))
+        self._usage = Ledger(accounts.book)
+        self._front = Front(settings, self._cache, accounts)
         self._engine: Engine | None = None
         self._starting = threading.Lock()
         self._closed = False
@@ -346,6 +360,11 @@ class Client(Batches):
         """
         return self._settings.budget
 
+    @property
+    def usage(self) -> Ledger:
+        """What this client's calls have cost so far, and go on to cost."""
+        return self._usage
+
     def explain_miss(
         self, model: str, messages: Prompt, **parameters: Unpack[Parameters]
     ) -> Explanation | None:
@@ -388,7 +407,7 @@ class Client(Batches):
         if not self._closed:
             self._closed = True
             self._close_engine()
-            self._cache.close()
+            self._close_files()
 
     async def aclose(self) -> None:
         """`close`, awaited."""
@@ -398,7 +417,12 @@ class Client(Batches):
 
             await asyncio.to_thread(self._close_engine)
             # Here, as sqlite's files are closed by the thread that opened them; it takes milliseconds.
-            self._cache.close()
+            self._close_files()
+
+    def _close_files(self) -> None:
+        self._cache.close()
+        if self._ledger_file is not None:
+            self._ledger_file.close()
 
     def _close_engine(self) -> None:
         if self._engine is not None:

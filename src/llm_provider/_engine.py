@@ -14,6 +14,7 @@ import random
 import time
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import orjson
@@ -34,6 +35,9 @@ from ._settings import RateControl
 from ._shared_control import SharedControl, SharedFile
 from ._tokens import likely_input_tokens
 from ._types import Response
+
+# Not where it is asked: what ends while the interpreter does must load nothing.
+from ._worst_case import worst_case
 from .providers._adapter import Connection, Outgoing
 
 if TYPE_CHECKING:
@@ -185,6 +189,7 @@ class Engine:
         # Providers charge a limit of tokens with all that a request may answer.
         cost = likely_input_tokens(call) + (request.max_tokens or 0) * samples
         queue, delay = 0.0, 0.0
+        bound = functools.partial(worst_case, call, samples)
         failures: tuple[FailedAttempt, ...] = ()
         while True:
             asked = time.perf_counter()
@@ -203,8 +208,10 @@ class Engine:
             attempt = Attempt(call, outgoing, emit, functools.partial(scope.heard, ticket))
             try:
                 await attempt.make(connection)
-            except BaseException:
+            except BaseException as cancellation:
                 scope.cancelled(ticket)
+                # What was sent may be billed all the same.
+                self._front.accounts.failed(call, cancellation, bound)
                 if hold is not None:
                     hold.lost()
                 raise
@@ -212,9 +219,12 @@ class Engine:
             scope.ended(ticket, failed)
             if failed is None:
                 sample = attempt.sample(queue, failures)
+                self._front.accounts.answered(call, sample, bound)
                 if hold is not None:
-                    hold.answered(self._front.cost(call, sample.answer))
+                    hold.answered(sample.cost)
                 return sample
+            if failed.maybe_billed:
+                self._front.accounts.failed(call, failed, bound, attempt.usage)
             if hold is not None:
                 hold.failed(failed)
             failures += (attempt.failure(waited),)
@@ -238,7 +248,7 @@ class Engine:
 
         given = (call.request.budget, self._settings.budget)
         budgets = [budget for budget in given if budget is not None]
-        return Spending(call, samples, budgets, self._front.prices())
+        return Spending(call, samples, budgets, self._front.accounts.prices())
 
     def _outgoing(self, call: Call, samples: int) -> Outgoing:
         request, target = call.request, call.target
@@ -294,6 +304,8 @@ def _split(call: Call, answered: Sample) -> list[Sample]:
             body=orjson.dumps(reply),
             attempts=0 if place else answered.attempts,
             failures=() if place else answered.failures,
+            # Of the whole request, whose usage is the first sample's too.
+            cost=Decimal(0) if place else answered.cost,
         )
         for place, reply in enumerate(replies)
     ]

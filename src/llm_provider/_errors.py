@@ -24,6 +24,7 @@
     ├── OutputError               a valid answer that cannot be used as asked
     │   ├── Refused
     │   ├── Truncated
+    │   ├── ModelDrift
     │   └── SchemaMismatch
     ├── BudgetExceeded            the budget has too little left for the call; nothing was sent
     └── BatchError                calls of a batch failed; carries every result
@@ -253,6 +254,18 @@ class Refused(OutputError):
 
 class Truncated(OutputError):
     """The answer ended at its token limit."""
+
+
+class ModelDrift(OutputError):
+    """Another snapshot of the model answered than before, and `strict_model` was asked for.
+
+    The answer is paid for and stored. `served` is the model that answered, `served_before` the one before.
+    """
+
+    def __init__(self, message: str, *, served: str, served_before: str, **facts: Any) -> None:
+        super().__init__(message, **facts)
+        self.served = served
+        self.served_before = served_before
 
 
 class SchemaMismatch(OutputError):

@@ -12,9 +12,10 @@ from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from ._accounts import tier_asked
 from ._errors import CacheMiss, LLMError
 from ._experience import Experience, learned
-from ._front import READING, Front, tier_asked
+from ._front import READING, Front
 from ._price_rows import VARIANTS
 from ._range import Range
 from ._request import checked_inputs

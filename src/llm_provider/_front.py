@@ -1,6 +1,6 @@
 """What happens to a call in the user's thread: it is made, looked up, and answered if the cache knows it.
 
-    Request → prepare (route, encode) → lookup (key, cache) → respond (price)
+    Request → prepare (route, encode) → lookup (key, cache) → respond (accounts)
 
 A script whose answers are all stored goes no further than this module, and loads nothing that only a call
 which is sent needs: no SDK, no event loop, no network.
@@ -11,34 +11,31 @@ from __future__ import annotations
 import contextlib
 import time
 import weakref
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import orjson
 
 from . import providers
+from ._accounts import Accounts
+from ._books import total
 from ._cache import Entry, ResponseCache
 from ._call import Call, Sample
 from ._concurrency import Concurrency
 from ._errors import CacheMiss, LLMError, RequestError
 from ._json import canonical
-from ._pricing import PriceTable, PriceWarning
 from ._request import Request
-from ._routing import priced_as, resolve
+from ._routing import resolve
 from ._settings import Settings
+from ._track import current
 from ._types import Response, Timing, Usage
-from .providers._adapter import Answer, Wire
+from .providers._adapter import Answer
 
 if TYPE_CHECKING:
     import asyncio
-    from decimal import Decimal
 
 MAX_REQUEST_BYTES = 30_000_000
 """The largest body. Gemini takes 20 MB and Anthropic 32 MB; no model has a context for as much text."""
-
-_TIERS = frozenset({"fast", "flex", "priority", "ultrafast"})
-"""Providers' words for the tier that served that are also the variants under which `prices.csv` lists it."""
-
 
 _READ_HERE = 16
 """Entries that an event loop reads before it lets its other tasks run. Handing a read to a thread costs
@@ -48,9 +45,6 @@ _EXPLAINED = 20
 """Misses of a client that are explained where nothing may be sent: each takes some 10 ms, and a batch may
 have thousands."""
 
-_MOST_COUNTED = 4096
-"""Kinds of hits that are held in memory before they are priced."""
-
 READING = ("use", "only")
 """The cache modes that look."""
 
@@ -58,16 +52,15 @@ READING = ("use", "only")
 class Front:
     """Makes calls and answers them; one per client."""
 
-    def __init__(self, settings: Settings, cache: ResponseCache, prices: Callable[[], PriceTable]) -> None:
+    def __init__(self, settings: Settings, cache: ResponseCache, accounts: Accounts) -> None:
         self.settings = settings
         self.cache = cache
-        self.prices = prices
+        self.accounts = accounts
         # What each loop has read in this turn; one that ends in the middle of a turn takes its count along.
         self._reads: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, int] = weakref.WeakKeyDictionary()
         self._remote: bool | None = None
         self._explained = 0
-        self._savings = _Savings(prices)
-        cache.saved = self._savings.total
+        cache.saved = accounts.saved
 
     def prepare(self, request: Request, concurrency: Concurrency) -> Call:
         """Route and encode a request.
@@ -88,7 +81,7 @@ class Front:
                 model=request.model,
             )
         mode = request.cache or self.settings.cache
-        return Call(request, target, adapter, wire, body, started, *concurrency, mode)
+        return Call(request, target, adapter, wire, body, started, *concurrency, mode, current())
 
     def lookup(self, call: Call) -> Response | None:
         """The answer from the cache; None if any of its samples is not there.
@@ -147,8 +140,6 @@ class Front:
         answer = self.stored(call, entry)
         if entry is None or answer is None:
             return None
-        if answer.usage is not None:
-            self._savings.add(priced_as(call.target), _tier(call.wire, answer), answer.usage)
         return Sample(answer, entry.body, cached=True)
 
     def stored(self, call: Call, entry: Entry | None) -> Answer | None:
@@ -163,7 +154,12 @@ class Front:
         return answer if is_kept(answer, self.settings.kept) else None
 
     def respond(self, call: Call, samples: list[Sample]) -> Response:
-        """A call's samples, priced and put together."""
+        """A call's samples, put together and accounted for.
+
+        Raises:
+            ModelDrift: another model answered than before, and the call is strict.
+        """
+        cost = self._cost(call, samples)
         first, rest = samples[0], samples[1:]
         choices, usage, slowest = first.answer.choices, first.answer.usage or Usage(), first
         attempts, failures, cached, body = first.attempts, first.failures, first.cached, first.body
@@ -184,7 +180,7 @@ class Front:
             model=first.answer.model or call.target.model,
             provider=call.target.provider,
             id=first.answer.id,
-            cost=self._cost(call, samples),
+            cost=cost,
             cached=cached,
             timing=Timing(
                 queue=slowest.queue,
@@ -199,65 +195,21 @@ class Front:
         )
 
     def _cost(self, call: Call, samples: list[Sample]) -> float | None:
-        paid = [sample for sample in samples if not sample.cached]
+        """USD that the samples cost this call; None where that is not known."""
+        paid, changed = [], None
+        for sample in samples:
+            if sample.cached:
+                self.accounts.hit(call, sample)
+            else:
+                paid.append(sample.cost)
+            if sample.served_before is not None:
+                changed = sample
+        if changed is not None:
+            self.accounts.check_model(call, changed)
         if not paid:
             return 0.0
-        from decimal import Decimal
-
-        total = Decimal(0)
-        for sample in paid:
-            cost = self.cost(call, sample.answer)
-            if cost is None:
-                return None
-            total += cost
-        return float(total)
-
-    def cost(self, call: Call, answer: Answer) -> Decimal | None:
-        """USD that an answered request costs; None where its usage or its price is not known."""
-        if answer.usage is not None:
-            # Where warnings are made errors, the answer is paid for all the same.
-            with contextlib.suppress(PriceWarning):
-                variant = _tier(call.wire, answer)
-                return self.prices().cost(*priced_as(call.target), answer.usage, variant=variant)
-        return None
-
-
-class _Savings:
-    """What the hits of a client would have cost. They are counted, and priced when somebody asks."""
-
-    def __init__(self, prices: Callable[[], PriceTable]) -> None:
-        self._prices = prices
-        self._counts: dict[tuple[tuple[str, str], str, Usage], int] = {}
-        self._total = 0.0
-
-    def add(self, priced: tuple[str, str], variant: str, usage: Usage) -> None:
-        """Count a hit."""
-        hit = (priced, variant, usage)
-        self._counts[hit] = self._counts.get(hit, 0) + 1
-        if len(self._counts) > _MOST_COUNTED:
-            self.total()
-
-    def total(self) -> float:
-        """USD."""
-        counts, self._counts = self._counts, {}
-        for (priced, variant, usage), count in counts.items():
-            with contextlib.suppress(PriceWarning):
-                self._total += count * float(self._prices().cost(*priced, usage, variant=variant) or 0)
-        return self._total
-
-
-def _tier(wire: Wire, answer: Answer) -> str:
-    """The variant at which the price table bills a call: the tier that served, else the one asked for."""
-    return _variant(answer.service_tier) if answer.service_tier else tier_asked(wire)
-
-
-def tier_asked(wire: Wire) -> str:
-    """The variant at which the price table bills a call that is served as it asks to be."""
-    return _variant(wire.payload.get("service_tier") or wire.payload.get("serviceTier"))
-
-
-def _variant(tier: object) -> str:
-    return tier if isinstance(tier, str) and tier in _TIERS else "standard"
+        known = [cost for cost in paid if cost is not None]
+        return float(total(known)) if len(known) == len(paid) else None
 
 
 def is_kept(answer: Answer, kept: Collection[str]) -> bool:

@@ -239,6 +239,15 @@ class PriceTable:
         found = {row: None for day in days for row in _reached(rows, day, input_tokens)}
         return list(found)
 
+    def tiers(self, provider: str, model: str) -> list[int]:
+        """The sizes of prompt, in tokens, at which some row of a model begins; ascending.
+
+        >>> PriceTable.load().tiers("openai", "gpt-6.1-sol")
+        [0, 272001]
+        """
+        rows = self._known(provider, model).values()
+        return sorted({row.min_input_tokens for variant in rows for row in variant})
+
     def _known(self, provider: str, model: str) -> _Variants:
         """The rows under the first of a model's names that has any."""
         known = next((name for name in spellings(provider, model) if (provider, name) in self._models), None)
@@ -252,13 +261,17 @@ class PriceTable:
         *,
         variant: str = "standard",
         at: date | None = None,
+        prompt: int | None = None,
+        requests: int = 1,
     ) -> Decimal | None:
         """USD for one call, exact; None where it is not known, never 0 in its place.
 
         `usage` is inclusive, so each token is billed in one class only: input less what was read from and
         written to the cache, cache reads, cache writes, cache writes kept for an hour, output. Reasoning,
         audio and image tokens are parts of these and billed apart where the row has a price for them.
-        `variant` is one of `VARIANTS`, `at` the time of the call (default: now), as for `find`.
+        `variant` is one of `VARIANTS`, `at` the time of the call (default: now), as for `find`. What several
+        calls used can be priced at once if their prompts reach the same tier (`tiers`): `usage` is then their
+        sum, `prompt` the input tokens of one of them, and `requests` how many they are.
 
         None for a model, variant or day without a row. None too, with one `PriceWarning` per model and
         class for the life of the table, where something was used that has no price, or where the counts
@@ -270,13 +283,14 @@ class PriceTable:
         """
         from decimal import Context, Decimal, localcontext
 
-        row = self.find(provider, model, variant=variant, input_tokens=usage.input_tokens, at=at)
+        size = usage.input_tokens if prompt is None else prompt
+        row = self.find(provider, model, variant=variant, input_tokens=size, at=at)
         if row is None:
             return None
         # A context of our own: the caller's may round to a few digits or trap.
         with localcontext(Context(prec=_PRECISION)):
             # Prices of tokens are per million, fees per thousand.
-            total = (row.request or 0) * Decimal(1000)
+            total = (row.request or 0) * Decimal(1000) * requests
             for column, count in _billed_once(usage, row).items():
                 if count < 0:
                     self._warn_once(row, column, f"contradictory token counts, {usage}")

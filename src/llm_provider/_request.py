@@ -61,6 +61,8 @@ class Parameters(TypedDict, total=False):
     reasoning_effort: ReasoningEffort | None
     logprobs: bool | None
     top_logprobs: int | None
+    strict_model: bool | None
+    """Whether an answer by another snapshot than before raises `ModelDrift`; default the client's."""
     timeout: float | None
     """Seconds for one attempt, waiting in the queue not counted."""
     max_retries: int | None
@@ -106,6 +108,7 @@ class Request:
     reasoning_effort: ReasoningEffort | None = None
     logprobs: bool | None = None
     top_logprobs: int | None = None
+    strict_model: bool | None = None
     timeout: float | None = None
     max_retries: int | None = None
     cache: CacheMode | None = None
@@ -370,6 +373,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "reasoning_effort": _effort,
     "logprobs": _flag,
     "top_logprobs": _number(0, 20, whole=True),
+    "strict_model": _flag,
     "timeout": _seconds,
     "max_retries": _number(0, 1000, whole=True),
     "cache": _cache,

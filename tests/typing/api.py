@@ -17,6 +17,8 @@ from llm_provider import (
     Delta,
     Estimate,
     Explanation,
+    Ledger,
+    LedgerRow,
     LLMError,
     Message,
     Parameters,
@@ -40,7 +42,23 @@ from llm_provider import (
     iter_many,
     price,
     stream,
+    track,
+    usage,
 )
+
+
+def costs(client: Client) -> None:
+    with track("name") as sums:
+        assert_type(sums, Ledger)
+    assert_type(usage(), Ledger)
+    assert_type(client.usage, Ledger)
+    assert_type(Ledger.read("calls.jsonl"), Ledger)
+    assert_type(sums.spent, Decimal)
+    assert_type(sums.unknown_at_most, Decimal | None)
+    assert_type(sums.usage, Usage)
+    assert_type(sums.rows("model", "tag"), list[LedgerRow])
+    assert_type(sums.timeline(), dict[str, list[tuple[int, Decimal]]])
+    Client(ledger="calls.jsonl", strict_model=True).call("gpt-6.1-sol", "Hi", strict_model=False)
 
 
 def one_call() -> None:

@@ -115,6 +115,9 @@ class Adapter(Protocol):
     def decode(self, reply: Any) -> Answer:
         """Raises `BadResponse` for what is not a complete, valid answer."""
 
+    def usage(self, reply: Any) -> Usage | None:
+        """What a reply says it used, though it may be none that `decode` accepts."""
+
     def split(self, reply: Any) -> list[Any]:
         """A reply with several samples as so many replies; the first keeps the usage, which they share."""
 

@@ -111,14 +111,19 @@ def decode(reply: Any) -> Answer:
     choices = reply.get("choices")
     if not isinstance(choices, list) or not choices:
         raise BadResponse("the answer holds no choices")
-    usage = reply.get("usage")
     return Answer(
         choices=tuple(_choice(expect_dict(choice, "choice")) for choice in choices),
-        usage=decode_usage(usage) if isinstance(usage, dict) else None,
+        usage=usage(reply),
         model=_str(reply.get("model")),
         id=_str(reply.get("id")),
         service_tier=_str(reply.get("service_tier")),
     )
+
+
+def usage(reply: Any) -> Usage | None:
+    """What a reply says it used; see `Adapter.usage`."""
+    told = reply.get("usage") if isinstance(reply, dict) else None
+    return decode_usage(told) if isinstance(told, dict) else None
 
 
 def split(reply: Any) -> list[Any]:

@@ -53,13 +53,18 @@ def decode(reply: Any) -> Answer:
     reply = expect_dict(reply, "answer")
     if reply.get("error"):
         raise error_of(reply, status=200)
-    usage = reply.get("usageMetadata")
     return Answer(
         choices=_choices(reply),
-        usage=decode_usage(usage) if isinstance(usage, dict) else None,
+        usage=usage(reply),
         model=_str(reply.get("modelVersion")),
         id=_str(reply.get("responseId")),
     )
+
+
+def usage(reply: Any) -> Usage | None:
+    """What a reply says it used; see `Adapter.usage`."""
+    told = reply.get("usageMetadata") if isinstance(reply, dict) else None
+    return decode_usage(told) if isinstance(told, dict) else None
 
 
 def split(reply: Any) -> list[Any]:

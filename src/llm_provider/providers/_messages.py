@@ -54,16 +54,21 @@ def decode(reply: Any) -> Answer:
     message["provider_specific_fields"] = {"provider": PROVIDER, "content": blocks}
     if reason == "refusal" and not text:
         text = _str(part(reply, "stop_details").get("explanation")) or ""
-    usage = reply.get("usage")
     return Answer(
         choices=(
             Choice(text=text, reasoning=reasoning, tool_calls=calls, finish_reason=reason, message=message),
         ),
-        usage=decode_usage(usage) if isinstance(usage, dict) else None,
+        usage=usage(reply),
         model=_str(reply.get("model")),
         id=_str(reply.get("id")),
         service_tier=_tier(part(reply, "usage")),
     )
+
+
+def usage(reply: Any) -> Usage | None:
+    """What a reply says it used; see `Adapter.usage`."""
+    told = reply.get("usage") if isinstance(reply, dict) else None
+    return decode_usage(told) if isinstance(told, dict) else None
 
 
 def decode_usage(usage: Mapping[str, Any]) -> Usage:

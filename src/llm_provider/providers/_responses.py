@@ -214,10 +214,9 @@ def decode(reply: Any) -> Answer:
         message=message,
         logprobs=_logprobs(items),
     )
-    usage = reply.get("usage")
     return Answer(
         choices=(choice,),
-        usage=_usage(usage) if isinstance(usage, dict) else None,
+        usage=usage(reply),
         model=_text(reply.get("model")),
         id=_text(reply.get("id")),
         service_tier=_text(reply.get("service_tier")),
@@ -296,6 +295,12 @@ def _required(container: Mapping[str, Any], name: str) -> str:
     if not isinstance(value, str):
         raise BadResponse(f"a part of the answer has no {name}")
     return value
+
+
+def usage(reply: Any) -> Usage | None:
+    """What a reply says it used; see `Adapter.usage`."""
+    told = reply.get("usage") if isinstance(reply, dict) else None
+    return _usage(told) if isinstance(told, dict) else None
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage:

@@ -16,13 +16,13 @@ from .._request import Request
 from .._routing import Target
 from ._adapter import Wire, merge, refuse, schema_of
 from ._failures import from_sdk as map_error
-from ._messages import OPERATION, PROVIDER, Assembler, decode
+from ._messages import OPERATION, PROVIDER, Assembler, decode, usage
 
 if TYPE_CHECKING:
     from ._sdk import PostConnection
 from ._turns import system_prompt, turns, verbatim
 
-__all__ = ["DEFAULT_MAX_TOKENS", "Assembler", "connect", "decode", "encode", "map_error", "split"]
+__all__ = ["DEFAULT_MAX_TOKENS", "Assembler", "connect", "decode", "encode", "map_error", "split", "usage"]
 
 DEFAULT_MAX_TOKENS = 32_000
 """Tokens an answer may have where `max_tokens` is not set, thinking included; Anthropic demands a figure.

@@ -18,12 +18,12 @@ from .._routing import Target
 from ._adapter import Wire, merge, refuse, schema_of
 from ._contents import conversation
 from ._failures import from_exception, headers_of
-from ._generate_content import PROVIDER, Assembler, decode, error_of, split
+from ._generate_content import PROVIDER, Assembler, decode, error_of, split, usage
 
 if TYPE_CHECKING:
     from ._genai import GeminiConnection
 
-__all__ = ["Assembler", "connect", "decode", "encode", "map_error", "split"]
+__all__ = ["Assembler", "connect", "decode", "encode", "map_error", "split", "usage"]
 
 _LEVELS = {"low": "low", "medium": "medium", "high": "high"}
 

@@ -41,7 +41,7 @@ from . import _chat
 from ._adapter import Answer, Heard, Outgoing, Wire
 from ._failures import chain, error_fields, failure_headers, from_answer, from_exception, presentable
 
-__all__ = ["Assembler", "connect", "decode", "encode", "map_error", "split"]
+__all__ = ["Assembler", "connect", "decode", "encode", "map_error", "split", "usage"]
 
 PROVIDER = "litellm"
 INSTALL = "pip install 'llm-provider[litellm]'"
@@ -108,6 +108,9 @@ def decode(reply: Any) -> Answer:
             kept = {"thinking_blocks": thinking}
             choice.message["provider_specific_fields"] = {"provider": PROVIDER, "content": kept}
     return answer
+
+
+usage = _chat.usage
 
 
 def split(reply: Any) -> list[Any]:

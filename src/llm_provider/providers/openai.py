@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._request import Request
 from .._routing import Target
-from .._types import Delta
+from .._types import Delta, Usage
 from . import _chat, _responses
 from ._adapter import Answer, Outgoing, Wire, refuse
 from ._failures import from_sdk as map_error
@@ -21,7 +21,7 @@ from ._failures import from_sdk as map_error
 if TYPE_CHECKING:
     from ._sdk import PostConnection
 
-__all__ = ["Assembler", "connect", "decode", "encode", "map_error", "split"]
+__all__ = ["Assembler", "connect", "decode", "encode", "map_error", "split", "usage"]
 
 _CLASSIC = ("minimal", "low", "medium", "high")
 
@@ -138,6 +138,12 @@ def decode(reply: Any) -> Answer:
     if isinstance(reply, dict) and reply.get("object") == "response":
         return _responses.decode(reply)
     return _chat.decode(reply)
+
+
+def usage(reply: Any) -> Usage | None:
+    """What a reply of either format says it used; see `Adapter.usage`."""
+    is_response = isinstance(reply, dict) and reply.get("object") == "response"
+    return _responses.usage(reply) if is_response else _chat.usage(reply)
 
 
 def split(reply: Any) -> list[Any]:
