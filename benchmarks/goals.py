@@ -107,4 +107,6 @@ GOALS = (
     Goal("rerun", "cache", "10,000 cached prompts, whole process", 1.5, "s"),
     Goal("kills_lost", "cache_kills", "acknowledged answers lost, wrong or damaged after 1,000 kills", 0),
     Goal("kills_orphans", "cache_kills", "files left behind", 0),
+    Goal("ledger_difference", "ledger", "USD between the ledger and the bill, 10,000 calls", 0),
+    Goal("ledger_problems", "ledger", "sums that disagree, bounds that do not hold", 0),
 )

@@ -1,0 +1,365 @@
+"""The ledger against the simulator's bill: 10,000 calls over all direct routes, and what can go wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import os
+import random
+import tempfile
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from llm_provider import Client, Ledger, LedgerRow, LLMError, Usage, track
+from llm_provider._pricing import default_prices_path
+from llm_provider.simulator import Fault, Simulator
+from llm_provider.simulator._ledger import ModelLedger
+
+from ..report import Result, Table
+from . import Options
+
+CALLS = 10_000
+AT_ONCE = 24
+LIMIT = 64
+"""`max_tokens` of every call: without a limit there is no bound for what is unknown."""
+
+TOOLS = [{"type": "function", "function": {"name": "look_up", "parameters": {"type": "object"}}}]
+
+
+class Route(NamedTuple):
+    """A way to a provider: a model for calls that end by themselves, and another for those that are left."""
+
+    name: str
+    ended: str
+    left: str
+    parameters: Mapping[str, Any] = {}
+
+
+# DeepSeek is left out: its price goes by the clock, and the simulator bills the standard price at every hour.
+ROUTES = (
+    Route("openai", "gpt-5.5", "gpt-6-astra"),
+    Route("openai, Responses", "gpt-6.1-sol", "gpt-6-sol", {"tools": TOOLS, "reasoning_effort": "low"}),
+    Route("anthropic", "claude-sonnet-5-5", "claude-haiku-5-5"),
+    Route("gemini", "gemini-3.8-flash", "gemini-4-argon"),
+    Route("together_ai", "together_ai/zai-org/GLM-5.3", "together_ai/zai-org/GLM-5.3-Flash"),
+    Route("openrouter", "openrouter/anthropic/claude-sonnet-5.5", "openrouter/openai/gpt-5.5"),
+    Route("groq", "groq/openai/gpt-oss-120b", "groq/openai/gpt-oss-20b"),
+    Route("xai", "xai/grok-4.7", "xai/grok-4.6"),
+    Route("mistral", "mistral/mistral-large-4", "mistral/mistral-medium-3.5"),
+    Route("fireworks_ai", "fireworks_ai/kimi-k3", "fireworks_ai/glm-5p3"),
+)
+
+
+@dataclass
+class Chaos:
+    """Calls of every kind on one route, in a random order that is the same every time.
+
+    Each kind is a method that returns how many calls it made.
+    """
+
+    client: Client
+    simulator: Simulator
+    route: Route
+    random: random.Random
+    made: Counter[str] = field(default_factory=Counter)
+    costs: list[float | None] = field(default_factory=list)
+    """What the responses say of calls that end by themselves: those that are left may be paid for without."""
+    number: int = 0
+
+    async def run(self, calls: int) -> None:
+        """Make so many calls, some more where several belong together."""
+        kinds: dict[Callable[[], Awaitable[int]], int] = {
+            self.plain: 26,
+            self.threaded: 8,
+            self.streamed: 14,
+            self.again: 10,
+            self.at_once: 3,
+            self.samples: 4,
+            self.failed_first: 8,
+            self.refused_first: 1,
+            self.unusable_first: 5,
+            self.broken_first: 5,
+            self.cut: 4,
+            self.cancelled: 6,
+            self.stopped: 6,
+        }
+        room = asyncio.Semaphore(AT_ONCE)
+
+        async def one(kind: Callable[[], Awaitable[int]]) -> None:
+            async with room:
+                made = await kind()
+                self.made[kind.__name__] += made
+
+        chosen = self.random.choices(list(kinds), weights=list(kinds.values()), k=calls)
+        await asyncio.gather(*map(one, chosen))
+
+    def prompt(self, fault: Fault | None = None) -> str:
+        """A new prompt, with whose first request something goes wrong."""
+        self.number += 1
+        name = f"{self.route.name} #{self.number}#"
+        if fault is not None:
+            # Of a call that is cancelled early it may never meet its request, so no other must fit.
+            self.simulator.inject(fault, match=name)
+        return f"{name}: {'word ' * self.random.randrange(40)}"
+
+    async def call(self, prompt: str, model: str | None = None, **parameters: Any) -> None:
+        given = {"max_tokens": LIMIT, **self.route.parameters, **parameters}
+        with contextlib.suppress(LLMError):
+            answer = await self.client.acall(model or self.route.ended, prompt, **given)
+            if model is None:
+                self.costs.append(answer.cost)
+
+    async def plain(self) -> int:
+        await self.call(self.prompt())
+        return 1
+
+    async def threaded(self) -> int:
+        prompt, given = self.prompt(), {"max_tokens": LIMIT, **self.route.parameters}
+        arguments = (self.route.ended, prompt)
+        # A thread without a context of its own, as those of a pool are.
+        answer = await asyncio.get_running_loop().run_in_executor(
+            None, lambda: self.client.call(*arguments, **given)
+        )
+        self.costs.append(answer.cost)
+        return 1
+
+    async def again(self) -> int:
+        prompt = self.prompt()
+        await self.call(prompt)
+        await self.call(prompt)
+        return 2
+
+    async def at_once(self) -> int:
+        prompt = self.prompt()
+        await asyncio.gather(*(self.call(prompt) for _ in range(4)))
+        return 4
+
+    async def samples(self) -> int:
+        prompt = self.prompt()
+        await self.call(prompt, n=2)
+        await self.call(prompt, n=4)
+        return 2
+
+    async def streamed(self) -> int:
+        await self._read(self.prompt())
+        return 1
+
+    async def cut(self) -> int:
+        fault = self.random.choice([Fault(cut_after=2), Fault(abort_after=1), Fault(error_after=2)])
+        await self._read(self.prompt(fault))
+        return 1
+
+    async def failed_first(self) -> int:
+        await self.call(self.prompt(Fault(status=self.random.choice((500, 502)), retry_after="0.01")))
+        return 1
+
+    async def refused_first(self) -> int:
+        await self.call(self.prompt(Fault(status=429, retry_after="0.01")))
+        return 1
+
+    async def unusable_first(self) -> int:
+        await self.call(self.prompt(Fault(finish="no_choices")))
+        return 1
+
+    async def broken_first(self) -> int:
+        await self.call(self.prompt(Fault(abort_after=1)))
+        return 1
+
+    async def cancelled(self) -> int:
+        fault = self.random.choice([None, Fault(delay=0.05), Fault(hang=True)])
+        call = self.call(
+            self.prompt(fault), self.route.left, timeout=self.random.choice((30, 0.1)), max_retries=1
+        )
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(call, self.random.uniform(0, 0.1))
+        return 1
+
+    async def stopped(self) -> int:
+        prompt = self.prompt(Fault(stall_after=2, delay=0.05))
+        await self._read(prompt, self.route.left, stop=True)
+        return 1
+
+    async def _read(self, prompt: str, model: str | None = None, *, stop: bool = False) -> None:
+        given = {"max_tokens": LIMIT, **self.route.parameters}
+        with contextlib.suppress(LLMError):
+            async with self.client.astream(model or self.route.ended, prompt, **given) as deltas:
+                async for _ in deltas:
+                    if stop:
+                        return
+            if model is None:
+                self.costs.append(deltas.response.cost)
+
+
+class Checked(NamedTuple):
+    """A route's sums, ours beside those of the provider, in USD."""
+
+    route: str
+    requests: int
+    hits: int
+    failed: int
+    spent: Decimal
+    wasted: Decimal
+    billed: Decimal
+    unfinished: Decimal
+    """The part of the bill for answers that did not come to their end, by the simulator's own account."""
+    left: Decimal
+    """The bill for the model whose calls were cancelled and stopped."""
+    left_known: Decimal
+    unknown_at_most: Decimal | None
+
+    @property
+    def difference(self) -> Decimal:
+        """What we know to be paid for calls that ended by themselves, less the bill for them."""
+        return self.spent + self.wasted - (self.billed - self.unfinished)
+
+    @property
+    def within(self) -> bool:
+        """Whether what is not known is neither less than nothing nor more than we say it can be."""
+        gap = self.unfinished + self.left - self.left_known
+        bounded = self.unknown_at_most is not None and gap <= self.unknown_at_most
+        return bounded and self.left_known <= self.left
+
+
+@dataclass
+class Outcome:
+    """What a run of chaos came to."""
+
+    made: Counter[str]
+    routes: list[Checked]
+    problems: list[str]
+    usage: Ledger
+
+
+def chaos(calls: int, folder: Path, seed: int = 1) -> Outcome:
+    """Make calls over all routes and compare the client's ledger with the bill.
+
+    Args:
+        calls: About how many.
+        folder: Where the cache and the ledger's file are.
+        seed: Decides what happens.
+    """
+    made: Counter[str] = Counter()
+    costs: list[float | None] = []
+    with Simulator(prices=default_prices_path(), chunk_interval=0.001) as simulator, _environment(simulator):
+        simulator.configure(cached_tokens=3, reasoning_tokens=2)
+        file = folder / "calls.jsonl"
+        with Client(cache_dir=folder / "cache", ledger=file) as client:
+            with track("chaos") as tracked:
+                for place, route in enumerate(ROUTES):
+                    run = Chaos(client, simulator, route, random.Random(seed + place))
+                    asyncio.run(run.run(calls // len(ROUTES)))
+                    made += run.made
+                    costs += run.costs
+            # Those that were left end by themselves, a moment later.
+            client.close()
+        bill = {(entry.provider, entry.model): entry for entry in simulator.ledger().models}
+    rows = {(row.provider, row.model): row for row in client.usage.rows("provider", "model")}
+    checked = [_checked(route, rows, bill) for route in ROUTES]
+    problems = [f"{one.route}: {one.difference} USD more than billed" for one in checked if one.difference]
+    problems += [f"{one.route}: the rest of the bill is out of bounds" for one in checked if not one.within]
+    problems += _disagreements(client.usage, {"the track": tracked, "the file": Ledger.read(file)})
+    told, spent = sum(cost or 0 for cost in costs), float(sum(one.spent for one in checked))
+    # Floats, of which each is rounded.
+    if not math.isclose(told, spent, rel_tol=1e-9):
+        problems.append(f"the responses say {told} USD, the ledger {spent}")
+    return Outcome(made, checked, problems, client.usage)
+
+
+def _checked(
+    route: Route, rows: Mapping[tuple[str, str], LedgerRow], bill: Mapping[tuple[str, str], ModelLedger]
+) -> Checked:
+    zero = Decimal(0)
+    nothing = LedgerRow(usage=Usage(), spent=zero, wasted=zero, saved=zero, unknown_at_most=zero)
+    no_bill = ModelLedger(provider="", model="", billed=zero, unfinished_billed=zero)
+    names = [_names(model) for model in (route.ended, route.left)]
+    ended, left = (rows.get(name, nothing) for name in names)
+    billed, left_billed = (bill.get(name, no_bill) for name in names)
+    bounds = [row.unknown_at_most for row in (ended, left)]
+    return Checked(
+        route=route.name,
+        requests=ended.requests + left.requests,
+        hits=ended.hits + left.hits,
+        failed=ended.failed + left.failed,
+        spent=ended.spent,
+        wasted=ended.wasted,
+        billed=billed.billed,
+        unfinished=billed.unfinished_billed,
+        left=left_billed.billed,
+        left_known=left.spent + left.wasted,
+        unknown_at_most=None if None in bounds else sum(filter(None, bounds), Decimal(0)),
+    )
+
+
+def _names(model: str) -> tuple[str, str]:
+    from llm_provider._routing import resolve
+
+    target = resolve(model)
+    return target.provider, target.model
+
+
+def _disagreements(usage: Ledger, others: Mapping[str, Ledger]) -> list[str]:
+    by = ("provider", "model")
+    return [f"{name} has other sums" for name, other in others.items() if other.rows(*by) != usage.rows(*by)]
+
+
+@contextlib.contextmanager
+def _environment(simulator: Simulator) -> Iterator[None]:
+    before = dict(os.environ)
+    os.environ.update(simulator.environment())
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def _shown(checked: Checked) -> tuple[str | int | None, ...]:
+    amounts = [amount if amount is None else format(amount.normalize(), "f") for amount in (
+        checked.spent, checked.wasted, checked.difference, checked.unfinished, checked.left,
+        checked.left_known, checked.unknown_at_most,
+    )]  # fmt: skip
+    return checked.route, checked.requests, checked.hits, checked.failed, *amounts
+
+
+def run(options: Options) -> Result:
+    """Call, and compare."""
+    with tempfile.TemporaryDirectory() as folder:
+        found = chaos(options.count(CALLS), Path(folder))
+    usage = found.usage
+    return Result(
+        title="The ledger against the bill",
+        text=f"{sum(found.made.values()):,} calls over {len(ROUTES)} routes through one client: streamed and "
+        "not, alone and at once, some of them stored; refused, failing, broken off, answered with nonsense; "
+        "cancelled, timed out and left early. The simulator bills them with price arithmetic of its own. For "
+        "calls that end by themselves, what the ledger has as spent and wasted is compared with the bill less"
+        " what was billed for answers that did not come to their end. That part, and all that was billed for "
+        "calls that were left, is compared with the bound of what is unknown. The sums of a track around all "
+        "calls, and of the file, have to be the client's.",
+        tables=[
+            Table(
+                title="USD by route",
+                columns=(
+                    "route", "answered", "hits", "failed", "spent", "wasted", "difference from the bill",
+                    "billed for broken answers", "billed for calls that were left", "known of that",
+                    "unknown, at most",
+                ),
+                rows=[_shown(one) for one in found.routes],
+            ),
+            Table(title="Calls by kind", columns=("kind", "calls"), rows=sorted(found.made.items())),
+            Table(
+                title="All together, USD",
+                columns=("spent", "wasted", "saved", "unknown requests"),
+                rows=[(str(usage.spent), str(usage.wasted), str(usage.saved), usage.unknown)],
+            ),
+        ],
+        problems=found.problems,
+        measured={
+            "ledger_difference": float(sum((abs(one.difference) for one in found.routes), Decimal(0))),
+            "ledger_problems": len(found.problems),
+        },
+    )  # fmt: skip
