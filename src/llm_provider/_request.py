@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast, get_args
 
 from ._errors import RequestError
+from ._frozen import quickly_made
 from ._keys import APIKey
 from ._types import Message, Prompt
 
@@ -89,6 +90,7 @@ class BatchParameters(Parameters, total=False):
     """True or False to force the progress bar; None shows it on a terminal and in a notebook."""
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """One call as the user asked for it; `Request.build` is the only way to make one."""

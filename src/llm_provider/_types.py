@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias
 
 from ._errors import FailedAttempt, LLMError, Refused, SchemaMismatch, Truncated
+from ._frozen import quickly_made
 
 FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filter", "refusal"]
 """Why a model stopped, in one vocabulary for every provider."""
@@ -19,6 +20,7 @@ Prompt: TypeAlias = str | Sequence[Message]
 """What a call takes: one user message as a `str`, or a whole conversation."""
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
     """Token counts of one call, with OpenTelemetry's GenAI meaning on every provider.
@@ -67,6 +69,7 @@ class Usage:
 _USAGE_FIELDS = tuple(entry.name for entry in fields(Usage))
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
     """Where the time of one call went, in seconds of a monotonic clock.
@@ -84,6 +87,7 @@ class Timing:
     overhead: float = 0.0
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
     """A function the model asks for; `arguments` is the JSON text it wrote.
@@ -109,6 +113,7 @@ class ToolCall:
             raise SchemaMismatch(f"the arguments of tool call {self.name!r} are not valid JSON") from None
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCallDelta:
     """A fragment of a tool call under way: `index` tells which call, `arguments` is the next piece."""
@@ -119,6 +124,7 @@ class ToolCallDelta:
     arguments: str = ""
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delta:
     """What one step of a stream added. `str(delta)` is its text."""
@@ -134,6 +140,7 @@ class Delta:
         return bool(self.text or self.reasoning or self.tool_calls)
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
     """One sample of an answer. `message` is ready to be appended to the conversation."""
@@ -146,6 +153,7 @@ class Choice:
     logprobs: Any = None
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Response:
     """A complete answer: the same value whether it was streamed, awaited or read from the cache.
