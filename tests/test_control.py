@@ -17,12 +17,15 @@ from llm_provider._control import Control
 from llm_provider._headers import Allowance, Headroom
 from llm_provider._pace import Ticket
 
+LARGEST = 1e5
+"""Tokens of the largest request."""
+
 
 class Checked:
     """A controller whose every step is checked."""
 
-    def __init__(self, seed: int, ceiling: int) -> None:
-        self.control = Control(random_source=random.Random(seed))
+    def __init__(self, seed: int, ceiling: int, remembered: float | None = None) -> None:
+        self.control = Control(random_source=random.Random(seed), remembered=remembered)
         self.ceiling = ceiling
         self.now = 0.0
         self.out: list[Ticket] = []
@@ -48,12 +51,22 @@ class Checked:
         assert control.in_flight <= 1.5 * window + 1
         self.check()
 
+    def reopen(self) -> None:
+        """Wait for the gate: at the instant at which it opens, one request goes as a probe, and no second."""
+        if self.now < self.control.gate:
+            self.pass_time(self.control.gate - self.now)
+            self.now = max(self.now, self.control.gate)
+            before = len(self.out)
+            for _ in range(3):
+                self.send(LARGEST)
+            assert len(self.out) <= before + 1
+
     def take(self, index: int) -> Ticket:
         return self.out.pop(index % len(self.out))
 
-    def succeed(self, index: int, headroom: Headroom | None) -> None:
+    def succeed(self, index: int, headroom: Headroom | None, cost: float | None = None) -> None:
         rate, gate = self.control.rate, self.control.gate
-        self.control.succeeded(self.now, self.take(index), headroom)
+        self.control.succeeded(self.now, self.take(index), headroom, cost)
         assert (self.control.rate, self.control.gate) == (rate, gate)
         self.check()
 
@@ -131,15 +144,19 @@ class ControlMachine(RuleBasedStateMachine):
     def time_passes(self, seconds: float) -> None:
         self.world.pass_time(seconds)
 
-    @rule(count=st.integers(1, 20), cost=st.floats(1, 1e5))
+    @rule(count=st.integers(1, 20), cost=st.floats(1, LARGEST))
     def send(self, count: int, cost: float) -> None:
         for _ in range(count):
             self.world.send(cost)
 
+    @rule()
+    def the_gate_opens(self) -> None:
+        self.world.reopen()
+
     @precondition(lambda self: self.world.out)
-    @rule(index=INDICES, headroom=HEADROOMS)
-    def succeed(self, index: int, headroom: Headroom | None) -> None:
-        self.world.succeed(index, headroom)
+    @rule(index=INDICES, headroom=HEADROOMS, cost=st.none() | st.floats(0, LARGEST))
+    def succeed(self, index: int, headroom: Headroom | None, cost: float | None) -> None:
+        self.world.succeed(index, headroom, cost)
 
     @precondition(lambda self: self.world.out)
     @rule(index=INDICES, retry_after=RETRY_AFTERS, headroom=HEADROOMS)
@@ -172,11 +189,12 @@ TestControl.settings = settings(max_examples=60, stateful_step_count=40, deadlin
     pace=st.floats(0.001, 0.5),
     told=st.booleans(),
     ceiling=st.integers(1, 300),
+    remembered=st.none() | st.floats(0.01, 1e4),
 )
 def test_the_invariants_hold_for_a_hundred_thousand_steps(
-    seed: int, refusing: float, pace: float, told: bool, ceiling: int
+    seed: int, refusing: float, pace: float, told: bool, ceiling: int, remembered: float | None
 ) -> None:
-    chance, world = random.Random(seed), Checked(seed, ceiling)
+    chance, world = random.Random(seed), Checked(seed, ceiling, remembered)
     for _ in range(2000):
         draw = chance.random()
         if draw < 0.5 or not world.out:
@@ -188,8 +206,10 @@ def test_the_invariants_hold_for_a_hundred_thousand_steps(
         retry_after = chance.choice([None, 0.0, 0.1, 3.0])
         if chance.random() < refusing:
             world.refuse(index, retry_after, headroom)
+            if chance.random() < 0.3:
+                world.reopen()
         elif chance.random() < 0.9:
-            world.succeed(index, headroom)
+            world.succeed(index, headroom, chance.choice([None, 10.0]))
         elif chance.random() < 0.5:
             world.overload(index, retry_after)
         else:
@@ -222,10 +242,13 @@ def run(
     latency: float = 1.0,
     headers: Callable[[float], Headroom] | None = None,
     retry_after: bool = True,
+    remembered: float | None = None,
 ) -> tuple[list[Control], list[int], int]:
     """An endless backlog against a limit: the controllers, requests served by each, and refusals."""
     chance = random.Random(1)
-    controls = [Control(random_source=random.Random(number)) for number in range(processes)]
+    controls = [
+        Control(random_source=random.Random(number), remembered=remembered) for number in range(processes)
+    ]
     served, refused, serving = [0] * processes, 0, 0
     events: list[tuple[float, int, int, Ticket | None, float, Headroom | None]] = []
     for number in range(processes):
@@ -286,6 +309,47 @@ def test_truthful_headers_foretell_refusals() -> None:
     assert served > 0.97 * 10 * 59
     # Those of the first instants, before any answer.
     assert refused <= 6
+
+
+def test_headers_are_compared_with_what_requests_really_use() -> None:
+    """Estimates that are ten times too high would hold back nine requests of ten that headers allow."""
+
+    def served(*, told: bool) -> int:
+        control, now, level, at, done = Control(), 0.0, 1000.0, 0.0, 0
+        pending: list[tuple[float, int, Ticket]] = []
+        while now < 60:
+            while control.ready_at(now, 1000.0) <= now:
+                ticket = control.sent(now, 1000.0)
+                level, at = min(1000.0, level + (now - at) * 1000) - 100, now
+                if level < 0:
+                    level += 100
+                    control.refused(now, ticket, 0.1)
+                else:
+                    heapq.heappush(pending, (now + 1.0, ticket.number, ticket))
+            now = min(pending[0][0] if pending else math.inf, max(control.ready_at(now, 1000.0), now + 0.001))
+            while pending and pending[0][0] <= now:
+                left = Headroom(tokens=Allowance(1000.0, min(1000.0, level + (now - at) * 1000)))
+                control.succeeded(now, heapq.heappop(pending)[2], left, 100.0 if told else None)
+                done += 1
+        return done
+
+    assert served(told=True) > 0.9 * 10 * 60
+    assert served(told=False) < 0.3 * 10 * 60
+
+
+def test_a_limit_that_is_remembered_is_not_looked_for_again() -> None:
+    (control,), _, found = run(bucket(10.0, 10.0), 60)
+    assert control.learnt == pytest.approx(10.0, rel=0.1)
+    (again,), (served,), refused = run(bucket(10.0, 10.0), 60, remembered=control.learnt)
+    assert refused < found
+    assert served > 0.95 * 10 * 59
+    assert again.learnt == pytest.approx(10.0, rel=0.1)
+
+
+def test_a_limit_that_was_never_met_is_not_known() -> None:
+    control = Control()
+    control.succeeded(1.0, control.sent(0.0))
+    assert control.learnt is None
 
 
 def test_processes_that_share_a_limit_get_equal_shares() -> None:

@@ -17,6 +17,8 @@ from .simulation import Provider
 class Ours:
     """The controller of `llm_provider`."""
 
+    omniscient = False
+
     def __init__(self, provider: Provider, ceiling: int, source: random.Random) -> None:
         self.control = Control(random_source=source)
         self._ceiling = ceiling
@@ -43,6 +45,7 @@ class Ours:
 class Window:
     """What most baselines share: so many requests at once, and calls that sleep by themselves."""
 
+    omniscient = False
     sleeping_holds_a_place = False
 
     def __init__(self, provider: Provider, ceiling: int, source: random.Random) -> None:
@@ -56,7 +59,7 @@ class Window:
         self.in_flight += 1
         return now
 
-    def succeeded(self, now: float, ticket: float, headroom: Headroom | None) -> None:
+    def succeeded(self, now: float, ticket: float, headroom: Headroom | None, used: float | None) -> None:
         self.in_flight -= 1
         self.grow(now)
 
@@ -162,6 +165,8 @@ class Botocore:
     window and heeds no Retry-After.
     """
 
+    omniscient = False
+
     def __init__(self, provider: Provider, ceiling: int, source: random.Random) -> None:
         self.random, self.in_flight, self._ceiling = source, 0, ceiling
         self._rate = math.inf
@@ -184,7 +189,7 @@ class Botocore:
             self._level -= 1
         return now
 
-    def succeeded(self, now: float, ticket: float, headroom: Headroom | None) -> None:
+    def succeeded(self, now: float, ticket: float, headroom: Headroom | None, used: float | None) -> None:
         self.in_flight -= 1
         self._measure(now)
         if self._rate < math.inf:
@@ -234,6 +239,8 @@ class Botocore:
 class Oracle:
     """Sends exactly when the provider would admit."""
 
+    omniscient = True
+
     def __init__(self, provider: Provider, ceiling: int, source: random.Random) -> None:
         self._provider, self._ceiling, self._in_flight = provider, ceiling, 0
 
@@ -245,7 +252,7 @@ class Oracle:
     def sent(self, now: float, cost: float) -> None:
         self._in_flight += 1
 
-    def succeeded(self, now: float, ticket: None, headroom: Headroom | None) -> None:
+    def succeeded(self, now: float, ticket: None, headroom: Headroom | None, used: float | None) -> None:
         self._in_flight -= 1
 
     def refused(

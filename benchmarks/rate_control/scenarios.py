@@ -20,6 +20,12 @@ def bucket(rate: float, **facts: object) -> object:
     return build
 
 
+def unequal(chance: random.Random) -> Provider:
+    """One of several keys."""
+    rate = math.exp(chance.uniform(0.0, math.log(20)))
+    return Provider([Bucket(rate, max(1.0, rate))])
+
+
 def truthful(provider: Provider) -> Provider:
     """The provider with headers that tell the level of its buckets."""
     buckets = [limit for limit in provider.limits if isinstance(limit, Bucket)]
@@ -52,9 +58,11 @@ def foreign(kind: str) -> object:
     return lambda chance: replace(bucket(10.0)(chance), headers=headers)  # type: ignore[operator]
 
 
-def tokens(headers: bool = False) -> object:
+def tokens(headers: bool = False, *, requests: float = 100.0) -> object:
+    """5,000 tokens and 100 requests a second."""
+
     def build(chance: random.Random) -> Provider:
-        provider = Provider([Bucket(5_000.0, 5_000.0, tokens=True), Bucket(100.0, 100.0)])
+        provider = Provider([Bucket(5_000.0, 5_000.0, tokens=True), Bucket(requests, requests)])
         return truthful(provider) if headers else provider
 
     return build
@@ -84,12 +92,31 @@ SCENARIOS = [
     Scenario("600 RPM, truthful headers", with_headers(10.0), 600),
     Scenario("tokens bind", tokens(), 600, cost=token_cost, estimate_error=0.2),
     Scenario("tokens bind, truthful headers", tokens(headers=True), 600, cost=token_cost, estimate_error=0.2),
+    Scenario(
+        "tokens bind, estimates 3 times too high",
+        tokens(),
+        600,
+        cost=token_cost,
+        estimate_error=0.2,
+        overestimate=3.0,
+    ),
+    Scenario(
+        "the same, truthful headers",
+        tokens(headers=True),
+        600,
+        cost=token_cost,
+        estimate_error=0.2,
+        overestimate=3.0,
+    ),
+    Scenario("requests bind, costs vary", tokens(requests=5.0), 600, cost=token_cost, estimate_error=0.2),
     Scenario("bursts of 200 calls", bucket(10.0), 600, calls=0, arrivals=BURSTS),
     Scenario("429s take 2 s", bucket(10.0, refusal_latency=2.0), 600),
     Scenario("429s take 2 s, no Retry-After", bucket(10.0, refusal_latency=2.0, retry_after="none"), 600),
     Scenario("two models, one limit", bucket(10.0), 600, processes=2),
     Scenario("8 processes, 3,000 RPM", bucket(50.0), 600, processes=8),
     Scenario("64 processes, 3,000 RPM", bucket(50.0), 600, processes=64),
+    Scenario("4 keys of 600 RPM", bucket(10.0), 300, keys=4),
+    Scenario("4 keys of 60 to 1,200 RPM", unequal, 300, keys=4),
     Scenario("60 s calls, 600 RPM", bucket(10.0, latency=60.0), 600),
     Scenario("40 calls, 600 RPM", bucket(10.0), 600, calls=40),
     Scenario("40 calls, no limit", lambda chance: Provider([]), 600, calls=40),

@@ -169,14 +169,17 @@ class Provider:
 class Policy(Protocol):
     """What decides when requests are sent."""
 
+    omniscient: bool
+    """Whether it is told what the provider will count instead of the client's estimate."""
+
     def ready_at(self, now: float, cost: float) -> float:
         """When a request may be sent: `now`, later, or infinity if an answer must come first."""
 
     def sent(self, now: float, cost: float) -> Any:
         """A request is sent. Returns what is handed back with its answer."""
 
-    def succeeded(self, now: float, ticket: Any, headroom: Headroom | None) -> None:
-        """A request was served."""
+    def succeeded(self, now: float, ticket: Any, headroom: Headroom | None, used: float | None) -> None:
+        """A request was served; it used so many tokens, where tokens are counted."""
 
     def refused(
         self, now: float, ticket: Any, retry_after: float | None, headroom: Headroom | None, attempts: int
@@ -206,9 +209,9 @@ class Call:
 
 @dataclass(slots=True)
 class Process:
-    """One client: its calls and its policy."""
+    """One client: its calls and, for each of its API keys, a policy and what answers that key."""
 
-    policy: Policy
+    keys: list[tuple[Policy, Provider]]
     waiting: float
     """Calls that were never sent; infinite for a backlog without end."""
     again: deque[Call] = field(default_factory=deque)
@@ -230,6 +233,8 @@ class Scenario:
     provider: Callable[[random.Random], Provider]
     duration: float = 300.0
     processes: int = 1
+    keys: int = 1
+    """Of each process, with limits of their own; a call goes by the one that may be used first."""
     calls: float = math.inf
     """Calls of each process at the start."""
     arrivals: tuple[tuple[float, int], ...] = ()
@@ -241,6 +246,8 @@ class Scenario:
     cost: Callable[[random.Random], float] | None = None
     estimate_error: float = 0.0
     """Sigma of the lognormal factor between a call's cost and what the client thinks it is."""
+    overestimate: float = 1.0
+    """How many times too high the client's estimates are."""
 
 
 @dataclass
@@ -286,10 +293,13 @@ class Simulation:
         # The provider draws from its own source, so that a policy's jitter does not change the weather.
         self._chance = random.Random(f"world {seed}")
         self._scenario = scenario
-        self._provider = scenario.provider(random.Random(f"provider {seed}"))
+        chance = random.Random(f"provider {seed}")
+        providers = [scenario.provider(chance) for _ in range(scenario.keys)]
+        self._provider = providers[0]
         sources = [random.Random(f"policy {seed} {number}") for number in range(scenario.processes)]
         self._processes = [
-            Process(policy(self._provider, scenario.ceiling, source), scenario.calls) for source in sources
+            Process([(policy(each, scenario.ceiling, source), each) for each in providers], scenario.calls)
+            for source in sources
         ]
         self._heap: list[tuple[float, int, int, Any, Any, Any]] = []
         self._sequence = 0
@@ -324,8 +334,8 @@ class Simulation:
                     a.timer = math.inf
                     self._pump(a, now)
             elif kind == _WAKE:
-                a.policy.woke(now)
-                a.again.append(b)
+                b.woke(now)
+                a.again.append(c)
                 self._pump(a, now)
             elif kind == _ARRIVAL:
                 a.waiting += b
@@ -351,7 +361,7 @@ class Simulation:
         )
 
     def _tick(self, now: float) -> None:
-        rate, window = self._processes[0].policy.shown(now)
+        rate, window = self._processes[0].keys[0][0].shown(now)
         self._trace.append((now, self._sent, self._admitted, rate, window))
         self._sent = self._admitted = 0
         self._push(now + 1.0, _TICK)
@@ -370,12 +380,17 @@ class Simulation:
         if scenario.cost is None:
             return Call(1.0, 1.0)
         cost = scenario.cost(chance)
-        return Call(cost, cost * math.exp(chance.gauss(0, scenario.estimate_error)))
+        off = math.exp(chance.gauss(0, scenario.estimate_error))
+        return Call(cost * scenario.overestimate, cost * off)
 
     def _pump(self, process: Process, now: float) -> None:
-        policy = process.policy
         while (call := self._take(process)) is not None:
-            ready = policy.ready_at(now, call.cost)
+            first, ready = process.keys[0], math.inf
+            for key in process.keys:
+                policy = key[0]
+                at = policy.ready_at(now, call.charged if policy.omniscient else call.cost)
+                if at < ready:
+                    first, ready = key, at
             if ready > now:
                 if call.attempts:
                     process.again.appendleft(call)
@@ -387,11 +402,11 @@ class Simulation:
                         process.timer = ready
                         self._push(ready, _TIMER, process, ready)
                 return
-            self._send(process, call, now)
+            self._send(process, first, call, now)
 
-    def _send(self, process: Process, call: Call, now: float) -> None:
-        provider, chance = self._provider, self._chance
-        ticket = process.policy.sent(now, call.cost)
+    def _send(self, process: Process, key: tuple[Policy, Provider], call: Call, now: float) -> None:
+        (policy, provider), chance = key, self._chance
+        ticket = policy.sent(now, call.cost)
         call.attempts += 1
         process.sent += 1
         self._total += 1
@@ -400,9 +415,8 @@ class Simulation:
         headroom = provider.headers(now, chance) if provider.headers else None
         if refused_for > 0:
             delay = provider.refusal_latency * chance.uniform(0.8, 1.2)
-            self._push(
-                now + delay, _REPLY, process, call, (ticket, provider.told(refused_for), headroom, now)
-            )
+            told = provider.told(refused_for)
+            self._push(now + delay, _REPLY, process, call, (key, ticket, told, headroom, now))
             return
         self._admitted += 1
         spread = provider.spread
@@ -410,29 +424,30 @@ class Simulation:
         if provider.workers:
             latency = provider.workers.delay(now, latency)
         if latency > provider.deadline:
-            self._push(now + provider.deadline, _REPLY, process, None, (ticket, None, headroom, now))
+            self._push(now + provider.deadline, _REPLY, process, None, (key, ticket, None, headroom, now))
         else:
-            self._push(now + latency, _REPLY, process, call, (ticket, -1.0, headroom, now))
+            self._push(now + latency, _REPLY, process, call, (key, ticket, -1.0, headroom, now))
 
     def _reply(self, now: float, process: Process, call: Call | None, facts: tuple[Any, ...]) -> None:
-        ticket, told, headroom, sent = facts
+        (policy, provider), ticket, told, headroom, sent = facts
         if call is None:
             process.lost += 1
-            process.policy.failed(now, ticket)
+            policy.failed(now, ticket)
         elif told == -1.0:
-            for limit in self._provider.limits:
+            for limit in provider.limits:
                 limit.release()
             process.done += 1
             process.done_late += now > 60.0
-            self._units += call.cost
+            self._units += call.charged
             self._latencies += now - sent
             self._last_done = now
-            process.policy.succeeded(now, ticket, headroom)
+            used = call.charged if self._scenario.cost else None
+            policy.succeeded(now, ticket, headroom, used)
         else:
             process.refused += 1
-            delay = process.policy.refused(now, ticket, told, headroom, call.attempts)
+            delay = policy.refused(now, ticket, told, headroom, call.attempts)
             if delay > 0:
-                self._push(now + delay, _WAKE, process, call)
+                self._push(now + delay, _WAKE, process, policy, call)
             else:
                 process.again.append(call)
         self._pump(process, now)

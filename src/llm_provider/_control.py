@@ -6,9 +6,10 @@ A request goes when all agree: the gate (nothing until Retry-After), the window 
 | state | entered by | requests a second | a refusal |
 |---|---|---|---|
 | open | the start | 80, doubled every 2 s | ends it: half of the rate, a wide step |
-| sweeping | any refusal | estimate minus to plus a step | early: newest interval, wider step |
-| | | | on time: mean of all intervals, narrower step |
+| sweeping | any refusal | estimate minus to plus a step | on time: mean of all intervals, narrower step |
+| | | | early: newest interval; after one on time: following |
 | late | none came when due | grows exponentially | most of that rate, wider step |
+| following | an early refusal | the widest sweep | less if early, more if late; thrice on time: sweeping |
 | gated | any refusal | 0 | of what was sent before the cut: only the gate moves |
 | reopening | the gate opens | as before | at once: backs off, doubled each time, one probe |
 | capped | refusals at one concurrency | as before | above the cap: it stands; at it: one less |
@@ -24,7 +25,7 @@ import math
 import random
 import sys
 
-from ._headers import Headroom, Level
+from ._headers import Allowance, Headroom, Level
 from ._pace import Mark, Pace, Ticket
 
 _FIRST_WINDOW = 256
@@ -53,6 +54,12 @@ _SLOWED = 2.0
 """Mean latency over the lowest at which more concurrency only lengthens a queue."""
 _OVERLOADED_CUT = 0.7
 """The window's decrease for 503 and 529: the server is short of something, the rate limit is as it was."""
+
+_SETTLED = 300.0
+"""Answers by which estimates of tokens are corrected: fewer are noise where costs vary tenfold."""
+_REMEMBERED = 4.0
+"""Times what an earlier run learnt is where a run starts, halved like any first rate: the bucket may be full,
+and who was one of several then may be alone now."""
 
 _DISTRUST = 10.0
 """Mean requests of margin beyond which headers are not believed any more, starting at 1."""
@@ -207,6 +214,7 @@ class Control:
 
     Args:
         random_source: Where the jitter of back-off comes from.
+        remembered: What `learnt` was at the end of an earlier run.
 
     >>> control = Control()
     >>> control.ready_at(0.0)
@@ -217,7 +225,9 @@ class Control:
     (2.05, 0)
     """
 
-    def __init__(self, *, random_source: random.Random | None = None) -> None:
+    def __init__(
+        self, *, random_source: random.Random | None = None, remembered: float | None = None
+    ) -> None:
         self.in_flight = 0
         self.gate = -math.inf
         self.refusals = 0
@@ -230,6 +240,8 @@ class Control:
         self._answered = 0
         """Requests that were served while the scope was open."""
         self._first_at = math.inf
+        self._squares = 0.0
+        self._estimated = self._used = _SETTLED / 100
         self._mark = Mark(0, 0.0, 0.0, fresh=True, rate=math.inf, in_flight=0)
         self._cut = 0
         """The newest request when the last episode began: what was sent before belongs to it."""
@@ -240,6 +252,14 @@ class Control:
         self._levels: tuple[Level, Level] | None = None
         self._foretold_after = 0
         self._margin = 1.0
+        if remembered is not None:
+            self._pace.close(remembered * _REMEMBERED)
+            self._window.limited()
+
+    @property
+    def learnt(self) -> float | None:
+        """Requests a second that the limit allows; None as long as nothing was refused."""
+        return None if self._pace.open else self._pace.estimate
 
     @property
     def rate(self) -> float:
@@ -309,6 +329,7 @@ class Control:
             self._mark = Mark(self._number, now, self._spent, fresh=True, rate=math.inf, in_flight=0)
         self._number += 1
         self._spent += cost
+        self._squares += cost * cost
         self.in_flight += 1
         if self._probing:
             self._probing = False
@@ -320,9 +341,22 @@ class Control:
             window.sent(now)
         return Ticket(self._number, now, self.in_flight, cost, self._spent, rate, pace.phase)
 
-    def succeeded(self, now: float, ticket: Ticket, headroom: Headroom | None = None) -> None:
-        """The provider served a request."""
+    def succeeded(
+        self, now: float, ticket: Ticket, headroom: Headroom | None = None, cost: float | None = None
+    ) -> None:
+        """The provider served a request.
+
+        Args:
+            now: Seconds.
+            ticket: Of the request.
+            headroom: What the headers of the answer said.
+            cost: Tokens that it used, where the answer tells: what headers say is left is compared with
+                estimates, which may all be too high.
+        """
         self.in_flight -= 1
+        if cost is not None:
+            self._estimated += ticket.cost - self._estimated / _SETTLED
+            self._used += max(1.0, cost) - self._used / _SETTLED
         if ticket.number > self._cut:
             self._failures = 0
         self._answered += 1
@@ -411,10 +445,11 @@ class Control:
         if not self._window.suspects(now, ticket, self._number):
             if opening:
                 served = (ticket.number - ticket.in_flight) / max(ticket.at - self._first_at, _PROOF)
-                pace.close(ticket, served)
+                pace.close(ticket.rate, served)
                 self._window.limited()
             else:
-                pace.learn(ticket, self._mark, self._spent / self._number)
+                mean = self._spent / self._number
+                pace.learn(ticket, self._mark, mean, max(1.0, self._squares / self._number / mean**2))
         self._mark = Mark(
             ticket.number,
             ticket.at,
@@ -449,7 +484,10 @@ class Control:
         if headroom.requests is not None:
             fits = requests.read(at=ticket.at, used=ticket.number, allowance=headroom.requests)
         if headroom.tokens is not None:
-            fits &= tokens.read(at=ticket.at, used=ticket.spent, allowance=headroom.tokens)
+            # What is sent is counted as it was estimated, so what is left is too.
+            off = self._estimated / self._used
+            told = Allowance(headroom.tokens.rate * off, headroom.tokens.remaining * off)
+            fits &= tokens.read(at=ticket.at, used=ticket.spent, allowance=told)
         self._doubt(-_FORGIVE if fits else 1.0)
 
     def _doubt(self, more: float) -> None:

@@ -4,9 +4,11 @@ On a token bucket every refusal marks an instant at which the bucket was empty. 
 marks, divided by the time, *is* the limit, to within one request. The rate sweeps from a little below that
 estimate to a little above it, until the next mark; how far is the **step**, which says how sure it is.
 
-Alone with a limit, refusals come when they are due and the step narrows until it costs nothing. Beside other
-processes they come by chance, and it stays wide: then a process that is refused more often than it sweeps
-sends less and less, and since all meet the same share of refusals per request, their rates become equal.
+Alone with a limit, refusals come when they are due and the step narrows until it costs nothing. One that
+comes early says that the limit has fallen, or that others share it and refusals come by chance. Then what was
+remembered is worth nothing: the rate just **follows**, less for every early refusal and more for every late
+one, until several in a row are due again. All who share meet the same share of refusals per request, so who
+sends more is refused more often than once per sweep, and their rates become equal.
 """
 
 from __future__ import annotations
@@ -21,32 +23,41 @@ _DOUBLING = 2.0
 _FIRST_CUT = 0.5
 """Of the open rate, after the first refusal. Too high costs a few more refusals, too low seconds."""
 
-_CYCLE = 16.5
-"""Seconds of a narrow sweep: at 10 a second one refusal in 165. The price of noticing a higher limit."""
-_CYCLE_TOKENS = 20.0
+_CYCLE = 18.0
+"""Seconds of a narrow sweep: at 10 a second one refusal in 180. The price of noticing a higher limit."""
+_CYCLE_TOKENS = 25.0
 """The same where tokens bind: costs vary, and a longer sweep averages them."""
+_CYCLE_WIDE = 12.0
+"""Of the widest sweep, at every rate: so many seconds between refusals is what processes that share a limit
+settle at. Shorter ones would be refused more often, longer ones become equal more slowly."""
+_CYCLE_FALLEN = 6.0
+"""Of a narrow sweep after the limit has fallen: what was cut for a while comes back as suddenly."""
+_FALLEN, _FORMER = 0.5, 300.0
+"""A limit has fallen while it is below this share of a former one, which fades e-fold in so many seconds."""
 _SLOW = 2.0
-"""Requests a second below which sweeps get longer (by the root): refusals would become too frequent."""
-_LONGER = 2.5
-"""Above `_SLOW`, a wide sweep takes longer in proportion to the rate, at most this many times: what a refusal
-took, a fast process may not win back as quickly as a slow one, for their shares to become equal."""
+"""Requests a second below which narrow sweeps get longer, by the root: refusals would be too frequent."""
 _NARROW = 0.02
 """The narrowest step: below, one request more or less in the bucket hides it."""
-_NARROW_TOKENS = 0.15
-"""The same where tokens bind, whose quantum is a large request."""
+_NARROW_TOKENS = 0.06
+"""The same where tokens bind, whose quantum is a large request. What a sweep saves up before it exceeds the
+limit has to fit into the provider's bucket, or it is lost: with more, a bucket of one second overflows."""
 _WIDE = 0.3
 """The widest step."""
 _SHRINK = 1.7
-"""The step narrows by this with each refusal that was on time. It is never less than the difference that one
-request makes to what is remembered, and what was early or late lets all but the newest be forgotten."""
-_SHORTEN = 0.6
-"""Cycle ∝ step to the minus this: wide sweeps are short, as much is to be learnt."""
+"""The step narrows by this with each refusal that was not early. It is never less than the difference that
+one request makes to what is remembered."""
 
 _EARLY, _DUE, _LATE, _TOO_LATE = 0.4, 1.0, 1.25, 1.45
 """Phases of the sweep. It crosses the estimate at 0.5 and has spent what it saved at 1. Refused before early:
 the limit is lower, or others share it. After late nothing was found: grow. After too late: it is another."""
-_GROWTH = 5.0
-"""Seconds in which the late rate grows e-fold; longer below `_SLOW`, for a few per cent per request."""
+_DUE_FROM, _DUE_UNTIL, _AGREEING = 0.7, 1.35, 3
+"""So many refusals in a row between these phases end the following: by chance, one time in seventy."""
+_GROWTH = 2.0
+"""Seconds in which the late rate grows e-fold, so that a limit that was doubled is found in two."""
+_GENTLE_GROWTH = 10.0
+"""The same where a late refusal may be chance (others share the limit) or is the rule (fixed windows)."""
+_GROWTH_REQUESTS = 10.0
+"""Requests within which the late rate never grows further than e-fold, a tenth for each of them."""
 _LATE_CUT = 0.85
 """Of the late rate: it exceeds the limit by what had been saved in the bucket."""
 _LEAST_CUT = 0.4
@@ -55,10 +66,8 @@ _SLOWEST, _FASTEST = 1 / 60, 1e5
 """Requests a second between which every estimate stays, whatever happens for however long."""
 _MEMORY = 1000.0
 """Requests whose marks are remembered: 0.1 %, and a drift is followed within minutes."""
-_SMOOTH = 0.35
-"""Of the newest interval in how much requests, or tokens, per second vary: three intervals decide."""
-_CLEARLY = 0.8
-"""The other unit has to vary less than this share to be what the limit is of."""
+_BEYOND_DOUBT = 3.0
+"""Mean costs by which refused requests were too large, or too small, for the unit that is counted in."""
 
 
 class Ticket:
@@ -137,8 +146,12 @@ class Pace:
         self._step = _WIDE
         self._cycle = _CYCLE
         self._weight = 1.0
-        self._last: tuple[float, float] | None = None
-        self._errors = [0.05, 0.05]
+        self._evidence = 0.0
+        self._following = False
+        self._due = 0
+        """Refusals in a row that came when due."""
+        self._growth = _GROWTH
+        self._former = self._former_at = 0.0
 
     def ready_at(self, now: float, charge: float) -> float:
         """When there is credit for a request."""
@@ -173,8 +186,8 @@ class Pace:
         self._credit += charge
 
     def resume(self, at: float, charge: float) -> None:
-        """Start again at a later time, with one request."""
-        self._credit = charge
+        """Start again at a later time: with one request, or at its own pace where others wait too."""
+        self._credit = 0.0 if self._following else charge
         self._at = max(self._at, at)
 
     def hold(self, until: float) -> None:
@@ -189,18 +202,25 @@ class Pace:
         phase = self.phase = self.phase + elapsed / self._cycle
         swept = self.estimate * (1 + self._step * (2 * min(phase, _LATE) - 1))
         if phase > _LATE:
-            growth = _GROWTH * max(1.0, _SLOW / self.estimate)
+            growth = max(self._growth, _GROWTH_REQUESTS / self.estimate)
             swept *= math.exp(min((phase - _LATE) * self._cycle / growth, 20.0))
         self.rate = swept
 
-    def close(self, ticket: Ticket, served: float) -> None:
-        """End the open phase, in which at least `served` requests a second were accepted."""
+    def close(self, rate: float, served: float = 0.0) -> None:
+        """End the open phase: the limit is below a rate, and at least `served` requests a second are allowed."""
         self.open = False
-        self.estimate = max(ticket.rate * _FIRST_CUT, served)
+        self.estimate = max(rate * _FIRST_CUT, served)
         self._begin()
 
-    def learn(self, ticket: Ticket, mark: Mark, mean_cost: float) -> None:
-        """Take in that the limit was exhausted when a request was sent."""
+    def learn(self, ticket: Ticket, mark: Mark, mean_cost: float, spread: float) -> None:
+        """Take in that the limit was exhausted when a request was sent.
+
+        Args:
+            ticket: Of the refused request.
+            mark: The exhaustion before.
+            mean_cost: Of all requests.
+            spread: The mean of the costs' squares over the square of their mean.
+        """
         elapsed = max(ticket.at - mark.at, 1e-3)
         requests = float(mark.accepted(ticket))
         if mark.fresh:
@@ -209,25 +229,48 @@ class Pace:
             self.estimate = max(_LEAST_CUT * self.estimate, min(self.estimate, measured))
             self._weight = 1.0
         else:
-            tokens = mark.accepted_cost(ticket) / mean_cost if mean_cost else 0.0
-            if requests >= 4 and tokens > 0:
-                self._choose_unit(requests / elapsed, tokens / elapsed)
-            accepted = tokens if self.by_tokens else requests
-            self._update(ticket, accepted + mark.used_by_refused(accepted / elapsed), elapsed)
+            self._choose_unit(ticket.cost / mean_cost, spread)
+            accepted = mark.accepted_cost(ticket) / mean_cost if self.by_tokens else requests
+            accepted += mark.used_by_refused(accepted / elapsed)
+            # Where most of the time was waited, as in fixed windows, the phase says nothing.
+            waited = ticket.phase * self._cycle < elapsed / 2
+            early = ticket.phase < _EARLY
+            if self.by_tokens:
+                expected = self.estimate * elapsed
+                early = expected - accepted > 3 + 2 * math.sqrt(expected)
+            if not waited:
+                self._judge(ticket.phase, early=early)
+            self._growth = _GENTLE_GROWTH if self._following or waited else _GROWTH
+            if self._following:
+                self._follow(ticket)
+            else:
+                self._update(ticket, accepted, elapsed, early=early, waited=waited)
         self._begin()
 
-    def _update(self, ticket: Ticket, accepted: float, elapsed: float) -> None:
+    def _judge(self, phase: float, *, early: bool) -> None:
+        """Whether refusals come when due, or by chance."""
+        if self._following:
+            self._due = self._due + 1 if _DUE_FROM < phase < _DUE_UNTIL else 0
+            self._following = self._due < _AGREEING
+        else:
+            # Of several early ones in a row the first begins the following, unless nothing was ever due.
+            self._following = early and self._due > 0
+            self._due = 0 if early else 1
+
+    def _follow(self, ticket: Ticket) -> None:
+        if ticket.phase > _LATE:
+            self.estimate = max(self.estimate, _LATE_CUT * ticket.rate)
+        else:
+            # The mean of what was swept: less than the estimate if it was early, more if it was late.
+            self.estimate *= 1 - self._step * (1 - ticket.phase)
+        self._weight, self._step = 1.0, _WIDE
+
+    def _update(self, ticket: Ticket, accepted: float, elapsed: float, *, early: bool, waited: bool) -> None:
         phase, quantum = ticket.phase, 1 / (self.estimate * self._cycle)
-        # Where most of the time was waited, as in fixed windows, the phase says nothing.
-        waited = phase * self._cycle < elapsed / 2
         if phase - quantum > _TOO_LATE and not waited:
             self.estimate = max(self.estimate, _LATE_CUT * ticket.rate)
             self._weight = 1.0
         else:
-            expected = self.estimate * elapsed
-            early = phase + quantum < _EARLY
-            if self.by_tokens:
-                early = expected - accepted > 3 + 2 * math.sqrt(expected)
             if early:
                 self._weight = 1.0
             estimate = (accepted + self._weight) / (elapsed + self._weight / self.estimate)
@@ -237,31 +280,42 @@ class Pace:
                 estimate = max(estimate, min(ticket.rate, top) / (1 + self._step))
             self.estimate = max(_LEAST_CUT * self.estimate, estimate)
             self._weight = min(_MEMORY, self._weight + accepted)
-            narrow = _NARROW_TOKENS if self.by_tokens else _NARROW
             if not early:
-                self._step = max(narrow, self._step / _SHRINK)
+                self._step = max(self._narrowest, self._step / _SHRINK)
+                if not waited:
+                    former = self._former * math.exp((self._former_at - ticket.at) / _FORMER)
+                    self._former, self._former_at = max(former, self.estimate), ticket.at
         # What is known of the limit is known to one request.
         self._step = min(_WIDE, max(self._step, 1 / self._weight))
 
     def _begin(self) -> None:
         self.estimate = min(max(self.estimate, _SLOWEST), _FASTEST)
-        cycle = _CYCLE * (_NARROW / self._step) ** _SHORTEN
-        if self.estimate < _SLOW:
-            cycle *= math.sqrt(_SLOW / self.estimate)
+        if self.estimate < _FALLEN * self._former:
+            narrow = _CYCLE_FALLEN
         else:
-            wideness = math.log(self._step / _NARROW) / math.log(_WIDE / _NARROW)
-            cycle *= min((self.estimate / _SLOW) ** wideness, _LONGER)
-        self._cycle = max(cycle, _CYCLE_TOKENS) if self.by_tokens else cycle
+            narrow = _CYCLE_TOKENS if self.by_tokens else _CYCLE
+            narrow *= math.sqrt(max(1.0, _SLOW / self.estimate))
+        wideness = math.log(self._step / self._narrowest) / math.log(_WIDE / self._narrowest)
+        self._cycle = narrow * (_CYCLE_WIDE / narrow) ** max(0.0, wideness)
         self.phase = 0.0
         self.rate = self.estimate * (1 - self._step)
 
-    def _choose_unit(self, requests: float, tokens: float) -> None:
-        """Count in what varies less from one interval to the next: that is what the limit is of."""
-        rates = (requests, tokens)
-        if self._last is not None:
-            for unit, (rate, last) in enumerate(zip(rates, self._last, strict=True)):
-                self._errors[unit] += _SMOOTH * (abs(math.log(rate / last)) - self._errors[unit])
-            ours, other = self._errors[self.by_tokens], self._errors[not self.by_tokens]
-            if other < _CLEARLY * ours:
-                self.by_tokens = not self.by_tokens
-        self._last = rates
+    @property
+    def _narrowest(self) -> float:
+        return _NARROW_TOKENS if self.by_tokens else _NARROW
+
+    def _choose_unit(self, ratio: float, spread: float) -> None:
+        """Count in what the limit is of, judged by how large refused requests are.
+
+        A bucket of tokens that is nearly empty refuses the large ones, in proportion to their size: their
+        mean is `spread` times the mean of all. Requests that are paced by their tokens although requests are
+        limited are refused when small ones came close together. Otherwise the refused are like all others,
+        and the evidence, which is counted from half-way, falls back to nothing.
+        """
+        if self.by_tokens:
+            more = (1 + 1 / spread) / 2 - ratio
+        else:
+            more = min(ratio, 1 + 2 * math.sqrt(spread - 1)) - (1 + spread) / 2
+        self._evidence = max(0.0, self._evidence + more)
+        if self._evidence > _BEYOND_DOUBT:
+            self.by_tokens, self._evidence = not self.by_tokens, 0.0
