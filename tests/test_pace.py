@@ -157,10 +157,10 @@ def test_one_short_interval_never_takes_more_than_its_share() -> None:
     assert pace.estimate == pytest.approx(40.0)
 
 
-def test_a_late_mark_believes_the_rate_that_was_reached() -> None:
+def test_a_late_mark_lies_between_what_was_accepted_and_the_rate_that_was_reached() -> None:
     pace = swept(10.0)
-    pace.learn(ticket(400, 30.0, rate=40.0, phase=3.0), mark(1, 0.0), 1.0, 1.0)
-    assert pace.estimate == pytest.approx(34.0)
+    pace.learn(ticket(500, 30.0, rate=40.0, phase=3.0), mark(1, 0.0), 1.0, 1.0)
+    assert pace.estimate == pytest.approx(0.85 * math.sqrt(498 / 30 * 40))
 
 
 def test_a_rate_that_is_not_refused_when_due_grows_without_bound() -> None:

@@ -19,8 +19,10 @@ class Ours:
 
     omniscient = False
 
-    def __init__(self, provider: Provider, ceiling: int, source: random.Random) -> None:
-        self.control = Control(random_source=source)
+    def __init__(
+        self, provider: Provider, ceiling: int, source: random.Random, *, remembered: float | None = None
+    ) -> None:
+        self.control = Control(random_source=source, remembered=remembered)
         self._ceiling = ceiling
         self.sent = self.control.sent
         self.succeeded = self.control.succeeded

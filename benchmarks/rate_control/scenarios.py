@@ -137,9 +137,9 @@ FINITE = {"40 calls, 600 RPM", "40 calls, no limit"}
 """Judged by the time of the last answer instead of by answers per time."""
 
 
-def _random_scenario(number: int) -> Scenario:
+def _random_scenario(number: int, source: str = "held out") -> Scenario:
     """One of the worlds set aside: nothing of the controller was chosen by looking at it."""
-    chance = random.Random(f"held out {number}")
+    chance = random.Random(f"{source} {number}")
     rate = math.exp(chance.uniform(math.log(0.5), math.log(200)))
     saved = math.exp(chance.uniform(math.log(0.2), math.log(60)))
     facts = {

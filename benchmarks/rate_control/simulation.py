@@ -43,6 +43,7 @@ class Bucket:
     def __init__(self, rate: float, capacity: float, *, tokens: bool = False) -> None:
         self.rate, self.capacity, self.tokens = rate, capacity, tokens
         self.level, self._at = capacity, 0.0
+        self._saved = capacity / rate
 
     def refill(self, now: float) -> None:
         self.level = min(self.capacity, self.level + (now - self._at) * self.rate)
@@ -50,8 +51,8 @@ class Bucket:
 
     def change(self, now: float, rate: float) -> None:
         self.refill(now)
-        self.capacity *= rate / self.rate
-        self.rate = rate
+        # One that holds less than a request would never admit any.
+        self.rate, self.capacity = rate, max(1.0, self._saved * rate)
 
     def wait(self, now: float, cost: float) -> float:
         self.refill(now)

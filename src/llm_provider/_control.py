@@ -143,6 +143,9 @@ class _Window:
     def suspects(self, now: float, ticket: Ticket, sent: int) -> bool:
         """Take in the first refusal of an episode; whether it has proved a cap."""
         here = ticket.in_flight
+        if here == 1:
+            # No cap is below one: it is the rate.
+            return False
         if (
             abs(here - self._suspect) > _CAP_CLOSENESS * here
             or 4 * self._accepted_there > self._refused_there + 1

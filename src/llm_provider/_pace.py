@@ -47,9 +47,11 @@ _SHRINK = 1.7
 """The step narrows by this with each refusal that was not early. It is never less than the difference that
 one request makes to what is remembered."""
 
-_EARLY, _DUE, _LATE, _TOO_LATE = 0.4, 1.0, 1.25, 1.45
+_EARLY, _DUE, _LATE = 0.4, 1.0, 1.25
 """Phases of the sweep. It crosses the estimate at 0.5 and has spent what it saved at 1. Refused before early:
-the limit is lower, or others share it. After late nothing was found: grow. After too late: it is another."""
+the limit is lower, or others share it. After late nothing was found: grow."""
+_ANOTHER = 2.2
+"""Times the estimate at which the growing rate has left it behind: the limit is another."""
 _DUE_FROM, _DUE_UNTIL, _AGREEING = 0.7, 1.35, 3
 """So many refusals in a row between these phases end the following: by chance, one time in seventy."""
 _GROWTH = 2.0
@@ -238,10 +240,11 @@ class Pace:
             if self.by_tokens:
                 expected = self.estimate * elapsed
                 early = expected - accepted > 3 + 2 * math.sqrt(expected)
+            followed = self._following
             if not waited:
                 self._judge(ticket.phase, early=early)
             self._growth = _GENTLE_GROWTH if self._following or waited else _GROWTH
-            if self._following:
+            if followed or self._following:
                 self._follow(ticket)
             else:
                 self._update(ticket, accepted, elapsed, early=early, waited=waited)
@@ -266,15 +269,16 @@ class Pace:
         self._weight, self._step = 1.0, _WIDE
 
     def _update(self, ticket: Ticket, accepted: float, elapsed: float, *, early: bool, waited: bool) -> None:
-        phase, quantum = ticket.phase, 1 / (self.estimate * self._cycle)
-        if phase - quantum > _TOO_LATE and not waited:
-            self.estimate = max(self.estimate, _LATE_CUT * ticket.rate)
-            self._weight = 1.0
+        if ticket.rate > _ANOTHER * self.estimate and not waited:
+            # What was accepted is less than the limit, as the bucket overflowed; the rate, which had to empty
+            # it first, is more.
+            between = math.sqrt(accepted / elapsed * ticket.rate)
+            self.estimate, self._weight = max(self.estimate, _LATE_CUT * between), 1.0
         else:
             if early:
                 self._weight = 1.0
             estimate = (accepted + self._weight) / (elapsed + self._weight / self.estimate)
-            if phase > _DUE and not waited:
+            if ticket.phase > _DUE and not waited:
                 # A bucket that holds nothing refuses at the limit, whatever the mean before was.
                 top = self.estimate * (1 + self._step * (2 * _LATE - 1))
                 estimate = max(estimate, min(ticket.rate, top) / (1 + self._step))
