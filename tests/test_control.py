@@ -295,6 +295,19 @@ def test_a_concurrency_cap_is_found_and_kept() -> None:
     assert refused < 50
 
 
+def test_a_refusal_with_nothing_else_in_flight_proves_no_cap() -> None:
+    control, now = Control(), 0.0
+    for _ in range(40):
+        now = max(now + 0.5, control.ready_at(now))
+        control.succeeded(now + 0.3, control.sent(now))
+    for _ in range(10):
+        now = max(now + 0.5, control.ready_at(now), control.gate)
+        control.cancelled(control.sent(now))
+        now = max(now + 0.5, control.ready_at(now))
+        control.refused(now + 0.05, control.sent(now))
+    assert control.window == math.inf
+
+
 def test_truthful_headers_foretell_refusals() -> None:
     limit, level, at = bucket(10.0, 10.0), 10.0, 0.0
 
