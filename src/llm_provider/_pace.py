@@ -209,7 +209,7 @@ class Pace:
         self.rate = swept
 
     def close(self, rate: float, served: float = 0.0) -> None:
-        """End the open phase: the limit is below a rate, and at least `served` requests a second are allowed."""
+        """End the open phase: the limit is below a rate, and not below what was served a second."""
         self.open = False
         self.estimate = max(rate * _FIRST_CUT, served)
         self._begin()
