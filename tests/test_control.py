@@ -52,8 +52,11 @@ class Checked:
         self.check()
 
     def reopen(self) -> None:
-        """Wait for the gate: at the instant at which it opens, one request goes as a probe, and no second."""
-        if self.now < self.control.gate:
+        """Wait for the gate: at the instant at which it opens, one request goes as a probe, and no second.
+
+        While no limit is known, which is after 503 only, the smaller window bounds what goes.
+        """
+        if self.now < self.control.gate and not self.control.open:
             self.pass_time(self.control.gate - self.now)
             self.now = max(self.now, self.control.gate)
             before = len(self.out)

@@ -353,8 +353,8 @@ class Control:
             now: Seconds.
             ticket: Of the request.
             headroom: What the headers of the answer said.
-            cost: Tokens that it used, where the answer tells: what headers say is left is compared with
-                estimates, which may all be too high.
+            cost: Tokens that the provider's limit counted for it, where that is known: headers count in the
+                same, so that what they say is left can be compared with estimates that are all too high.
         """
         self.in_flight -= 1
         if cost is not None:
