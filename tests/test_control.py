@@ -353,6 +353,22 @@ def test_headers_are_compared_with_what_requests_really_use() -> None:
     assert served(told=False) < 0.3 * 10 * 60
 
 
+def test_headers_that_are_given_up_leave_no_burst_behind() -> None:
+    """For a while they told the limit of ten a second, which is what is known when they prove wrong."""
+    control, now = Control(), 0.0
+    for number in range(600):
+        now = max(now + 0.1, control.ready_at(now))
+        control.succeeded(now + 0.05, control.sent(now), Headroom(Allowance(10.0, 5.0 - number % 2)))
+    for _ in range(20):
+        now = max(now + 0.1, control.ready_at(now))
+        control.refused(now + 0.05, control.sent(now), 0.1, Headroom(Allowance(10.0, 5.0)))
+    now += 10
+    before = control.in_flight
+    while control.ready_at(now) <= now:
+        control.sent(now)
+    assert control.in_flight <= before + 2
+
+
 def test_a_limit_that_is_remembered_is_not_looked_for_again() -> None:
     (control,), _, found = run(bucket(10.0, 10.0), 60)
     assert control.learnt == pytest.approx(10.0, rel=0.1)

@@ -421,7 +421,7 @@ class Control:
             self.heard(ticket, headroom)
         if self._levels is not None:
             if ticket.number > self._foretold_after:
-                self._doubt(1.0)
+                self._doubt(1.0, ticket)
         elif self._window.explains(now, ticket, self._number):
             if retry_after is None:
                 # Only an answer makes room, and that is what a full window waits for.
@@ -447,9 +447,7 @@ class Control:
         pace, opening = self._pace, self._pace.open
         if not self._window.suspects(now, ticket, self._number):
             if opening:
-                served = (ticket.number - ticket.in_flight) / max(ticket.at - self._first_at, _PROOF)
-                pace.close(ticket.rate, served)
-                self._window.limited()
+                self._close_pace(ticket.rate, ticket)
             else:
                 mean = self._spent / self._number
                 pace.learn(ticket, self._mark, mean, max(1.0, self._squares / self._number / mean**2))
@@ -491,10 +489,18 @@ class Control:
             off = self._estimated / self._used
             told = Allowance(headroom.tokens.rate * off, headroom.tokens.remaining * off)
             fits &= tokens.read(at=ticket.at, used=ticket.spent, allowance=told)
-        self._doubt(-_FORGIVE if fits else 1.0)
+        self._doubt(-_FORGIVE if fits else 1.0, ticket)
 
-    def _doubt(self, more: float) -> None:
+    def _doubt(self, more: float, ticket: Ticket) -> None:
         """Widen the margin for what the headers did not foretell; beyond a point, ignore them for good."""
         self._margin = max(1.0, self._margin + more)
         if self._margin >= _DISTRUST:
             self._levels = None
+            if self._pace.open:
+                # What only the headers held back would all go at once.
+                self._close_pace(0.0, ticket)
+
+    def _close_pace(self, rate: float, ticket: Ticket) -> None:
+        served = (ticket.number - ticket.in_flight) / max(ticket.at - self._first_at, _PROOF)
+        self._pace.close(rate, served)
+        self._window.limited()
