@@ -8,7 +8,7 @@ A request goes when all agree: the gate (nothing until Retry-After), the window 
 | open | the start | 80, doubled every 2 s | ends it: half of the rate, a wide step |
 | sweeping | any refusal | estimate minus to plus a step | on time: mean of all intervals, narrower step |
 | | | | early: newest interval; after one on time: following |
-| late | none came when due | grows exponentially | most of that rate, wider step |
+| late | none came when due | grows exponentially | between what was accepted and the rate, wider step |
 | following | an early refusal | the widest sweep | less if early, more if late; thrice on time: sweeping |
 | gated | any refusal | 0 | of what was sent before the cut: only the gate moves |
 | reopening | the gate opens | as before | at once: backs off, doubled each time, one probe |
