@@ -68,9 +68,11 @@ class Checked:
         return self.out.pop(index % len(self.out))
 
     def succeed(self, index: int, headroom: Headroom | None, cost: float | None = None) -> None:
-        rate, gate = self.control.rate, self.control.gate
+        rate, gate, was_open = self.control.rate, self.control.gate, self.control.open
         self.control.succeeded(self.now, self.take(index), headroom, cost)
-        assert (self.control.rate, self.control.gate) == (rate, gate)
+        assert self.control.gate == gate
+        # Headers that prove wrong end the first phase, as a refusal does.
+        assert self.control.rate == rate or self.control.open < was_open
         self.check()
 
     def refuse(self, index: int, retry_after: float | None, headroom: Headroom | None) -> None:

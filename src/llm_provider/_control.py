@@ -388,7 +388,9 @@ class Control:
         self.in_flight -= 1
         self._window.ended(ticket, self._number, None)
         self._count(ticket)
-        self._pace.give_back(self._charge(ticket.cost))
+        if self.gate <= ticket.at:
+            # A gate that closed since then has set the credit to one request.
+            self._pace.give_back(self._charge(ticket.cost))
 
     def overloaded(self, now: float, ticket: Ticket, retry_after: float | None = None) -> None:
         """The provider has too much to do (503, 529): fewer at once, the learnt rate stays."""
@@ -499,6 +501,7 @@ class Control:
             if self._pace.open:
                 # What only the headers held back would all go at once.
                 self._close_pace(0.0, ticket)
+                self._pace.resume(self.gate, 1.0)
 
     def _close_pace(self, rate: float, ticket: Ticket) -> None:
         served = (ticket.number - ticket.in_flight) / max(ticket.at - self._first_at, _PROOF)
