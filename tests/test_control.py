@@ -73,12 +73,14 @@ class Checked:
         assert self.control.gate == gate
         # Headers that prove wrong end the first phase, as a refusal does.
         assert self.control.rate == rate or self.control.open < was_open
+        if self.control.rate != rate:
+            self.episode = self.newest
         self.check()
 
     def refuse(self, index: int, retry_after: float | None, headroom: Headroom | None) -> None:
         ticket, control = self.take(index), self.control
         rate, gate, window = control.rate, control.gate, control.window
-        late = ticket.number <= self.episode
+        late = ticket.number <= self.episode and not control.open
         control.refused(self.now, ticket, retry_after, headroom)
         if late and ticket.in_flight < 0.9 * window:
             assert control.rate == rate, "one cut per episode"

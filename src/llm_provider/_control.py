@@ -502,6 +502,7 @@ class Control:
                 # What only the headers held back would all go at once.
                 self._close_pace(0.0, ticket)
                 self._pace.resume(self.gate, 1.0)
+                self._cut, self._cut_refused = self._number, 0
 
     def _close_pace(self, rate: float, ticket: Ticket) -> None:
         served = (ticket.number - ticket.in_flight) / max(ticket.at - self._first_at, _PROOF)
