@@ -45,8 +45,7 @@ _CAP_PROBE = 9.0
 """Seconds between attempts above a known cap: at 32 and 2 s, 7 refusals per 1,000 requests."""
 
 _PROOF = 1.0
-"""Seconds over which what was served says at least how high a limit is; less may be what a bucket had
-saved."""
+"""Seconds over which what was served says how high a limit is at least, whatever a bucket had saved."""
 
 _COHORT = 32
 """Requests whose mean latency is compared, all of them: the first to come back are always fast."""
@@ -58,8 +57,7 @@ _OVERLOADED_CUT = 0.7
 _SETTLED = 300.0
 """Answers by which estimates of tokens are corrected: fewer are noise where costs vary tenfold."""
 _REMEMBERED = 4.0
-"""Times what an earlier run learnt is where a run starts, halved like any first rate: the bucket may be full,
-and who was one of several then may be alone now."""
+"""Times what an earlier run learnt: halved like any first rate, as the bucket may be full."""
 
 _DISTRUST = 10.0
 """Mean requests of margin beyond which headers are not believed any more, starting at 1."""
@@ -144,8 +142,7 @@ class _Window:
         """Take in the first refusal of an episode; whether it has proved a cap."""
         here = ticket.in_flight
         if here == 1:
-            # No cap is below one: it is the rate.
-            return False
+            return False  # no cap is below one
         if (
             abs(here - self._suspect) > _CAP_CLOSENESS * here
             or 4 * self._accepted_there > self._refused_there + 1
@@ -286,9 +283,7 @@ class Control:
             now: Seconds.
             cost: Estimated tokens of the request; always 1 where nothing is known.
             ceiling: Requests that the caller allows in flight.
-            at_once: While open, so many requests go because the caller wants them, or because they are too
-            few
-                to matter. Each answer lets one more than that go without asking the pace.
+            at_once: While open, so many requests, and one more per answer, go without asking the pace.
         """
         in_flight = self.in_flight
         if in_flight >= ceiling:
@@ -353,8 +348,7 @@ class Control:
             now: Seconds.
             ticket: Of the request.
             headroom: What the headers of the answer said.
-            cost: Tokens that the provider's limit counted for it, where that is known: headers count in the
-                same, so that what they say is left can be compared with estimates that are all too high.
+            cost: Tokens that the limit counted for it, if known: headers count so too, unlike estimates.
         """
         self.in_flight -= 1
         if cost is not None:
@@ -388,8 +382,7 @@ class Control:
         self.in_flight -= 1
         self._window.ended(ticket, self._number, None)
         self._count(ticket)
-        if self.gate <= ticket.at:
-            # A gate that closed since then has set the credit to one request.
+        if self.gate <= ticket.at:  # one that closed since then has set the credit anew
             self._pace.give_back(self._charge(ticket.cost))
 
     def overloaded(self, now: float, ticket: Ticket, retry_after: float | None = None) -> None:
@@ -487,7 +480,6 @@ class Control:
         if headroom.requests is not None:
             fits = requests.read(at=ticket.at, used=ticket.number, allowance=headroom.requests)
         if headroom.tokens is not None:
-            # What is sent is counted as it was estimated, so what is left is too.
             off = self._estimated / self._used
             told = Allowance(headroom.tokens.rate * off, headroom.tokens.remaining * off)
             fits &= tokens.read(at=ticket.at, used=ticket.spent, allowance=told)
@@ -498,8 +490,7 @@ class Control:
         self._margin = max(1.0, self._margin + more)
         if self._margin >= _DISTRUST:
             self._levels = None
-            if self._pace.open:
-                # What only the headers held back would all go at once.
+            if self._pace.open:  # what only the headers held back would all go at once
                 self._close_pace(0.0, ticket)
                 self._pace.resume(self.gate, 1.0)
                 self._cut, self._cut_refused = self._number, 0
