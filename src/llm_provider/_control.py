@@ -217,8 +217,6 @@ class Control:
         remembered: What `learnt` was at the end of an earlier run.
 
     >>> control = Control()
-    >>> control.ready_at(0.0)
-    0.0
     >>> ticket = control.sent(0.0)
     >>> control.refused(0.05, ticket, retry_after=2.0)
     >>> control.ready_at(0.1), control.in_flight
@@ -490,7 +488,7 @@ class Control:
         self._margin = max(1.0, self._margin + more)
         if self._margin >= _DISTRUST:
             self._levels = None
-            if self._pace.open:  # what only the headers held back would all go at once
+            if self._pace.open:  # what headers held back would all go at once
                 self._close_pace(0.0, ticket)
                 self._pace.resume(self.gate, 1.0)
                 self._cut, self._cut_refused = self._number, 0
