@@ -141,6 +141,19 @@ def test_what_shares_a_limit(simulator: Simulator, chat: Post, scope: str, passi
     assert chat("openai", "hi").status == 200
 
 
+def test_keys_with_limits_of_their_own(simulator: Simulator, chat: Post) -> None:
+    simulator.configure("groq", limits_per="key", key_limits="key1=10, key2=20")
+
+    def passing(key: str) -> int:
+        statuses = [chat("groq", "hi", {"authorization": f"Bearer {key}"}).status for _ in range(3)]
+        return statuses.count(200)
+
+    assert [passing("key1"), passing("key2"), passing("key3")] == [1, 2, 3]
+    for nonsense in ("key1", "key1=", "=5", "key1=-5"):
+        with pytest.raises(ValueError, match="key_limits"):
+            simulator.configure(key_limits=nonsense)
+
+
 def test_concurrency_cap(simulator: Simulator, chat: Post) -> None:
     simulator.configure(max_concurrent=0)
     answer = chat("openai", "hi")

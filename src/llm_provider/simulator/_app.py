@@ -101,12 +101,12 @@ class Application:
         exchange.identify(f"req_{identifier}")
         prompt = _understand(target, exchange.record.body, headers, path)
         exchange.record.model = prompt.model if isinstance(prompt, Prompt) else ""
-        fault = state.faults.take(target.provider, prompt.text if isinstance(prompt, Prompt) else "")
+        key = _key(headers)
+        fault = state.faults.take(target.provider, prompt.text if isinstance(prompt, Prompt) else "", key)
         if fault is not None:
             state.book.faults += 1
             if await _misbehaves(exchange, target, fault):
                 return
-        key = _key(headers)
         if settings.require_key is not None and key != settings.require_key:
             await _refuse(exchange, target, Problem(status=401))
         elif isinstance(prompt, Problem):

@@ -112,7 +112,15 @@ class _Order:
     fault: Fault
     provider: str | None
     match: str | None
+    key: str | None
     left: int | None
+
+    def fits(self, provider: str, text: str, key: str) -> bool:
+        return (
+            self.provider in (None, provider)
+            and self.key in (None, key)
+            and (self.match is None or self.match in text)
+        )
 
 
 class FaultQueue:
@@ -120,9 +128,9 @@ class FaultQueue:
 
     >>> queue = FaultQueue()
     >>> queue.add(Fault(status=500), times=1)
-    >>> queue.take("openai", "any text").status
+    >>> queue.take("openai", "any text", "sk-any").status
     500
-    >>> queue.take("openai", "any text") is None
+    >>> queue.take("openai", "any text", "sk-any") is None
     True
     """
 
@@ -130,18 +138,22 @@ class FaultQueue:
         self._orders: list[_Order] = []
 
     def add(
-        self, fault: Fault, *, provider: str | None = None, times: int | None = 1, match: str | None = None
+        self,
+        fault: Fault,
+        *,
+        provider: str | None = None,
+        times: int | None = 1,
+        match: str | None = None,
+        key: str | None = None,
     ) -> None:
         """Order ``fault`` for the next ``times`` fitting requests, or for all of them with ``None``."""
         if times is None or times > 0:
-            self._orders.append(_Order(fault, provider, match, times))
+            self._orders.append(_Order(fault, provider, match, key, times))
 
-    def take(self, provider: str, text: str) -> Fault | None:
-        """The fault for a request with this provider and last user message, counted as used."""
+    def take(self, provider: str, text: str, key: str) -> Fault | None:
+        """The fault for a request with this provider, last user message and API key, counted as used."""
         for order in self._orders:
-            if order.provider not in (None, provider) or (
-                order.match is not None and order.match not in text
-            ):
+            if not order.fits(provider, text, key):
                 continue
             if order.left is not None:
                 order.left -= 1

@@ -49,6 +49,9 @@ class Settings:
         None, "tokens a rested bucket lets through at once; default: six seconds' worth"
     )
     limits_per: str = _option("provider", 'what shares one limit: "provider", "model" or "key"')
+    key_limits: str = _option(
+        "", "with limits_per=key, requests a minute of keys that differ from the others: sk-a=60,sk-b=600"
+    )
     rate_limit_headers: bool = _option(True, "send each provider's rate-limit headers, always truthful")
     require_key: str | None = _option(None, "answer 401 to every other API key")
     reject_parameters: bool = _option(
@@ -74,6 +77,7 @@ class Settings:
             raise ValueError(f"error_rate is a fraction from 0 to 1, not {self.error_rate!r}")
         if self.limits_per not in LIMIT_SCOPES:
             raise ValueError(f"limits_per is one of {', '.join(LIMIT_SCOPES)}, not {self.limits_per!r}")
+        self._limits_of_keys()
 
     @property
     def burst_requests(self) -> float:
@@ -84,6 +88,20 @@ class Settings:
     def burst_tokens(self) -> float:
         """Capacity of the token bucket; infinite without a token limit."""
         return _capacity(self.token_burst, self.tokens_per_minute)
+
+    def of_key(self, key: str) -> Settings:
+        """The settings under which one API key's requests fall."""
+        own = self._limits_of_keys().get(key) if self.key_limits else None
+        return self if own is None else replace(self, requests_per_minute=own)
+
+    def _limits_of_keys(self) -> dict[str, float]:
+        limits = {}
+        for one in filter(None, self.key_limits.split(",")):
+            key, _, number = one.strip().rpartition("=")
+            if not key or not number.isascii() or not number.isdigit():
+                raise ValueError(f"key_limits is a list of key=number, not {self.key_limits!r}")
+            limits[key] = float(number)
+        return limits
 
     def changed(self, changes: Mapping[str, Any]) -> Settings:
         """A copy with some values replaced; ``TypeError`` names a setting that does not exist."""

@@ -138,7 +138,12 @@ class Simulator:
         self._ask("POST", "configure", {"provider": provider, "settings": settings})
 
     def inject(
-        self, fault: Fault, provider: str | None = None, times: int | None = 1, match: str | None = None
+        self,
+        fault: Fault,
+        provider: str | None = None,
+        times: int | None = 1,
+        match: str | None = None,
+        key: str | None = None,
     ) -> None:
         """Order a fault.
 
@@ -147,8 +152,11 @@ class Simulator:
             provider: only requests to this provider meet it.
             times: that many requests meet it; None for all until :meth:`clear`.
             match: only requests whose last user message contains this text meet it.
+            key: only requests that carry this API key meet it.
         """
-        order = {"fault": fault.to_json(), "provider": provider, "times": times, "match": match}
+        order = {
+            "fault": fault.to_json(), "provider": provider, "times": times, "match": match, "key": key,
+        }  # fmt: skip
         self._ask("POST", "inject", order)
 
     def clear(self) -> None:

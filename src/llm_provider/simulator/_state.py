@@ -78,13 +78,15 @@ class State:
 
     def limits(self, provider: str, model: str, key: str, settings: Settings) -> RateLimits | None:
         """The buckets a request falls under, None if the provider has no rate limit."""
-        if settings.requests_per_minute is None and settings.tokens_per_minute is None:
+        limited = (settings.requests_per_minute, settings.tokens_per_minute) != (None, None)
+        if not limited and not settings.key_limits:
             return None
         scope = provider
         if settings.limits_per == "model":
             scope += "\0" + model
         elif settings.limits_per == "key":
             scope += "\0" + key
+            settings = settings.of_key(key)
         found = self._limits.get(scope)
         if found is None:
             found = self._limits[scope] = RateLimits(settings, time.monotonic())
@@ -113,4 +115,6 @@ class State:
     def inject(self, order: Mapping[str, Any]) -> None:
         """Order a fault as the control channel describes it."""
         fault = Fault.from_json(order["fault"])
-        self.faults.add(fault, provider=order["provider"], times=order["times"], match=order["match"])
+        self.faults.add(
+            fault, provider=order["provider"], times=order["times"], match=order["match"], key=order["key"]
+        )
