@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_provider._errors import MissingAPIKey, RequestError
-from llm_provider._keys import APIKey, find_key
+from llm_provider._keys import Accounts, APIKey, find_key
 from llm_provider._request import Request
 
 CANARY = "sk-canary-4f0c9a1e77"
@@ -74,18 +74,16 @@ class TestFindKey:
     ) -> None:
         monkeypatch.setenv("TEST_ONE_API_KEY", " \n")
         monkeypatch.setenv("TEST_TWO_API_KEY", " from-environment\n")
-        given, configured = APIKey("given"), {"openai": APIKey("configured")}
+        given, configured = APIKey("given"), ((APIKey("configured"),),)
 
-        def found(given: APIKey | None, configured: dict[str, APIKey]) -> str:
-            return find_key(
-                "openai", self.VARIABLES, given=given, configured=configured, required=True
-            ).reveal()
+        def found(given: APIKey | None, accounts: Accounts) -> str:
+            return find_key("openai", self.VARIABLES, given=given, accounts=accounts, required=True).reveal()
 
         assert found(given, configured) == "given"
         assert found(None, configured) == "configured"
-        assert found(None, {"xai": APIKey("configured")}) == "from-environment"
+        assert found(None, ()) == "from-environment"
         monkeypatch.setenv("TEST_ONE_API_KEY", "first")
-        assert found(None, {}) == "first"
+        assert found(None, ()) == "first"
 
     def test_a_missing_key_names_its_variables(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for variable in self.VARIABLES:
@@ -93,16 +91,16 @@ class TestFindKey:
         with pytest.raises(
             MissingAPIKey, match="set TEST_ONE_API_KEY or TEST_TWO_API_KEY, or pass api_key="
         ) as caught:
-            find_key("openai", self.VARIABLES, given=None, configured={}, required=True)
+            find_key("openai", self.VARIABLES, given=None, accounts=(), required=True)
         assert caught.value.provider == "openai"
 
     def test_a_server_that_wants_no_key_gets_a_stand_in(self) -> None:
-        assert find_key("local", (), given=None, configured={}, required=False) == APIKey("not-needed")
+        assert find_key("local", (), given=None, accounts=(), required=False) == APIKey("not-needed")
 
     def test_a_key_in_the_environment_that_no_header_can_carry_is_an_error(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("TEST_ONE_API_KEY", f"{CANARY}\u2026")
         with pytest.raises(RequestError) as caught:
-            find_key("openai", self.VARIABLES, given=None, configured={}, required=True)
+            find_key("openai", self.VARIABLES, given=None, accounts=(), required=True)
         assert CANARY not in str(caught.value)

@@ -68,6 +68,7 @@ CLASSES = [
     "Delta",
     "Estimate",
     "FailedAttempt",
+    "KeyWarning",
     "Ledger",
     "LedgerRow",
     "LedgerWarning",

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         UnsupportedParameter,
     )
     from ._estimate import Estimate
+    from ._keys import KeyWarning
     from ._ledger import Ledger
     from ._ledger_file import LedgerWarning
     from ._ledger_rows import LedgerRow
@@ -105,6 +106,7 @@ __all__ = [
     "Explanation",
     "FailedAttempt",
     "FinishReason",
+    "KeyWarning",
     "LLMError",
     "Ledger",
     "LedgerRow",
@@ -157,9 +159,9 @@ __all__ = [
 
 # Those last that load asyncio.
 _HOMES = (
-    "_api", "_client", "_types", "_errors", "_request", "_cache", "_pricing", "storage._miss", "_range",
-    "_track", "_ledger", "_ledger_rows", "_ledger_file", "_drift", "_stream", "_limits", "_estimate",
-    "_budget",
+    "_api", "_client", "_types", "_errors", "_request", "_cache", "_keys", "_pricing", "storage._miss",
+    "_range", "_track", "_ledger", "_ledger_rows", "_ledger_file", "_drift", "_stream", "_limits",
+    "_estimate", "_budget",
 )  # fmt: skip
 
 

@@ -29,6 +29,7 @@ from ._cache import ResponseCache
 from ._concurrency import UNBOUNDED, Concurrency, concurrency, concurrency_of_environment, unasked
 from ._errors import LLMError, RequestError, UnsupportedParameter
 from ._front import Front
+from ._keys import KeyList
 from ._ledger import Ledger
 from ._ledger_file import LedgerFile
 from ._pricing import PriceTable
@@ -72,7 +73,8 @@ class Client(Batches):
             (less where the process may not open as many files), beginning with 8, while threads that wait in
             `call` or `stream` are all served at once. Within it the rate control finds out what the provider
             takes.
-        keys: API keys by provider name (`{"openai": "sk-..."}`), before those of the environment.
+        keys: API keys by provider name, before those of the environment: one (`{"openai": "sk-..."}`), or a
+            list over which calls are spread, in which a list holds the keys of one account: docs/keys.md.
         prices: A CSV file with the columns of `prices.csv`, whose rows win over the shipped ones.
         budget: USD that all calls of this client may cost at most, or a `Budget`, which clients, batches and
             processes can share; default `LLM_PROVIDER_BUDGET`, else none. docs/budgets.md has the rules.
@@ -110,7 +112,7 @@ class Client(Batches):
         cache: CacheMode | bool | None = None,
         cache_finish_reasons: Collection[FinishReason | Literal["empty"]] = KEPT_BY_DEFAULT,
         max_concurrent: int | None = None,
-        keys: Mapping[str, str] | None = None,
+        keys: Mapping[str, KeyList] | None = None,
         prices: str | os.PathLike[str] | None = None,
         budget: float | Decimal | Budget | None = None,
         timeout: float = DEFAULT_TIMEOUT,

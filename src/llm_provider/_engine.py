@@ -12,7 +12,7 @@ import contextlib
 import functools
 import random
 import time
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -28,10 +28,11 @@ from ._control import Control
 from ._errors import BudgetExceeded, FailedAttempt, LLMError, RateLimited, UnknownPrice
 from ._flight import Flights
 from ._front import READING, Front, is_kept
-from ._keys import APIKey, find_key
+from ._keys import APIKey
 from ._leases import Leases
 from ._limits import Controller, Limiter, ScopeStatistics
-from ._settings import RateControl
+from ._rings import Rings, Turn
+from ._settings import RateControl, Settings
 from ._shared_control import SharedControl, SharedFile
 from ._tokens import likely_input_tokens
 from ._types import Response
@@ -49,13 +50,13 @@ _WRITING = ("use", "refresh")
 class _LoopState:
     """What belongs to one background loop: flights, limits and open connections."""
 
-    def __init__(
-        self, loop: asyncio.AbstractEventLoop, cache: ResponseCache, rate_control: RateControl
-    ) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, cache: ResponseCache, settings: Settings) -> None:
+        rate_control = settings.rate_control
         self.loop = loop
         self.flights: Flights[list[Sample]] = Flights(Leases(cache.lease_directory))
         self.shared = SharedFile(cache.directory / "limits", quiet=rate_control != "shared")
         self.limiter = Limiter(functools.partial(self._controller, rate_control))
+        self.rings = Rings(settings.keys, self.limiter)
         self.connections: dict[tuple[str, str], Connection] = {}
         self.random = random.Random()
 
@@ -178,11 +179,8 @@ class Engine:
         A slot is held while a request is under way and never while waiting for the next.
         """
         state, request, target = self._state_here(), call.request, call.target
-        try:
-            outgoing, connection = self._outgoing(call, samples), self._connection(state, call)
-        except LLMError as error:
-            error.provider, error.model = target.provider, request.model
-            raise
+        turn, secrets, connection = self._means(state, call)
+        outgoing = self._outgoing(call, samples, secrets[0])
         scope = state.limiter.scope(target.provider, target.base_url, target.model, outgoing.key.identity)
         max_retries = self._settings.max_retries if request.max_retries is None else request.max_retries
         spending = self._spending(call, samples) if self._is_limited(call) else None
@@ -194,15 +192,17 @@ class Engine:
         while True:
             asked = time.perf_counter()
             if spending is None:
-                ticket = await scope.acquire(
+                ticket = await (turn or scope).acquire(
                     call.max_concurrent, cost=cost, at_once=call.at_once, first=bool(failures)
                 )
                 hold = None
             else:
                 try:
-                    ticket, hold = await spending.acquire(scope, cost, first=bool(failures))
+                    ticket, hold = await spending.acquire(turn or scope, cost, first=bool(failures))
                 except LLMError as error:
-                    raise _explained(error, call, outgoing.key, failures) from None
+                    raise _explained(error, call, secrets, failures) from None
+            if turn is not None:
+                scope, outgoing.key = turn.scope, turn.key
             waited = delay + time.perf_counter() - asked
             queue += waited
             attempt = Attempt(call, outgoing, emit, functools.partial(scope.heard, ticket))
@@ -222,21 +222,35 @@ class Engine:
                 self._front.accounts.answered(call, sample, bound)
                 if hold is not None:
                     hold.answered(sample.cost)
+                if turn is not None:
+                    turn.served()
                 return sample
             if failed.maybe_billed:
                 self._front.accounts.failed(call, failed, bound, attempt.usage)
             if hold is not None:
                 hold.failed(failed)
             failures += (attempt.failure(waited),)
+            again = turn is not None and turn.failed(failed) and len(failures) <= max_retries
             verdict = _retry.judge(
                 failed, attempts=len(failures), max_retries=max_retries, random_source=state.random
             )
             # What the user has seen of a stream cannot be taken back, so it is not begun again.
-            if not verdict.retry or attempt.first_token is not None:
-                raise _explained(failed, call, outgoing.key, failures)
+            if not (verdict.retry or again) or attempt.first_token is not None:
+                raise _explained(failed, call, secrets, failures)
             # After a refusal the scope holds everyone back as long as it takes, this call included.
-            delay = 0.0 if _retry.is_congestion(failed) else verdict.delay
+            delay = 0.0 if again or _retry.is_congestion(failed) else verdict.delay
             await asyncio.sleep(delay)
+
+    def _means(self, state: _LoopState, call: Call) -> tuple[Turn | None, Sequence[APIKey], Connection]:
+        """What a call is sent with: its way through several keys, if there are, all of them, a connection."""
+        target, request = call.target, call.request
+        try:
+            turn = state.rings.turn(target, request)
+            secrets = [state.rings.key(target, request.api_key)] if turn is None else turn.secrets
+            return turn, secrets, self._connection(state, call)
+        except LLMError as error:
+            error.provider, error.model = target.provider, request.model
+            raise
 
     def _is_limited(self, call: Call) -> bool:
         """Whether a budget limits what the call may cost."""
@@ -250,24 +264,16 @@ class Engine:
         budgets = [budget for budget in given if budget is not None]
         return Spending(call, samples, budgets, self._front.accounts.prices())
 
-    def _outgoing(self, call: Call, samples: int) -> Outgoing:
-        request, target = call.request, call.target
-        key = find_key(
-            target.provider,
-            target.route.key_variables,
-            given=request.api_key,
-            configured=self._settings.keys,
-            required=target.route.key_required and not target.custom_base_url,
-        )
-        timeout = request.timeout or self._settings.timeout
-        return Outgoing(call.wire, call.body_for(samples), target, key, timeout)
+    def _outgoing(self, call: Call, samples: int, key: APIKey) -> Outgoing:
+        timeout = call.request.timeout or self._settings.timeout
+        return Outgoing(call.wire, call.body_for(samples), call.target, key, timeout)
 
     def _state_here(self) -> _LoopState:
         loop = asyncio.get_running_loop()
         if self._state is None or self._state.loop is not loop:
             # After a fork the old state is the parent's: kept, so that finalizing it closes nothing there.
             self._abandoned = self._state
-            self._state = _LoopState(loop, self._cache, self._settings.rate_control)
+            self._state = _LoopState(loop, self._cache, self._settings)
         return self._state
 
     def _connection(self, state: _LoopState, call: Call) -> Connection:
@@ -311,12 +317,15 @@ def _split(call: Call, answered: Sample) -> list[Sample]:
     ]
 
 
-def _explained(error: LLMError, call: Call, key: APIKey, failures: tuple[FailedAttempt, ...]) -> LLMError:
-    """The error as the user sees it: with the call's facts, without the key and the SDK's objects."""
+def _explained(
+    error: LLMError, call: Call, secrets: Iterable[APIKey], failures: tuple[FailedAttempt, ...]
+) -> LLMError:
+    """The error as the user sees it: with the call's facts, without any key and the SDK's objects."""
     error.provider = call.target.provider
     error.model = call.request.model
     error.attempts, error.failures = len(failures), failures
-    error.message = key.scrub(error.message)
+    for key in secrets:
+        error.message = key.scrub(error.message)
     if (
         isinstance(error, RateLimited)
         and error.retry_after

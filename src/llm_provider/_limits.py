@@ -80,7 +80,7 @@ class ScopeStatistics:
     model: str
     """Without the date of a snapshot."""
     key: str
-    """The API key's fingerprint."""
+    """The API key's fingerprint; of several keys of one account, that of the first."""
     window: int | None
     rate: float | None
     in_flight: int
@@ -91,12 +91,25 @@ class ScopeStatistics:
     """Answers so far that said "too much"."""
 
 
-@dataclass(slots=True)
-class _Waiter:
+@dataclass(slots=True, eq=False)
+class Waiter:
+    """A call that waits for leave to send, in one scope or in several of which the first lets it go."""
+
     granted: asyncio.Future[Ticket]
     cost: float
     ceiling: int
     at_once: int
+    scope: Scope | None = None
+    """The one that has let it go."""
+
+    def withdraw(self) -> None:
+        """Give up, the call being cancelled: while it waits, or in the turn of the loop that let it go."""
+        if not self.granted.done() or self.granted.cancelled():
+            # It stays in its queues until they meet it: removing it here would make cancelling ten thousand
+            # waiters quadratic.
+            self.granted.cancel()
+        elif self.scope is not None:
+            self.scope.withdrawn(self.granted.result())
 
 
 class Scope:
@@ -105,7 +118,7 @@ class Scope:
     def __init__(self, controller: Controller) -> None:
         self.controller = controller
         self._loop = asyncio.get_running_loop()
-        self._waiters: deque[_Waiter] = deque()
+        self._waiters: deque[Waiter] = deque()
         self._timer: asyncio.TimerHandle | None = None
 
     async def acquire(
@@ -127,25 +140,41 @@ class Scope:
             granted = self.controller.admit(self._loop.time(), cost, ceiling, at_once)
             if isinstance(granted, Ticket):
                 return granted
-        waiter = _Waiter(self._loop.create_future(), cost, ceiling, at_once)
+        waiter = Waiter(self._loop.create_future(), cost, ceiling, at_once)
+        self.join(waiter, first=first)
+        try:
+            return await waiter.granted
+        except asyncio.CancelledError:
+            waiter.withdraw()
+            self.wake()
+            raise
+
+    def start(self, ceiling: int, cost: float, at_once: int) -> Ticket | None:
+        """Start a request if that may be now and nobody waits for it."""
+        self._forget()
+        if self._waiters:
+            return None
+        granted = self.controller.admit(self._loop.time(), cost, ceiling, at_once)
+        return granted if isinstance(granted, Ticket) else None
+
+    def gated_for(self) -> float:
+        """Seconds until the gate opens; 0 where it is open."""
+        return max(0.0, self.controller.gate - self._loop.time())
+
+    def join(self, waiter: Waiter, *, first: bool) -> None:
+        """Let a call wait here."""
+        self._forget()
         if first:
             self._waiters.appendleft(waiter)
         else:
             self._waiters.append(waiter)
         if self._waiters[0] is waiter:
-            self._wake()
-        try:
-            return await waiter.granted
-        except asyncio.CancelledError:
-            if waiter.granted.done() and not waiter.granted.cancelled():
-                # Granted and cancelled in the same turn of the loop.
-                self.controller.withdrawn(waiter.granted.result())
-            else:
-                # A cancelled future stays in the queue until `_wake` meets it: removing it here would
-                # make cancelling ten thousand waiters quadratic.
-                waiter.granted.cancel()
-            self._wake()
-            raise
+            self.wake()
+
+    def _forget(self) -> None:
+        """Drop those whom another scope has let go: while this one is gated, they would pile up."""
+        while self._waiters and self._waiters[0].granted.done():
+            self._waiters.popleft()
 
     def heard(self, ticket: Ticket, headers: Mapping[str, str]) -> None:
         """Take in the headers of an answer, of a success or a failure."""
@@ -164,17 +193,17 @@ class Scope:
             controller.overloaded(now, ticket, error.retry_after)
         else:
             controller.refused(now, ticket, error.retry_after)
-        self._wake()
+        self.wake()
 
     def cancelled(self, ticket: Ticket) -> None:
         """End a request that was given up while it was under way."""
         self.controller.cancelled(ticket)
-        self._wake()
+        self.wake()
 
     def withdrawn(self, ticket: Ticket) -> None:
         """Give back a request's place before it was sent."""
         self.controller.withdrawn(ticket)
-        self._wake()
+        self.wake()
 
     def statistics(self, provider: str, base_url: str | None, model: str, key: str) -> ScopeStatistics:
         """The scope as it is now."""
@@ -189,11 +218,12 @@ class Scope:
             rate=None if controller.open or rate == math.inf else rate,
             in_flight=controller.in_flight,
             waiting=sum(not waiter.granted.done() for waiter in tuple(self._waiters)),
-            gated_for=max(0.0, controller.gate - self._loop.time()),
+            gated_for=self.gated_for(),
             refusals=controller.refusals,
         )
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Let those go that may, and set the timer for the next."""
         waiters, controller = self._waiters, self.controller
         while waiters:
             waiter = waiters[0]
@@ -203,6 +233,7 @@ class Scope:
                 if not isinstance(granted, Ticket):
                     self._wait_until(max(granted, now + _TIMER_STEP))
                     return
+                waiter.scope = self
                 waiter.granted.set_result(granted)
             waiters.popleft()
 
@@ -215,7 +246,7 @@ class Scope:
 
     def _is_time(self) -> None:
         self._timer = None
-        self._wake()
+        self.wake()
 
 
 class Limiter:

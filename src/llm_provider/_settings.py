@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from ._errors import RequestError
-from ._keys import APIKey
+from ._keys import Accounts, KeyList, sealed
 from ._request import check
 from ._routing import ROUTES
 from ._types import FinishReason
@@ -44,7 +44,7 @@ class Settings:
     rate_control: RateControl
     transport: Transport | None
     """None for that of the route."""
-    keys: Mapping[str, APIKey]
+    keys: Mapping[str, Accounts]
     budget: Budget | None
 
 
@@ -56,7 +56,7 @@ def decide(
     cache_finish_reasons: Collection[str],
     rate_control: RateControl,
     transport: Transport | None,
-    keys: Mapping[str, str],
+    keys: Mapping[str, KeyList],
     budget: float | Decimal | Budget | None,
 ) -> Settings:
     """The settings of a client out of its arguments, which `Client` explains.
@@ -71,7 +71,7 @@ def decide(
         kept=_kept(cache_finish_reasons),
         rate_control=_one_of("rate_control", rate_control, get_args(RateControl)),
         transport=None if transport is None else _one_of("transport", transport, get_args(Transport)),
-        keys=_keys(keys),
+        keys=sealed(keys, ROUTES),
         budget=_budget_of_environment() if budget is None else check("budget", budget),
     )
 
@@ -80,21 +80,6 @@ def _one_of(name: str, value: T, known: tuple[T, ...]) -> T:
     if value not in known:
         raise RequestError(f"{name} must be one of {', '.join(map(str, known))}, not {value!r}")
     return value
-
-
-def _keys(keys: Mapping[str, str]) -> dict[str, APIKey]:
-    unknown = set(keys) - set(ROUTES)
-    if unknown:
-        raise RequestError(
-            f"keys names no provider: {', '.join(sorted(unknown))}; known: {', '.join(ROUTES)}"
-        )
-    return {provider: _key(provider, key) for provider, key in keys.items()}
-
-
-def _key(provider: str, key: object) -> APIKey:
-    if not isinstance(key, str) or not key:
-        raise RequestError(f"keys[{provider!r}] must be a non-empty str")
-    return APIKey(key)
 
 
 def _budget_of_environment() -> Budget | None:

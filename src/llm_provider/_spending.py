@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ._limits import Scope
     from ._pace import Ticket
     from ._pricing import PriceTable
+    from ._rings import Turn
 
 _PLACEHOLDER = Decimal("0.000001")
 """USD reserved where no price is known and that is allowed: a budget that is used up refuses this too."""
@@ -57,13 +58,13 @@ class Spending:
         """Whether there is room once no other request is under way."""
         return all(budget.covers(self._amount) for budget in self._budgets)
 
-    async def acquire(self, scope: Scope, cost: float, *, first: bool) -> tuple[Ticket, Hold]:
+    async def acquire(self, scope: Scope | Turn, cost: float, *, first: bool) -> tuple[Ticket, Hold]:
         """A slot, with what the request may cost set aside.
 
         Who waits for money holds no slot. Who waits for a slot holds no money, unless it was waited for.
 
         Args:
-            scope: Whose slot it is.
+            scope: Whose slot it is, or a turn of several keys.
             cost: Estimated tokens of the request, for the scope.
             first: Whether to go before the others that wait for one.
 

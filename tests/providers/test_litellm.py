@@ -50,7 +50,7 @@ ANTHROPIC, OPENAI, COMPATIBLE = (
     "hosted_vllm/m",
 )
 HOSTS = {ANTHROPIC: "anthropic", OPENAI: "openai", COMPATIBLE: "openai"}
-NO_KEY = find_key("litellm", (), given=None, configured={}, required=False)
+NO_KEY = find_key("litellm", (), given=None, accounts=(), required=False)
 TOOL = {
     "type": "function",
     "function": {
