@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from llm_provider import Client
 from llm_provider._errors import MissingAPIKey, RequestError
-from llm_provider._keys import Accounts, APIKey, find_key
+from llm_provider._keys import Accounts, APIKey, find_accounts, find_key, sealed
 from llm_provider._request import Request
 
 CANARY = "sk-canary-4f0c9a1e77"
@@ -104,3 +105,95 @@ class TestFindKey:
         with pytest.raises(RequestError) as caught:
             find_key("openai", self.VARIABLES, given=None, accounts=(), required=True)
         assert CANARY not in str(caught.value)
+
+
+def revealed(accounts: Accounts | None) -> list[list[str]] | None:
+    return None if accounts is None else [[key.reveal() for key in account] for account in accounts]
+
+
+class TestFindAccounts:
+    VARIABLES = ("TEST_ONE_API_KEY", "TEST_TWO_API_KEY")
+
+    @pytest.mark.parametrize(
+        ("text", "accounts"),
+        [
+            ("sk-a,sk-b", [["sk-a"], ["sk-b"]]),
+            (" sk-a ,\tsk-b\n", [["sk-a"], ["sk-b"]]),
+            ("sk-a\nsk-b\r\nsk-c", [["sk-a"], ["sk-b"], ["sk-c"]]),
+            ("sk-a,,sk-b,", [["sk-a"], ["sk-b"]]),
+            ("sk-a,sk-b,sk-a", [["sk-a"], ["sk-b"]]),
+            ("sk-a sk-b, sk-c", [["sk-a", "sk-b"], ["sk-c"]]),
+            ("sk-a, sk-a sk-b, sk-b", [["sk-a"], ["sk-b"]]),
+            ("sk-a", [["sk-a"]]),
+            ("", None),
+            (" , ,\n", None),
+        ],
+    )
+    def test_a_list_in_the_environment(
+        self, monkeypatch: pytest.MonkeyPatch, text: str, accounts: list[list[str]] | None
+    ) -> None:
+        monkeypatch.setenv("TEST_ONE_API_KEYS", text)
+        assert revealed(find_accounts("openai", self.VARIABLES, {})) == accounts
+
+    def test_the_clients_win_then_the_first_variable_that_lists_any(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        configured = sealed({"openai": ["sk-c1", "sk-c2"]}, ["openai"])
+        assert find_accounts("openai", self.VARIABLES, {}) is None
+        for name in ("TEST_TWO_KEYS", "TEST_TWO_API_KEYS", "TEST_ONE_KEYS", "TEST_ONE_API_KEYS"):
+            monkeypatch.setenv(name, f"{name},sk-b")
+            assert revealed(find_accounts("openai", self.VARIABLES, {})) == [[name], ["sk-b"]]
+        assert revealed(find_accounts("openai", self.VARIABLES, configured)) == [["sk-c1"], ["sk-c2"]]
+
+    def test_what_no_header_can_carry_is_refused_without_being_quoted(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("TEST_ONE_API_KEYS", f"sk-good, {CANARY}\u2013")
+        with pytest.raises(RequestError, match="TEST_ONE_API_KEYS: an API key must be") as caught:
+            find_accounts("openai", self.VARIABLES, {})
+        shown = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+        frames = "".join(line for line in shown.format() if "_keys.py" in line)
+        assert "find_accounts" in frames
+        assert CANARY not in frames
+
+    @given(st.lists(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=3), max_size=5))
+    def test_no_key_is_there_twice(self, accounts: list[list[str]]) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("TEST_ONE_API_KEYS", ",".join(" ".join(account) for account in accounts))
+            found = find_accounts("openai", self.VARIABLES, {}) or ()
+        keys = [key.reveal() for account in found for key in account]
+        assert sorted(keys) == sorted({key for account in accounts for key in account})
+        assert all(found)
+
+
+class TestSealed:
+    def test_a_key_a_list_and_lists_within_it(self) -> None:
+        keys = {"openai": "sk-a", "xai": ["sk-b", ("sk-c", "sk-d"), "sk-b"]}
+        accounts = sealed(keys, ["openai", "xai"])
+        assert revealed(accounts["openai"]) == [["sk-a"]]
+        assert revealed(accounts["xai"]) == [["sk-b"], ["sk-c", "sk-d"]]
+        assert sealed(None, ["openai"]) == {}
+
+    @pytest.mark.parametrize(
+        ("given", "problem"),
+        [
+            ({"openai": []}, r"keys\['openai'\] must be a non-empty str, or a list"),
+            ({"openai": ""}, r"holds str, not a non-empty str"),
+            ({"openai": None}, r"must be a non-empty str, or a list"),
+            ({"openai": 7}, r"must be a non-empty str, or a list"),
+            ({"openai": {"a": "sk-a"}}, r"must be a non-empty str, or a list"),
+            ({"openai": ["sk-a", None]}, r"keys\['openai'\]\[1\] must be"),
+            ({"openai": ["sk-a", []]}, r"keys\['openai'\]\[1\] must be"),
+            ({"openai": [["sk-a", 1]]}, r"keys\['openai'\]\[0\] holds int"),
+            ({"openai": [[["sk-a"]]]}, r"keys\['openai'\]\[0\] holds list"),
+            ({"openai": "sk-a,sk-b"}, r"holds a comma; several keys are given as a list"),
+            ({"openai": f"{CANARY}\n"}, "printable ASCII"),
+            ({"opnai": "sk-a"}, "keys names no provider: opnai; known: openai"),
+            ({7: "sk-a"}, "keys names no provider: 7"),
+        ],
+    )
+    def test_anything_else_is_an_error_that_shows_no_key(self, given: object, problem: str) -> None:
+        with pytest.raises(RequestError, match=problem) as caught:
+            Client(keys=given)  # type: ignore[arg-type]  # that is the point
+        assert CANARY not in str(caught.value)
+        assert "sk-a" not in str(caught.value)
