@@ -172,7 +172,7 @@ class TestSealed:
         accounts = sealed(keys, ["openai", "xai"])
         assert revealed(accounts["openai"]) == [["sk-a"]]
         assert revealed(accounts["xai"]) == [["sk-b"], ["sk-c", "sk-d"]]
-        assert sealed(None, ["openai"]) == {}
+        assert sealed({}, ["openai"]) == {}
 
     @pytest.mark.parametrize(
         ("given", "problem"),
@@ -189,7 +189,10 @@ class TestSealed:
             ({"openai": "sk-a,sk-b"}, r"holds a comma; several keys are given as a list"),
             ({"openai": f"{CANARY}\n"}, "printable ASCII"),
             ({"opnai": "sk-a"}, "keys names no provider: opnai; known: openai"),
-            ({7: "sk-a"}, "keys names no provider: 7"),
+            ({7: "sk-a"}, r"keys names no provider: \*\*\*"),
+            ({CANARY: "openai"}, r"keys names no provider: \*\*\*"),
+            ([CANARY], "keys must be a dict of keys by provider, not list"),
+            (CANARY, "keys must be a dict of keys by provider, not str"),
         ],
     )
     def test_anything_else_is_an_error_that_shows_no_key(self, given: object, problem: str) -> None:

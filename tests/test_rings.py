@@ -9,6 +9,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ from llm_provider._aimd import AIMD
 from llm_provider._control import Control
 from llm_provider._keys import APIKey
 from llm_provider._limits import Scope
-from llm_provider._rings import Account, Lane, Ring, Turn, most_headroom
+from llm_provider._rings import Account, Lane, Ring, Turn, by_headroom
 from llm_provider.simulator import Fault, Simulator
 
 MODEL = "gpt-6.1-sol"
@@ -79,23 +80,22 @@ known = st.builds(
 
 
 @given(st.lists(known, min_size=1, max_size=8), st.integers(0, 100))
-def test_the_one_with_the_most_room_is_chosen(controllers: list[Known], first: int) -> None:
-    chosen = controllers[most_headroom(controllers, first)]  # type: ignore[arg-type]  # it reads only these
-    for other in controllers:
-        if other.open:
-            # Nothing is known against it, so it is passed over only for one that does as little or less.
-            assert chosen.in_flight <= other.in_flight or not (chosen.open or chosen.rate < math.inf)
-            assert chosen.open or chosen.rate == chosen.window == math.inf
-        elif not chosen.open:
-            assert (chosen.in_flight + 1) / min(chosen.rate, chosen.window) <= (other.in_flight + 1) / min(
-                other.rate, other.window
-            )
+def test_those_with_the_most_room_come_first(controllers: list[Known], first: int) -> None:
+    places = by_headroom(controllers, first)  # type: ignore[arg-type]  # it reads only these
+    assert sorted(places) == list(range(len(controllers)))
+    for before, after in pairwise(controllers[place] for place in places):
+        assert before.open or not after.open or before.rate == before.window == math.inf
+        if before.open and after.open:
+            assert before.in_flight <= after.in_flight
+        if not before.open and not after.open:
+            waits = [(one.in_flight + 1) / min(one.rate, one.window) for one in (before, after)]
+            assert waits[0] <= waits[1]
 
 
 @given(st.integers(1, 6), st.integers(0, 100))
 def test_equals_take_turns(count: int, first: int) -> None:
     controllers = [Control() for _ in range(count)]
-    places = [most_headroom(controllers, first + number) for number in range(count)]
+    places = [by_headroom(controllers, first + number)[0] for number in range(count)]
     assert sorted(places) == list(range(count))
 
 

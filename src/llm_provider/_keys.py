@@ -152,12 +152,16 @@ def sealed(keys: Mapping[str, KeyList], providers: Collection[str]) -> dict[str,
     >>> sealed({"openai": ["sk-a", ["sk-b1", "sk-b2"]]}, ["openai"])  # doctest: +ELLIPSIS
     {'openai': ((APIKey(...),), (APIKey(...), APIKey(...)))}
     """
-    unknown = set(keys) - set(providers)
+    if not isinstance(keys, Mapping):
+        raise RequestError(f"keys must be a dict of keys by provider, not {type(keys).__name__}")
+    # Not shown where it may be a key in the wrong place.
+    unknown = [
+        name if isinstance(name, str) and name.isidentifier() and len(name) <= 20 else "***"
+        for name in keys
+        if name not in providers
+    ]
     if unknown:
-        raise RequestError(
-            f"keys names no provider: {', '.join(map(str, sorted(unknown, key=str)))}; "
-            f"known: {', '.join(providers)}"
-        )
+        raise RequestError(f"keys names no provider: {', '.join(unknown)}; known: {', '.join(providers)}")
     return {provider: _accounts(provider, given) for provider, given in keys.items()}
 
 
