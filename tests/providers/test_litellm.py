@@ -396,12 +396,12 @@ def test_litellm_says_nothing_and_stays_at_home(run_script: RunScript, simulator
 
         async def main():
             connection = adapter.connect("aiohttp")
-            await connection.send(order(), ignore)
-            await connection.send(order(response_format=form), ignore)
-            async for _ in connection.stream(order(), ignore):
+            await connection.send(order(), len)
+            await connection.send(order(response_format=form), len)
+            async for _ in connection.stream(order(), len):
                 pass
             try:
-                await connection.send(order(seed=1), ignore)
+                await connection.send(order(seed=1), len)
             except Exception as error:
                 adapter.map_error(error)
             else:

@@ -1,0 +1,217 @@
+"""What several keys give beside what each gives alone, in simulated time and over sockets.
+
+    python -m benchmarks.rate_control.keys [--seconds 30] [--seeds 5] [--write]
+
+Each key has a limit of its own, with six seconds' worth saved up. A batch without end is sent for so long
+with all of them, and with each alone, by the same controllers and the same choice between them: in simulated
+time, and through the openai SDK to a simulator in a process of its own. `--write` puts the table into
+benchmarks/results/rate_control_keys.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import datetime
+import math
+import platform
+import random
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from llm_provider import Client, Response
+from llm_provider._control import Control
+from llm_provider._headers import Headroom
+from llm_provider._pace import Ticket
+from llm_provider._rings import by_headroom
+from llm_provider.simulator import Simulator
+
+from .simulation import Bucket, Provider, Scenario, Simulation
+from .sockets import ROOT, prompts
+
+RESULTS = ROOT / "benchmarks" / "results" / "rate_control_keys.md"
+MODEL = "gpt-6.1-sol"
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Keys with limits of their own at one provider."""
+
+    name: str
+    per_minute: tuple[int, ...]
+    """Requests that each key may send."""
+    latency: float = 1.0
+    headers: bool = False
+
+    def alone(self) -> dict[Keys, int]:
+        """Each limit that occurs as that of a single key, and how often it does."""
+        return Counter(replace(self, per_minute=(limit,)) for limit in self.per_minute)
+
+
+WORLDS = (
+    Keys("3 keys, 600 RPM each", (600, 600, 600)),
+    Keys("3 keys, 600 RPM each, truthful headers", (600, 600, 600), headers=True),
+    Keys("3 keys, 120, 600 and 1,800 RPM", (120, 600, 1800)),
+)
+
+
+class KeyedProvider(Provider):
+    """A limit for each key, and the key of the request that is offered next."""
+
+    key = 0
+
+    def offer(self, now: float, cost: float) -> float:
+        limit = self.limits[self.key]
+        wait = limit.wait(now, cost)
+        if wait == 0.0:
+            limit.take(now, cost, refused=False)
+        return wait
+
+
+class Ring:
+    """Our choice between our controllers, one for each key."""
+
+    def __init__(self, provider: Provider, ceiling: int, source: random.Random) -> None:
+        assert isinstance(provider, KeyedProvider)
+        self._provider = provider
+        self._controls = [Control(random_source=source) for _ in provider.limits]
+        self._ceiling = ceiling
+        self._next = 0
+
+    def ready_at(self, now: float, cost: float) -> float:
+        return min(control.ready_at(now, cost, self._ceiling) for control in self._controls)
+
+    def sent(self, now: float, cost: float) -> tuple[Control, Ticket]:
+        self._next += 1
+        key = next(
+            place
+            for place in by_headroom(self._controls, self._next)
+            if self._controls[place].ready_at(now, cost, self._ceiling) <= now
+        )
+        self._provider.key = key
+        return self._controls[key], self._controls[key].sent(now, cost)
+
+    def succeeded(self, now: float, ticket: tuple[Control, Ticket], headroom: Headroom | None) -> None:
+        control, own = ticket
+        control.succeeded(now, own, headroom)
+
+    def refused(
+        self,
+        now: float,
+        ticket: tuple[Control, Ticket],
+        retry_after: float | None,
+        headroom: Headroom | None,
+        attempts: int,
+    ) -> float:
+        control, own = ticket
+        control.refused(now, own, retry_after, headroom)
+        return 0.0
+
+    def failed(self, now: float, ticket: tuple[Control, Ticket]) -> None:
+        control, own = ticket
+        control.failed(now, own)
+
+    def woke(self, now: float) -> None:
+        pass
+
+    def shown(self, now: float) -> tuple[float, float]:
+        return sum(control.rate for control in self._controls), math.inf
+
+
+def simulated(keys: Keys, seconds: float, seed: int) -> tuple[int, int]:
+    """Answers and refusals in simulated time."""
+
+    def build(chance: random.Random) -> Provider:
+        buckets = [Bucket(limit / 60, limit / 10) for limit in keys.per_minute]
+        provider = KeyedProvider([*buckets], latency=keys.latency, spread=0.0, retry_after="seconds")
+
+        def headers(now: float, chance: random.Random) -> Headroom:
+            bucket = buckets[provider.key]
+            bucket.refill(now)
+            return Headroom(requests=bucket.allowance())
+
+        if keys.headers:
+            provider.headers = headers
+        return provider
+
+    outcome = Simulation(Scenario(keys.name, build, seconds), Ring, seed).run()
+    return sum(outcome.done), outcome.refused
+
+
+async def send(url: str, names: list[str], seconds: float) -> int:
+    """Answers to a batch without end within so many seconds."""
+    answered = 0
+    with Client(cache="off", keys={"openai": names}) as client:
+        results = client.aiter_many(MODEL, prompts(), base_url=url, max_retries=20, progress=False)
+        try:
+            async with asyncio.timeout(seconds):
+                async for _, result in results:
+                    answered += isinstance(result, Response)
+        except TimeoutError:
+            pass
+        finally:
+            await results.aclose()  # type: ignore[attr-defined]  # a generator, though its type says less
+    return answered
+
+
+def over_sockets(keys: Keys, seconds: float) -> tuple[int, int]:
+    """Answers and refusals of a simulator."""
+    limits = {f"sk-key-{number}": limit for number, limit in enumerate(keys.per_minute)}
+    settings: dict[str, Any] = {
+        "latency": keys.latency,
+        "limits_per": "key",
+        "key_limits": ",".join(f"{name}={limit}" for name, limit in limits.items()),
+        "rate_limit_headers": keys.headers,
+    }
+    with Simulator(**settings) as simulator:
+        answered = asyncio.run(send(simulator.url("openai"), list(limits), seconds))
+        return answered, simulator.ledger().rate_limited
+
+
+def measure(keys: Keys, seconds: float, seeds: int) -> str:
+    """A line of the table."""
+    cells = [keys.name]
+    for run in (lambda one: _mean(one, seconds, seeds), lambda one: over_sockets(one, seconds)):
+        answered, refused = run(keys)
+        alone = sum(count * run(one)[0] for one, count in keys.alone().items())
+        cells += [f"{answered:,.0f}", f"{alone:,.0f}", f"{answered / alone:.3f}"]
+        cells.append(f"{1000 * refused / answered:.1f}")
+    return f"| {' | '.join(cells)} |"
+
+
+def _mean(keys: Keys, seconds: float, seeds: int) -> tuple[float, float]:
+    runs = [simulated(keys, seconds, 1000 + seed) for seed in range(seeds)]
+    return sum(answered for answered, _ in runs) / seeds, sum(refused for _, refused in runs) / seeds
+
+
+def main() -> None:
+    """Measure and print; write what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=30.0, help="length of each run")
+    parser.add_argument("--seeds", type=int, default=5, help="runs per cell in simulated time")
+    parser.add_argument("--write", action="store_true", help=f"write {RESULTS.name}")
+    arguments = parser.parse_args()
+    columns = ("together", "each alone", "ratio", "refused per 1,000")
+    titles = [f"{where}: {column}" for where in ("simulated", "sockets") for column in columns]
+    lines = [f"| | {' | '.join(titles)} |", "|---" * 9 + "|"]
+    for world in WORLDS:
+        lines.append(measure(world, arguments.seconds, arguments.seeds))
+        print(lines[-1], flush=True)
+    if arguments.write:
+        _write(RESULTS, lines, arguments.seconds, arguments.seeds)
+
+
+def _write(path: Path, lines: list[str], seconds: float, seeds: int) -> None:
+    command = f"python -m benchmarks.rate_control.keys --seconds {seconds:g} --seeds {seeds} --write"
+    today = datetime.datetime.now(datetime.UTC).date()
+    path.write_text(
+        f"# Several keys\n\nMade by `{command}` on {today}, Python {platform.python_version()}. Answers "
+        f"within {seconds:g} s to all keys together, and the sum of each key's alone; latency 1 s, refusals "
+        "with a Retry-After in whole seconds.\n\n" + "\n".join(lines) + "\n"
+    )
+
+
+if __name__ == "__main__":
+    main()
