@@ -31,7 +31,7 @@ from llm_provider._aimd import AIMD
 from llm_provider._control import Control
 from llm_provider._keys import APIKey
 from llm_provider._limits import Scope
-from llm_provider._rings import Account, Lane, Ring, Turn, by_headroom
+from llm_provider._rings import _MOST_CONVERSATIONS, Account, Lane, Ring, Turn, by_headroom
 from llm_provider.simulator import Fault, Simulator
 
 MODEL = "gpt-6.1-sol"
@@ -42,15 +42,17 @@ FINGERPRINTS = {f"sha256:{APIKey(key).identity[:8]}": key for key in EVERY}
 
 @pytest.fixture
 def ring(simulator: Simulator, own_cache: Path) -> Iterator[Client]:
-    """A client with three accounts of OpenAI and of Anthropic."""
-    with Client(cache_dir=own_cache, keys={"openai": [*EVERY], "anthropic": [*EVERY]}) as client:
+    """A client with three accounts at each of the providers."""
+    keys = {provider: [*EVERY] for provider in ("openai", "anthropic", "gemini")}
+    with Client(cache_dir=own_cache, keys=keys) as client:
         yield client
 
 
 def senders(simulator: Simulator) -> list[str]:
     """The keys of the requests so far, in order."""
+    carriers = ("authorization", "x-api-key", "x-goog-api-key")
     headers = [request.headers for request in simulator.requests()]
-    return [FINGERPRINTS[one.get("x-api-key") or one["authorization"]] for one in headers]
+    return [FINGERPRINTS[next(one[name] for name in carriers if name in one)] for one in headers]
 
 
 def prompts(count: int, name: str = "prompt") -> list[str]:
@@ -266,6 +268,17 @@ def test_a_conversation_that_json_cannot_say_goes_anywhere() -> None:
     asyncio.run(main())
 
 
+def test_only_so_many_calls_are_remembered() -> None:
+    async def main() -> None:
+        ring = made(Control())
+        (lane,) = ring.lanes()
+        for number in range(_MOST_CONVERSATIONS + 10):
+            ring.remember(number.to_bytes(16, "big"), lane)
+        assert [ring.home(number.to_bytes(16, "big")) for number in (9, 10)] == [None, lane]
+
+    asyncio.run(main())
+
+
 # --- against a server --------------------------------------------------------------------------------------
 
 
@@ -321,7 +334,7 @@ def test_a_refusal_for_longer_than_is_waited_for_leads_to_another_key(
         (Fault(quota=True), "QuotaExhausted", "has no quota left"),
     ],
 )
-@pytest.mark.parametrize("model", [MODEL, "claude-sonnet-5-5"])
+@pytest.mark.parametrize("model", [MODEL, "claude-sonnet-5-5", "gemini-3.8-flash"])
 def test_a_key_that_does_not_serve_is_retired_with_one_warning(
     ring: Client, simulator: Simulator, fault: Fault, kind: str, reason: str, model: str
 ) -> None:

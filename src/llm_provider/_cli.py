@@ -48,7 +48,8 @@ exit codes:
 
 _KEYS = """\
 API keys are read from the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY,
-TOGETHER_API_KEY, ...) and never from the command line, which other users can see.
+TOGETHER_API_KEY, ..., or several from OPENAI_API_KEYS) and never from the command line, which other
+users can see.
 """
 
 _UNFINISHED = {

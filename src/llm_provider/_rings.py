@@ -10,7 +10,7 @@ for one account while another has room, whatever the limits are.
 | no quota | it is retired | with another account |
 | 403 | for ten seconds asked last; retired for this model if another account serves the call | with another |
 | 429 | its scope rests | with whichever may send first |
-| 429 for longer than is waited for | its scope rests | with another account |
+| 429 for longer than is waited for | asked last until then | with another account |
 
 A retired key stays so as long as its client. The last account of all is never retired: its errors are the
 user's.
@@ -65,14 +65,15 @@ class Account:
 class Lane:
     """An account, as it sends for one model."""
 
-    __slots__ = ("account", "denied", "doubted_until", "scope")
+    __slots__ = ("account", "denied", "asked_last_until", "scope")
 
     def __init__(self, account: Account, scope: Scope) -> None:
         self.account = account
         self.scope = scope
         self.denied = False
         """Whether it may not use the model, which others may."""
-        self.doubted_until = -math.inf
+        self.asked_last_until = -math.inf
+        """Of the loop's clock. Until then it sends only where no other may."""
 
 
 def by_headroom(controllers: Sequence[Controller], first: int = 0) -> list[int]:
@@ -141,7 +142,7 @@ class Ring:
         alive = [lane for lane in self._lanes if lane.account.keys]
         allowed = [lane for lane in alive if not lane.denied] or alive
         fresh = [lane for lane in allowed if lane not in tried]
-        return [lane for lane in fresh if lane.doubted_until <= now] or fresh
+        return [lane for lane in fresh if lane.asked_last_until <= now] or fresh
 
     def ordered(self, lanes: Sequence[Lane]) -> Iterator[Lane]:
         """Those with the most room first."""
@@ -254,9 +255,11 @@ class Turn:
         elif isinstance(error, QuotaExhausted):
             ring.retire(lane.account, lane.account.keys, "has no quota left")
         elif isinstance(error, PermissionDenied):
-            lane.doubted_until = asyncio.get_running_loop().time() + _DOUBT
+            lane.asked_last_until = asyncio.get_running_loop().time() + _DOUBT
             self._forbidden.append(lane)
-        elif not isinstance(error, RateLimited) or (error.retry_after or 0.0) <= LONGEST_RETRY_AFTER:
+        elif isinstance(error, RateLimited) and (error.retry_after or 0.0) > LONGEST_RETRY_AFTER:
+            lane.asked_last_until = asyncio.get_running_loop().time() + (error.retry_after or 0.0)
+        else:
             return False
         if not isinstance(error, Authentication) or self.key in lane.account.keys:
             # A key that was not accepted may have left others to its account.
@@ -265,7 +268,7 @@ class Turn:
 
     def served(self) -> None:
         """Take in that the last request was answered."""
-        self._lane.doubted_until = -math.inf
+        self._lane.asked_last_until = -math.inf
         for lane in self._forbidden:
             self._ring.deny(lane)
         if self._conversation is not None:

@@ -124,6 +124,7 @@ async def awaited() -> None:
 def client() -> None:
     with Client(max_concurrent=4, cache_dir="answers", keys={"openai": "key"}, transport="http2") as own:
         assert_type(own, Client)
+        Client(keys={"openai": ["a", ("b", "c"), ["d"]], "xai": "e"}).close()
         assert_type(own.call("gpt-6.1-sol", "Hi"), Response)
         assert_type(own.statistics(), list[ScopeStatistics])
         assert_type(own.cache.stats(), CacheStatistics)
