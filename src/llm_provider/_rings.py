@@ -65,7 +65,7 @@ class Account:
 class Lane:
     """An account, as it sends for one model."""
 
-    __slots__ = ("account", "denied", "asked_last_until", "scope")
+    __slots__ = ("account", "asked_last_until", "denied", "scope")
 
     def __init__(self, account: Account, scope: Scope) -> None:
         self.account = account
@@ -264,7 +264,12 @@ class Turn:
         if not isinstance(error, Authentication) or self.key in lane.account.keys:
             # A key that was not accepted may have left others to its account.
             self._tried.add(lane)
-        return bool(ring.lanes(self._tried))
+        if ring.lanes(self._tried):
+            return True
+        for lane in self._forbidden:
+            # All refuse it alike, so it is the request.
+            lane.asked_last_until = -math.inf
+        return False
 
     def served(self) -> None:
         """Take in that the last request was answered."""
