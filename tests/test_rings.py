@@ -21,6 +21,7 @@ from llm_provider import (
     Client,
     KeyWarning,
     LLMError,
+    NotFound,
     PermissionDenied,
     QuotaExhausted,
     RateLimited,
@@ -134,6 +135,7 @@ def test_places_are_conserved_under_any_cancellation_and_failure(
         Authentication("no", status=401),
         QuotaExhausted("empty"),
         PermissionDenied("not you"),
+        NotFound("no such model"),
     ]
 
     async def caller(ring: Ring) -> None:
@@ -421,9 +423,10 @@ def test_warnings_that_are_errors_lose_no_call(ring: Client, simulator: Simulato
     assert all(isinstance(result, Response) for result in results)
 
 
-def test_what_is_forbidden_to_all_retires_none(ring: Client, simulator: Simulator) -> None:
-    simulator.inject(Fault(status=403), match="flagged", times=None)
-    with pytest.raises(PermissionDenied) as failed:
+@pytest.mark.parametrize("status", [403, 404])
+def test_what_is_forbidden_to_all_retires_none(ring: Client, simulator: Simulator, status: int) -> None:
+    simulator.inject(Fault(status=status), match="flagged", times=None)
+    with pytest.raises((PermissionDenied, NotFound)) as failed:
         ring.call(MODEL, "flagged")
     assert failed.value.attempts == 3
     simulator.clear()
@@ -431,8 +434,11 @@ def test_what_is_forbidden_to_all_retires_none(ring: Client, simulator: Simulato
     assert set(senders(simulator)) == set(EVERY)
 
 
-def test_what_is_forbidden_to_one_retires_it_for_that_model(ring: Client, simulator: Simulator) -> None:
-    simulator.inject(Fault(status=403), provider="openai", key=B, times=None)
+@pytest.mark.parametrize("status", [403, 404])
+def test_what_is_forbidden_to_one_retires_it_for_that_model(
+    ring: Client, simulator: Simulator, status: int
+) -> None:
+    simulator.inject(Fault(status=status), provider="openai", key=B, times=None)
     with pytest.warns(KeyWarning, match=f"may not use {MODEL}, which another may") as caught:
         results = ring.call_many(MODEL, prompts(20))
     assert len(caught) == 1

@@ -8,7 +8,7 @@ for one account while another has room, whatever the limits are.
 |---|---|---|
 | 401 | that key is retired, with the last of its keys the account | with another key |
 | no quota | it is retired | with another account |
-| 403 | for ten seconds asked last; retired for this model if another account serves the call | with another |
+| 403, 404 | asked last for ten seconds; retired for this model if another serves the call | with another account |
 | 429 | its scope rests | with whichever may send first |
 | 429 for longer than is waited for | asked last until then | with another account |
 
@@ -30,7 +30,15 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from ._errors import Authentication, LLMError, MissingAPIKey, PermissionDenied, QuotaExhausted, RateLimited
+from ._errors import (
+    Authentication,
+    LLMError,
+    MissingAPIKey,
+    NotFound,
+    PermissionDenied,
+    QuotaExhausted,
+    RateLimited,
+)
 from ._json import canonical
 from ._keys import Accounts, APIKey, KeyWarning, find_accounts, find_key
 from ._limits import Controller, Limiter, Scope, Waiter
@@ -44,8 +52,8 @@ _PATIENCE = 5.0
 reading a long prompt anew takes, so that waiting longer would not pay in time."""
 
 _DOUBT = 10.0
-"""Seconds for which an account that has answered 403 is asked last. Such an answer may be about the request;
-and as it comes fast, an account that refuses everything would otherwise seem to have the most room."""
+"""Seconds for which an account that has answered 403 or 404 is asked last. That may be about the request; but
+as it comes fast, an account that refuses everything would otherwise seem to have the most room."""
 
 _MOST_CONVERSATIONS = 65_536
 """Calls that a ring remembers as they may be continued, at some 200 bytes each."""
@@ -167,7 +175,11 @@ class Ring:
         if gone and (left or any(other.keys for other in self._accounts if other is not account)):
             account.keys = left
             subject = "it is" if len(gone) == 1 else f"the {len(gone)} keys of its account are"
-            self._warn(gone[0], f"{reason}; {subject} not used any more")
+            remaining = sum(len(other.keys) for other in self._accounts)
+            self._warn(
+                gone[0],
+                f"{reason}; {subject} not used any more ({remaining} of {len(self.secrets)} left)",
+            )
 
     def deny(self, lane: Lane) -> None:
         """Use an account no more for this model: another has served what it was forbidden."""
@@ -180,11 +192,9 @@ class Ring:
     def _warn(self, key: APIKey, reason: str) -> None:
         for turn in tuple(self.faithful):
             turn.spread()
-        left = sum(len(account.keys) for account in self._accounts)
-        message = f"API key {key.identity} of {self._provider} {reason}"
         # Where warnings are made errors, the call goes on with another key all the same.
         with contextlib.suppress(KeyWarning):
-            warnings.warn(f"{message} ({left} of {len(self.secrets)} left)", KeyWarning, stacklevel=2)
+            warnings.warn(f"API key {key.identity} of {self._provider} {reason}", KeyWarning, stacklevel=3)
 
 
 class Turn:
@@ -254,7 +264,7 @@ class Turn:
             ring.retire(lane.account, [self.key], f"is not accepted (HTTP {error.status})")
         elif isinstance(error, QuotaExhausted):
             ring.retire(lane.account, lane.account.keys, "has no quota left")
-        elif isinstance(error, PermissionDenied):
+        elif isinstance(error, (PermissionDenied, NotFound)):
             lane.asked_last_until = asyncio.get_running_loop().time() + _DOUBT
             self._forbidden.append(lane)
         elif isinstance(error, RateLimited) and (error.retry_after or 0.0) > LONGEST_RETRY_AFTER:
