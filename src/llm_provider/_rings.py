@@ -8,7 +8,7 @@ for one account while another has room, whatever the limits are.
 |---|---|---|
 | 401 | that key is retired, with the last of its keys the account | with another key |
 | no quota | it is retired | with another account |
-| 403, 404 | asked last for ten seconds; retired for this model if another serves the call | with another account |
+| 403, 404 | asked last for ten seconds; retired for this model if another serves the call | with another |
 | 429 | its scope rests | with whichever may send first |
 | 429 for longer than is waited for | asked last until then | with another account |
 
