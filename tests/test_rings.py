@@ -528,3 +528,14 @@ def test_a_list_that_is_set_after_a_key_was_missed_is_found(
         monkeypatch.setenv("OPENAI_API_KEYS", f"{A},{B}")
         client.call(MODEL, "Hi", base_url=simulator.url("openai"))
     assert set(senders(simulator)) <= {A, B}
+
+
+def test_a_budget_pays_whichever_key_sends(simulator: Simulator, own_cache: Path) -> None:
+    simulator.inject(Fault(status=401), key=B, times=None)
+    with (
+        Client(cache_dir=own_cache, keys={"openai": [*EVERY]}, budget=1.0) as client,
+        pytest.warns(KeyWarning, match="is not accepted"),
+    ):
+        results = client.call_many(MODEL, prompts(12), max_tokens=20)
+    assert all(isinstance(result, Response) for result in results)
+    assert {A, C} <= set(senders(simulator))
