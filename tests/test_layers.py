@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "llm_provider"
 # From the bottom up: a module imports from the rows below its own, and along the arrows of SIDEWAYS.
 # A subpackage stands for all of its modules; "" is llm_provider/__init__.py.
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"_errors"}),
+    frozenset({"_errors", "_frozen"}),
     frozenset(
         {"_types", "_json", "_loop", "_price_rows", "_leases", "_headers", "_pace", "_retry", "storage"}
     )

@@ -238,24 +238,29 @@ def test_headers_that_tell_the_limit_keep_a_batch_from_meeting_it(
 ) -> None:
     if model.startswith("litellm"):
         pytest.importorskip("litellm")
-    simulator.configure(requests_per_minute=1200, burst=5, latency=0.005)
 
     async def ask(number: int) -> None:
         if streamed:
-            async with client.astream(model, f"What is {number}+0?") as stream:
+            async with client.astream(model, f"What is {number}+0?", cache="off") as stream:
                 async for _ in stream:
                     pass
         else:
-            await client.acall(model, f"What is {number}+0?")
+            await client.acall(model, f"What is {number}+0?", cache="off")
 
     async def main() -> None:
         await ask(0)
         await asyncio.gather(*(ask(number) for number in range(1, 30)))
 
-    asyncio.run(main())
-    # The first answer has told how much there is, before the others are sent: without it several are refused.
-    # Where the machine pauses, two clocks may differ by one.
-    assert simulator.ledger().rate_limited <= 4
+    simulator.configure(requests_per_minute=1200, burst=5, latency=0.005)
+    for _ in range(3):
+        asyncio.run(main())
+        # The first answer has told how much there is, before the others are sent: without it eight are refused.
+        if simulator.ledger().rate_limited == 0:
+            return
+        # A machine that pauses makes the headers' clock and this one differ.
+        simulator.clear()
+        simulator.configure(requests_per_minute=1200, burst=5, latency=0.005)
+    pytest.fail("it was refused in each of three batches")
 
 
 def test_what_was_refused_before_an_answer_is_told_on_it(client: Client, simulator: Simulator) -> None:

@@ -74,7 +74,7 @@ class AIMD:
     def heard(self, ticket: Ticket, headroom: Headroom) -> None:
         """Headers are not read."""
 
-    def succeeded(self, now: float, ticket: Ticket) -> None:
+    def succeeded(self, now: float, ticket: Ticket, *, cost: float | None = None) -> None:
         """The provider served a request."""
         if self.window < math.inf and self.in_flight >= _USED * self.window:
             self.window += 1 / self.window

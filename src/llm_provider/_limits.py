@@ -59,7 +59,7 @@ class Controller(Protocol):
 
     def admit(self, now: float, cost: float, ceiling: int, at_once: int) -> Ticket | float: ...
     def heard(self, ticket: Ticket, headroom: Headroom) -> None: ...
-    def succeeded(self, now: float, ticket: Ticket) -> None: ...
+    def succeeded(self, now: float, ticket: Ticket, *, cost: float | None) -> None: ...
     def refused(self, now: float, ticket: Ticket, retry_after: float | None) -> None: ...
     def overloaded(self, now: float, ticket: Ticket, retry_after: float | None) -> None: ...
     def failed(self, now: float, ticket: Ticket) -> None: ...
@@ -182,11 +182,17 @@ class Scope:
         if told is not None:
             self.controller.heard(ticket, told)
 
-    def ended(self, ticket: Ticket, error: LLMError | None) -> None:
-        """End a request that was sent, successfully where there is no error."""
+    def ended(self, ticket: Ticket, error: LLMError | None, *, cost: float | None = None) -> None:
+        """End a request that was sent.
+
+        Args:
+            ticket: Of the request.
+            error: Why it failed; None if it did not.
+            cost: Tokens that a limit has counted for it, where that is known.
+        """
         now, controller = self._loop.time(), self.controller
         if error is None:
-            controller.succeeded(now, ticket)
+            controller.succeeded(now, ticket, cost=cost)
         elif not is_congestion(error):
             controller.failed(now, ticket)
         elif isinstance(error, Overloaded):

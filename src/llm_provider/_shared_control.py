@@ -239,9 +239,9 @@ class SharedControl:
         """Take in the headers of an answer, together with what it was."""
         self._headrooms[ticket.number] = headroom
 
-    def succeeded(self, now: float, ticket: Ticket) -> None:
-        """The provider served a request."""
-        self._end(ticket, now, lambda control: control.succeeded(now, ticket))
+    def succeeded(self, now: float, ticket: Ticket, *, cost: float | None = None) -> None:
+        """The provider served a request, which used so many tokens."""
+        self._end(ticket, now, lambda control: control.succeeded(now, ticket, cost=cost))
 
     def refused(self, now: float, ticket: Ticket, retry_after: float | None = None) -> None:
         """The provider refused a request because of a limit."""
