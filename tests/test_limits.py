@@ -254,7 +254,7 @@ def test_headers_that_tell_the_limit_keep_a_batch_from_meeting_it(
     simulator.configure(requests_per_minute=1200, burst=5, latency=0.005)
     for _ in range(3):
         asyncio.run(main())
-        # The first answer has told how much there is, before the others are sent: without it eight are refused.
+        # The first answer has told how much there is; without that, eight of the others are refused.
         if simulator.ledger().rate_limited == 0:
             return
         # A machine that pauses makes the headers' clock and this one differ.
