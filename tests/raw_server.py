@@ -78,6 +78,12 @@ async def huge_header(writer: asyncio.StreamWriter) -> None:
     writer.close()
 
 
+async def stall_mid_body(writer: asyncio.StreamWriter) -> None:
+    """Half an answer, and then nothing more."""
+    writer.write(HEAD + b'content-length: 1000\r\n\r\n{"id": "half')
+    await asyncio.Event().wait()
+
+
 async def slow_drip(writer: asyncio.StreamWriter) -> None:
     """A byte now and then, for ever: never a pause that is long enough for a timeout between reads."""
     writer.write(HEAD + b"content-length: 100000\r\n\r\n")

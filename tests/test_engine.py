@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -212,3 +213,188 @@ def test_what_was_answered_before_a_cancellation_is_stored(client: Client, simul
     assert answered
     again = client.call_many(MODEL, answered)
     assert all(isinstance(result, Response) and result.cached for result in again)
+
+
+def test_a_deadline_ends_a_call_that_hangs(client: Client, simulator: Simulator) -> None:
+    simulator.inject(Fault(hang=True), times=None)
+
+    def attempt(longer: float) -> None:
+        for model in (MODEL, CLAUDE, "gemini-3.8-flash"):
+            with pytest.raises(Timeout, match=r"not answered by the deadline of \S+ s: ") as caught:
+                client.call(model, "Hi", deadline=0.5 * longer)
+            error = caught.value
+            assert (error.phase, error.limit, error.model) == ("deadline", 0.5 * longer, model)
+            assert error.maybe_billed == bool(error.attempts) == ("a request was under way" in error.message)
+            if not error.attempts:
+                raise TooSlow("nothing was sent in time")
+
+    patiently(attempt)
+    assert wait_until(lambda: simulator.ledger().in_flight == 0)
+
+
+def test_a_deadline_ends_a_stream(client: Client, simulator: Simulator) -> None:
+    simulator.inject(Fault(stall_after=1), times=None)
+
+    def attempt(longer: float) -> None:
+        shown = ""
+        with pytest.raises(Timeout, match="deadline"):
+            for delta in client.stream(MODEL, "one two three", deadline=longer):
+                shown += delta.text
+        if not shown:
+            raise TooSlow("nothing was shown in time")
+
+    patiently(attempt)
+
+
+def test_the_queue_counts_for_a_deadline(simulator: Simulator, own_cache: Path) -> None:
+    simulator.inject(Fault(hang=True))
+    with Client(cache_dir=own_cache, max_concurrent=1) as client:
+
+        async def main() -> BaseException | Response:
+            first = asyncio.create_task(client.acall(MODEL, "hangs"))
+            while not simulator.ledger().in_flight:
+                await asyncio.sleep(0.01)
+            second = await asyncio.gather(client.acall(MODEL, "waits", deadline=0.3), return_exceptions=True)
+            first.cancel()
+            await asyncio.gather(first, return_exceptions=True)
+            return second[0]
+
+        error = asyncio.run(main())
+    assert isinstance(error, Timeout)
+    assert error.message == "not answered by the deadline of 0.3 s: nothing was sent"
+    assert (error.attempts, error.maybe_billed) == (0, False)
+    assert simulator.ledger().requests == 1
+
+
+def test_a_retry_after_past_the_deadline_fails_at_once(client: Client, simulator: Simulator) -> None:
+    simulator.inject(Fault(status=429, retry_after="60"), times=None)
+    with pytest.raises(
+        RateLimited, match=r"asked to wait 60 s: the deadline of 30 s is \S+ s away"
+    ) as caught:
+        client.call(MODEL, "Hi", deadline=30)
+    assert (caught.value.attempts, caught.value.retry_after) == (1, 60.0)
+    assert simulator.ledger().requests == 1
+
+
+def test_a_deadline_is_for_all_attempts(client: Client, simulator: Simulator) -> None:
+    def attempt(longer: float) -> None:
+        simulator.clear()
+        simulator.inject(Fault(status=500, retry_after=f"{longer}"), times=None)
+        with pytest.raises(LLMError) as caught:
+            client.call(MODEL, "Hi", deadline=2.5 * longer, max_retries=100)
+        error = caught.value
+        if isinstance(error, Timeout) or error.attempts == 1:
+            raise TooSlow("an attempt took longer than it should wait")
+        assert isinstance(error, ServerError)
+        assert f"asked to wait {longer:.0f} s: the deadline of {2.5 * longer:g} s is " in error.message
+        assert error.attempts == len(error.failures) == simulator.ledger().requests <= 3
+
+    patiently(attempt)
+
+
+def test_a_deadline_is_no_others(client: Client, simulator: Simulator) -> None:
+    client.call(MODEL, "warm up")
+    simulator.configure(latency=1.5)
+
+    async def main() -> list[Response | BaseException]:
+        return await asyncio.gather(
+            client.acall(MODEL, "shared", deadline=0.5),
+            client.acall(MODEL, "shared"),
+            return_exceptions=True,
+        )
+
+    hasty, patient = asyncio.run(main())
+    assert isinstance(hasty, Timeout)
+    assert isinstance(patient, Response)
+    assert simulator.ledger().requests == 2
+
+
+def test_a_hung_request_among_a_thousand_does_not_hold_the_batch(
+    client: Client, simulator: Simulator
+) -> None:
+    simulator.inject(Fault(hang=True), match="item 500.", times=None)
+    prompts = [f"item {number}." for number in range(1000)]
+    results = client.call_many(MODEL, prompts, deadline=5)
+    done = [place for place, result in enumerate(results) if isinstance(result, Response)]
+    # On a busy machine fewer may be done in time; none of those is lost, and nothing else fails.
+    assert done
+    assert 500 not in done
+    for place in set(range(1000)) - set(done):
+        result = results[place]
+        assert isinstance(result, Timeout)
+        assert (result.phase, result.limit) == ("deadline", 5.0)
+    stored = client.call_many(MODEL, [prompts[place] for place in done], cache="only")
+    assert all(isinstance(result, Response) for result in stored)
+
+
+def test_after_a_batchs_deadline_nothing_is_sent_and_what_is_stored_is_there(
+    client: Client, simulator: Simulator
+) -> None:
+    client.call(MODEL, "stored")
+    prompts = [*(f"item {number}" for number in range(60)), "stored"]
+    simulator.inject(Fault(hang=True), times=None)
+
+    def attempt(longer: float) -> None:
+        before = simulator.ledger().requests
+        results = client.call_many(MODEL, prompts, deadline=0.5 * longer, max_concurrent=1)
+        assert isinstance(results[-1], Response)
+        told = [str(result) for result in results if isinstance(result, Timeout)]
+        assert len(told) == 60
+        sent = simulator.ledger().requests - before
+        if not sent:
+            raise TooSlow("nothing was sent in time")
+        assert sent == 1
+        assert sum("nothing was sent" in text for text in told) == 59
+
+    patiently(attempt)
+    other, stored = asyncio.run(client.acall_many(MODEL, prompts[-2:], deadline=0.2))
+    assert isinstance(other, Timeout)
+    assert isinstance(stored, Response)
+
+
+def test_an_outage_is_not_many_times_the_load(client: Client, simulator: Simulator) -> None:
+    simulator.inject(Fault(status=500, retry_after="0"), times=None)
+    results = client.call_many(MODEL, [f"item {number}" for number in range(60)], max_retries=6)
+    assert all(isinstance(result, ServerError) for result in results)
+    assert sum(result.attempts for result in results if isinstance(result, ServerError)) == 70
+    assert simulator.ledger().requests == 70
+    assert sum("too many calls fail" in str(result) for result in results) >= 59
+
+
+FRONTS = ("call", "acall", "stream", "astream", "call_many", "acall_many")
+
+
+@pytest.mark.parametrize("front", FRONTS)
+@pytest.mark.parametrize("model", [MODEL, "gpt-5.5-pro", CLAUDE, "gemini-3.8-flash"])
+def test_every_front_sends_exactly_the_attempts_asked_for(
+    client: Client, simulator: Simulator, model: str, front: str
+) -> None:
+    simulator.inject(Fault(status=500, retry_after="0"), times=None)
+    error = failed(client, front, model, max_retries=2)
+    assert isinstance(error, ServerError)
+    assert error.attempts == len(error.failures) == simulator.ledger().requests == 3
+
+
+def failed(client: Client, front: str, model: str, **parameters: Any) -> LLMError:
+    """The error that a call of this front ends with."""
+
+    async def awaited() -> object:
+        if front == "acall":
+            return await client.acall(model, "Hi", **parameters)
+        if front == "acall_many":
+            return (await client.acall_many(model, ["Hi"], **parameters))[0]
+        return [delta async for delta in client.astream(model, "Hi", **parameters)]
+
+    try:
+        if front == "call":
+            result: object = client.call(model, "Hi", **parameters)
+        elif front == "stream":
+            result = list(client.stream(model, "Hi", **parameters))
+        elif front == "call_many":
+            result = client.call_many(model, ["Hi"], **parameters)[0]
+        else:
+            result = asyncio.run(awaited())
+    except LLMError as error:
+        return error
+    assert isinstance(result, LLMError)
+    return result

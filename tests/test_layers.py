@@ -17,9 +17,10 @@ PACKAGE = Path(__file__).parents[1] / "src" / "llm_provider"
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"_errors", "_frozen"}),
     frozenset(
-        {"_types", "_json", "_loop", "_price_rows", "_leases", "_headers", "_pace", "_retry", "storage"}
+        {"_types", "_json", "_loop", "_price_rows", "_leases", "_headers", "_pace", "_timeouts", "storage"}
     )
     | {"_range", "_text_tokens", "_tokenizer"},
+    frozenset({"_retry"}),
     frozenset({"_aimd", "_control", "_keys", "_pricing", "_limits", "_base_url", "_flight"}),
     frozenset({"_budget_book"}),
     frozenset({"_model_limits", "_image_tokens", "_budget_file"}),

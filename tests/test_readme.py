@@ -1,4 +1,4 @@
-"""Every Python example of the README runs as it stands, against the simulator."""
+"""Every Python example of the README, and of pages that have some, runs as it stands on the simulator."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from support import RunScript
 
 README = Path(__file__).parents[1] / "README.md"
 BLOCK = re.compile(r"(<!-- not run: [^>]*-->\n)?```python\n(.*?)```", re.DOTALL)
-EXAMPLES = [code for skipped, code in BLOCK.findall(README.read_text()) if not skipped]
+PAGES = (README, README.parent / "docs" / "retries.md")
+EXAMPLES = [code for page in PAGES for skipped, code in BLOCK.findall(page.read_text()) if not skipped]
 
 
 def test_there_are_examples() -> None:

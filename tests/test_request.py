@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from llm_provider._errors import LLMError, RequestError
 from llm_provider._json import canonical
 from llm_provider._request import Parameters, Request
+from llm_provider._timeouts import Timeouts
 
 NAME_CHARACTERS = set(string.ascii_letters + string.digits + "._:/@+-")
 USER = {"role": "user", "content": "Hi"}
@@ -199,7 +200,9 @@ class TestParameters:
             ("stop", "END", ("END",)),
             ("stop", ["a", "b"], ("a", "b")),
             ("tools", [TOOL], (TOOL,)),
-            ("timeout", 5, 5.0),
+            ("timeout", 5, Timeouts(total=5)),
+            ("timeout", Timeouts(idle=3), Timeouts(idle=3)),
+            ("deadline", 5, 5.0),
             ("max_retries", 0, 0),
             ("cache", True, "use"),
             ("cache", "use", "use"),
@@ -229,6 +232,7 @@ class TestParameters:
             ("n", [0, 129, True]),
             ("top_logprobs", [-1, 21]),
             ("timeout", [0, -1, math.inf, math.nan, 10**400, True, "5"]),
+            ("deadline", [0, -1, math.inf, math.nan, 10**400, True, "5"]),
             ("max_retries", [-1, 1.5]),
             ("stop", ["", [], ["a", ""], [1], 5, {"a"}]),
             (

@@ -3,6 +3,7 @@
 import datetime
 import math
 import random
+import time
 from typing import Any
 
 import pytest
@@ -21,13 +22,43 @@ from llm_provider._errors import (
     ServerError,
     Timeout,
 )
-from llm_provider._retry import LONGEST_RETRY_AFTER, Verdict, is_congestion, judge, retry_after, retry_delay
+from llm_provider._retry import (
+    FINAL,
+    LONGEST_RETRY_AFTER,
+    ORDERLY_END,
+    RetryBudget,
+    Verdict,
+    is_congestion,
+    judge,
+    retry_after,
+    retry_delay,
+)
+from llm_provider._timeouts import Deadline
 
 NOW = datetime.datetime(2026, 11, 20, 12, 0, 0, tzinfo=datetime.UTC)
 
 
-def verdict(error: LLMError, attempts: int = 1, max_retries: int = 6) -> Verdict:
-    return judge(error, attempts=attempts, max_retries=max_retries, random_source=random.Random(0))
+def verdict(
+    error: LLMError,
+    attempts: int = 1,
+    max_retries: int = 6,
+    *,
+    random_source: random.Random | None = None,
+    budget: RetryBudget | None = None,
+    deadline: Deadline | None = None,
+) -> Verdict:
+    return judge(
+        error,
+        attempts=attempts,
+        max_retries=max_retries,
+        random_source=random_source or random.Random(0),
+        budget=budget or RetryBudget(),
+        deadline=deadline,
+    )
+
+
+def due_in(seconds: float, allowed: float = 5) -> Deadline:
+    return Deadline(allowed, time.perf_counter() + seconds)
 
 
 class TestJudge:
@@ -44,6 +75,10 @@ class TestJudge:
         assert [verdict(BadResponse("x"), attempts).retry for attempts in (1, 2)] == [True, False]
         assert not verdict(BadResponse("x"), max_retries=0).retry
 
+    def test_what_the_user_has_seen_is_not_begun_again(self) -> None:
+        circumstances = {"random_source": random.Random(), "budget": RetryBudget()}
+        assert judge(ServerError("x"), attempts=1, max_retries=6, shown=True, **circumstances) == FINAL
+
     def test_the_error_itself_can_be_final(self) -> None:
         assert not verdict(Connection("certificate", retryable=False)).retry
 
@@ -55,20 +90,83 @@ class TestJudge:
 
     @given(st.integers(1, 10_000), st.integers(0, 2**32))
     def test_a_back_off_grows_and_stays_in_bounds(self, attempts: int, seed: int) -> None:
-        delay = judge(
-            ServerError("x"), attempts=attempts, max_retries=10_000, random_source=random.Random(seed)
-        ).delay
+        delay = verdict(ServerError("x"), attempts, 10_000, random_source=random.Random(seed)).delay
         assert 0.0 <= delay <= min(0.5 * 2.0 ** min(attempts - 1, 6), 30.0)
 
     def test_jitter_is_full(self) -> None:
         source = random.Random(1)
-        delays = [
-            judge(ServerError("x"), attempts=3, max_retries=6, random_source=source).delay
-            for _ in range(1000)
-        ]
+        delays = [verdict(ServerError("x"), 3, random_source=source).delay for _ in range(1000)]
         assert min(delays) < 0.1
         assert max(delays) > 1.9
         assert 0.9 < sum(delays) / len(delays) < 1.1
+
+    def test_a_wait_past_the_deadline_is_not_begun(self) -> None:
+        near = due_in(2)
+        assert verdict(RateLimited("x", retry_after=1.0), deadline=near).retry
+        refused = verdict(RateLimited("x", retry_after=30.0), deadline=near)
+        assert not refused.retry
+        assert refused.reason.startswith("asked to wait 30 s: the deadline of 5 s is ")
+        passed = verdict(ServerError("x"), deadline=due_in(-1))
+        assert passed == Verdict(retry=False, reason="not sent again: the deadline of 5 s is 0.0 s away")
+
+    def test_why_a_long_wait_ends_the_call(self) -> None:
+        assert verdict(Overloaded("x", retry_after=500.0)).reason == (
+            "asked to wait 500 s, which is too long to wait for"
+        )
+
+
+class TestRetryBudget:
+    @pytest.mark.parametrize("kind", [ServerError, Timeout, Connection, BadResponse])
+    def test_what_is_broken_for_good_is_retried_ten_times_in_all(self, kind: type[LLMError]) -> None:
+        budget = RetryBudget()
+        verdicts = [verdict(kind("x"), budget=budget) for _ in range(50)]
+        assert [one.retry for one in verdicts] == [True] * 10 + [False] * 40
+        assert verdicts[-1].reason == (
+            "not sent again: too many calls fail, and retries are at most 10 and one for every 10 answers"
+        )
+
+    @pytest.mark.parametrize("kind", [RateLimited, Overloaded])
+    def test_congestion_uses_none_and_needs_none(self, kind: type[LLMError]) -> None:
+        budget = RetryBudget()
+        assert all(verdict(kind("x"), budget=budget).retry for _ in range(50))
+        assert verdict(ServerError("x"), budget=budget).retry
+        while budget.spend():
+            pass
+        assert verdict(kind("x"), budget=budget).retry
+
+    def test_the_orderly_end_of_a_connection_uses_none(self) -> None:
+        budget = RetryBudget()
+        assert all(verdict(Connection("x", code=ORDERLY_END), budget=budget).retry for _ in range(50))
+        assert verdict(Connection("x"), budget=budget).retry
+
+    def test_what_is_not_sent_again_uses_none(self) -> None:
+        budget = RetryBudget()
+        for _ in range(50):
+            verdict(Authentication("x"), budget=budget)
+            verdict(ServerError("x"), attempts=7, budget=budget)
+            verdict(ServerError("x"), budget=budget, deadline=due_in(-1))
+        assert [budget.spend() for _ in range(11)].count(True) == 10
+
+    @given(st.lists(st.one_of(st.just(0), st.integers(1, 400)), max_size=60))
+    def test_retries_are_a_tenth_of_the_answers_and_ten(self, steps: list[int]) -> None:
+        # 0 asks for a retry, another number is so many answers.
+        budget, answers, retries = RetryBudget(), 0, 0
+        for step in steps:
+            for _ in range(step):
+                budget.earn()
+            answers += step
+            if step == 0:
+                due = retries + 1 <= 10 + answers // 10
+                granted = budget.spend()
+                assert granted <= due
+                assert granted == due or answers > 9900
+                retries += granted
+
+    def test_no_more_are_saved_than_can_be_of_use_at_once(self) -> None:
+        budget = RetryBudget()
+        for _ in range(100_000):
+            budget.earn()
+        assert [budget.spend() for _ in range(2000)].count(True) == 1000
 
 
 def test_congestion_is_too_much_and_not_something_broken() -> None:

@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from ._range import Range
     from ._request import BatchParameters, Parameters
     from ._stream import AsyncStream, Stream
+    from ._timeouts import Timeouts
     from ._track import track
     from ._types import (
         Choice,
@@ -135,6 +136,7 @@ __all__ = [
     "ServerError",
     "Stream",
     "Timeout",
+    "Timeouts",
     "Timing",
     "ToolCall",
     "ToolCallDelta",
@@ -159,7 +161,8 @@ __all__ = [
 
 # Those last that load asyncio.
 _HOMES = (
-    "_api", "_client", "_types", "_errors", "_request", "_cache", "_keys", "_pricing", "storage._miss",
+    "_api", "_client", "_types", "_errors", "_timeouts", "_request", "_cache", "_keys", "_pricing",
+    "storage._miss",
     "_range", "_track", "_ledger", "_ledger_rows", "_ledger_file", "_drift", "_stream", "_limits",
     "_estimate", "_budget",
 )  # fmt: skip

@@ -6,14 +6,15 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 
 from ._call import Call, Sample
 from ._errors import BadResponse, FailedAttempt, LLMError, Timeout
+from ._timeouts import Timeouts
 from ._types import Delta, Usage
-from .providers._adapter import Answer, Connection, Heard, Outgoing
+from .providers._adapter import Answer, Connection, Heard, Outgoing, Parts
 from .providers._failures import failure_headers
 
 Emit = Callable[[list[Delta]], None]
@@ -28,6 +29,7 @@ class Attempt:
         self._outgoing = outgoing
         self._emit = emit
         self._heard = heard
+        self._watch: _Watch | None = None
         self.error: LLMError | None = None
         self.first_token: float | None = None
         self._answer: Answer | None = None
@@ -36,32 +38,50 @@ class Attempt:
         self._seconds = 0.0
 
     async def make(self, connection: Connection) -> None:
-        """Send, receive and decode within the timeout; only cancellation raises."""
-        timeout = self._outgoing.timeout
+        """Send, receive and decode within the timeouts; only cancellation raises."""
+        timeouts = self._outgoing.timeouts
         self._sent = time.perf_counter()
-        deadline = asyncio.timeout(timeout)
+        timer = asyncio.timeout(total := self._outgoing.timeout)
         try:
-            async with deadline:
-                if self._emit is None:
-                    self._body = await connection.send(self._outgoing, self._heard)
-                else:
+            async with timer:
+                if timeouts.watches:
+                    self._watch = _Watch(timer, self._outgoing)
+                if self._emit is not None:
                     self._body = await self._receive(connection, self._emit)
+                elif self._watch is not None and connection.parts is not None:
+                    self._body = await self._collect(connection.parts, self._watch)
+                else:
+                    self._body = await connection.send(self._outgoing, self._heard)
             self._answer = self._call.adapter.decode(_parsed(self._body))
         except LLMError as error:
             self.error = error
         except Exception as error:
-            if deadline.expired():
-                self.error = Timeout(f"no complete answer within {timeout:g} s")
+            if timer.expired():
+                self.error = self._watch.missed() if self._watch is not None else _too_long(total)
             else:
-                self.error = self._call.adapter.map_error(error)
+                self.error = _told(self._call.adapter.map_error(error), timeouts)
                 self._hear(failure_headers(error))
         finally:
             self._seconds = time.perf_counter() - self._sent
 
+    async def _collect(self, parts: Parts, watch: _Watch) -> bytes:
+        """A whole answer, watched while it arrives."""
+        watch.begin()
+        body = bytearray()
+        async with contextlib.aclosing(parts(self._outgoing, self._heard)) as pieces:
+            async for piece in pieces:
+                watch.arrived()
+                body += piece
+        return bytes(body)
+
     async def _receive(self, connection: Connection, emit: Emit) -> bytes:
-        assembler = self._call.adapter.Assembler()
+        assembler, watch = self._call.adapter.Assembler(), self._watch
+        if watch is not None:
+            watch.begin()
         async with contextlib.aclosing(connection.stream(self._outgoing, self._heard)) as batches:
             async for batch in batches:
+                if watch is not None:
+                    watch.arrived()
                 deltas = []
                 try:
                     for event in batch:
@@ -114,6 +134,59 @@ class Attempt:
             failures=failures,
             first_token=self.first_token,
         )
+
+
+class _Watch:
+    """Moves the end of an attempt's timer as its answer arrives.
+
+    Args:
+        timer: Started with `total`, which stays its last end.
+        outgoing: What has the others.
+    """
+
+    def __init__(self, timer: asyncio.Timeout, outgoing: Outgoing) -> None:
+        self._timer = timer
+        self._timeouts = outgoing.timeouts
+        self._total = outgoing.timeout
+        self._end = asyncio.get_running_loop().time() + self._total
+        self._phase: Literal["first_byte", "idle"] | None = None
+        self._arrived = 0
+
+    def begin(self) -> None:
+        """The request is sent."""
+        self._allow("first_byte", self._timeouts.first_byte)
+
+    def arrived(self) -> None:
+        """A piece of the answer has come."""
+        self._arrived += 1
+        self._allow("idle", self._timeouts.idle)
+
+    def _allow(self, phase: Literal["first_byte", "idle"], allowed: float | None) -> None:
+        until = self._end if allowed is None else asyncio.get_running_loop().time() + allowed
+        self._phase = phase if until < self._end else None
+        self._timer.reschedule(min(until, self._end))
+
+    def missed(self) -> Timeout:
+        """The error when the timer has expired."""
+        if self._phase is None:
+            return _too_long(self._total)
+        allowed = getattr(self._timeouts, self._phase)
+        if self._phase == "first_byte":
+            return Timeout(f"no first byte within {allowed:g} s", phase=self._phase, limit=allowed)
+        pieces = f"{self._arrived} piece{'' if self._arrived == 1 else 's'} of the answer"
+        return Timeout(f"stalled: nothing for {allowed:g} s after {pieces}", phase=self._phase, limit=allowed)
+
+
+def _too_long(total: float) -> Timeout:
+    return Timeout(f"no complete answer within {total:g} s", phase="total", limit=total)
+
+
+def _told(error: LLMError, timeouts: Timeouts) -> LLMError:
+    """A transport knows that it could not connect in time, and not what time it had for that."""
+    if isinstance(error, Timeout) and error.phase == "connect" and timeouts.connect is not None:
+        error.limit = timeouts.connect
+        error.message = f"no connection within {timeouts.connect:g} s"
+    return error
 
 
 def _parsed(body: bytes) -> Any:

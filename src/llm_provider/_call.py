@@ -10,6 +10,7 @@ from ._errors import FailedAttempt
 from ._json import canonical
 from ._request import Request
 from ._routing import Target
+from ._timeouts import Deadline
 from ._track import Tracks
 from .providers._adapter import Adapter, Answer, Wire
 from .storage._entry import Asked
@@ -37,6 +38,7 @@ class Call:
     """The cache mode: that of the request, else the client's."""
     tracks: Tracks
     """What it counts in, besides its client. Found where the call is made: the loop's thread is nobody's."""
+    deadline: Deadline | None = None
 
     @property
     def draws(self) -> range:

@@ -33,10 +33,11 @@ from ._keys import KeyList
 from ._ledger import Ledger
 from ._ledger_file import LedgerFile
 from ._pricing import PriceTable
-from ._request import DEFAULT_TIMEOUT, BatchParameters, CacheMode, Parameters, Request, check, seal
+from ._request import BatchParameters, CacheMode, Parameters, Request, check, seal
 from ._retry import DEFAULT_MAX_RETRIES
 from ._routing import priced_as, resolve
 from ._settings import KEPT_BY_DEFAULT, RateControl, Transport, decide, dollars
+from ._timeouts import DEFAULT_TIMEOUT, Timeouts
 from ._types import FinishReason, Prompt, Response, Result, Usage
 
 # The loop, and with it asyncio and the modules that work on it, come with the first call that is not stored:
@@ -78,7 +79,8 @@ class Client(Batches):
         prices: A CSV file with the columns of `prices.csv`, whose rows win over the shipped ones.
         budget: USD that all calls of this client may cost at most, or a `Budget`, which clients, batches and
             processes can share; default `LLM_PROVIDER_BUDGET`, else none. docs/budgets.md has the rules.
-        timeout: Seconds for one attempt, waiting for a slot not counted.
+        timeout: Seconds for one attempt, waiting for a slot not counted, or `Timeouts`. A call's own go
+            before them one by one: after `Timeouts(idle=30)` here, `timeout=60` there sets both.
         max_retries: Requests sent at most after a first one that failed in a way that may pass.
         on_result: For logs and metrics: called with each call's `Response`, stored ones too, or the
             `LLMError` it failed with, in the thread or task of the call. What it raises becomes a warning.
@@ -115,7 +117,7 @@ class Client(Batches):
         keys: Mapping[str, KeyList] | None = None,
         prices: str | os.PathLike[str] | None = None,
         budget: float | Decimal | Budget | None = None,
-        timeout: float = DEFAULT_TIMEOUT,
+        timeout: float | Timeouts = DEFAULT_TIMEOUT,
         max_retries: int = DEFAULT_MAX_RETRIES,
         on_result: Callable[[Result], object] | None = None,
         rate_control: RateControl = "adaptive",
@@ -226,13 +228,13 @@ class Client(Batches):
         return AsyncStream(start, self._tell)
 
     def _start_of_stream(
-        self, name: str, model: str, messages: Prompt, parameters: Parameters, concurrency: Concurrency
+        self, name: str, model: str, messages: Prompt, parameters: Parameters, allowed: Concurrency
     ) -> Start:
         from . import _loop
         from ._stream import replay
 
         _loop.refuse_own_thread(name)
-        call = self._prepare(model, messages, parameters, concurrency)
+        call = self._prepare(model, messages, parameters, allowed)
         if call.request.n > 1:
             raise UnsupportedParameter(
                 "a stream shows one sample: leave n out, or use call", parameter="n", model=model
@@ -247,12 +249,10 @@ class Client(Batches):
 
         return start
 
-    def _prepare(
-        self, model: str, messages: Prompt, parameters: Parameters, concurrency: Concurrency
-    ) -> Call:
+    def _prepare(self, model: str, messages: Prompt, parameters: Parameters, allowed: Concurrency) -> Call:
         if self._closed:
             raise RuntimeError("this client is closed")
-        return self._front.prepare(Request.build(model, messages, parameters), concurrency)
+        return self._front.prepare(Request.build(model, messages, parameters), allowed)
 
     def _tell(self, result: Result) -> None:
         if self._on_result is not None:
@@ -300,11 +300,14 @@ class Client(Batches):
             # One for all of the batch.
             parameters["budget"] = check("budget", parameters["budget"])
 
+        whole = self._prepare(model, "a prompt that is never sent", parameters, allowed).deadline
+
         def begin(prompt: Prompt) -> Response | Call:
             call = self._prepare(model, prompt, parameters, allowed)
+            if whole is not None:
+                call.deadline = whole.another()
             return self._front.lookup(call) or call
 
-        self._prepare(model, "a prompt that is never sent", parameters, allowed)
         return Work(begin, self._send, allowed.most)
 
     def _estimator(self, model: str, parameters: BatchParameters, *, counted: bool = True) -> Estimator:

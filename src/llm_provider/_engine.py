@@ -12,7 +12,7 @@ import contextlib
 import functools
 import random
 import time
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ from ._attempt import Attempt, Emit
 from ._cache import Entry, ResponseCache, now
 from ._call import Call, Sample
 from ._control import Control
-from ._errors import BudgetExceeded, FailedAttempt, LLMError, RateLimited, UnknownPrice
+from ._errors import BudgetExceeded, FailedAttempt, LLMError, UnknownPrice, UnsupportedParameter
 from ._flight import Flights
 from ._front import READING, Front, is_kept
 from ._keys import APIKey
@@ -34,6 +34,7 @@ from ._limits import Controller, Limiter, ScopeStatistics
 from ._rings import Rings, Turn
 from ._settings import RateControl, Settings
 from ._shared_control import SharedControl, SharedFile
+from ._timeouts import Deadline
 from ._tokens import likely_input_tokens
 from ._types import Response
 
@@ -77,12 +78,20 @@ class Engine:
         self._settings = front.settings
         self._state: _LoopState | None = None
 
-    async def run(self, call: Call) -> Response:
+    def run(self, call: Call) -> Coroutine[None, None, Response]:
         """Send a call that is not in the cache and return its answer.
 
         Raises:
-            LLMError: it failed; retries are over.
+            LLMError: it failed; retries, or the time until its deadline, are over.
         """
+        return self._run(call) if call.deadline is None else _within(call.deadline, call, self._run(call))
+
+    def stream(self, call: Call, emit: Emit) -> Coroutine[None, None, Response]:
+        """Like `run`, with the deltas given to `emit` as they arrive."""
+        work = self._stream(call, emit)
+        return work if call.deadline is None else _within(call.deadline, call, work)
+
+    async def _run(self, call: Call) -> Response:
         if call.request.n == 1:
             return self._front.respond(call, await self._fetch(call, call.draws))
         samples = await self._stored(call, call.draws) if call.cache in READING else {}
@@ -98,8 +107,7 @@ class Engine:
             samples.update(zip(group, outcome, strict=True))
         return self._front.respond(call, [samples[draw] for draw in call.draws])
 
-    async def stream(self, call: Call, emit: Emit) -> Response:
-        """Like `run`, with the deltas given to `emit` as they arrive."""
+    async def _stream(self, call: Call, emit: Emit) -> Response:
         return self._front.respond(call, await self._ask(call, call.draws, emit))
 
     async def _fetch(self, call: Call, draws: Sequence[int]) -> list[Sample]:
@@ -179,18 +187,18 @@ class Engine:
         A slot is held while a request is under way and never while waiting for the next.
         """
         state, request, target = self._state_here(), call.request, call.target
-        turn, secrets, connection = self._means(state, call)
+        turn, secrets, connection = self._means(state, call, streamed=emit is not None)
         outgoing = self._outgoing(call, samples, secrets[0])
         scope = state.limiter.scope(target.provider, target.base_url, target.model, outgoing.key.identity)
         max_retries = self._settings.max_retries if request.max_retries is None else request.max_retries
         spending = self._spending(call, samples) if self._is_limited(call) else None
         # Providers charge a limit of tokens with all that a request may answer.
         cost = likely_input_tokens(call) + (request.max_tokens or 0) * samples
-        queue, delay = 0.0, 0.0
+        queue, deadline = 0.0, call.deadline
         bound = functools.partial(worst_case, call, samples)
         failures: tuple[FailedAttempt, ...] = ()
+        asked = time.perf_counter()
         while True:
-            asked = time.perf_counter()
             if spending is None:
                 ticket = await (turn or scope).acquire(
                     call.max_concurrent, cost=cost, at_once=call.at_once, first=bool(failures)
@@ -203,9 +211,11 @@ class Engine:
                     raise _explained(error, call, secrets, failures) from None
             if turn is not None:
                 scope, outgoing.key = turn.scope, turn.key
-            waited = delay + time.perf_counter() - asked
+            waited = time.perf_counter() - asked
             queue += waited
             attempt = Attempt(call, outgoing, emit, functools.partial(scope.heard, ticket))
+            if deadline is not None:
+                deadline.unfailed += 1
             try:
                 await attempt.make(connection)
             except BaseException as cancellation:
@@ -215,7 +225,7 @@ class Engine:
                 if hold is not None:
                     hold.lost()
                 raise
-            failed = attempt.error
+            failed, asked = attempt.error, time.perf_counter()
             scope.ended(ticket, failed)
             if failed is None:
                 sample = attempt.sample(queue, failures)
@@ -230,27 +240,39 @@ class Engine:
             if hold is not None:
                 hold.failed(failed)
             failures += (attempt.failure(waited),)
-            again = turn is not None and turn.failed(failed) and len(failures) <= max_retries
+            if deadline is not None:
+                deadline.unfailed -= 1
+                deadline.failures += failures[-1:]
             verdict = _retry.judge(
-                failed, attempts=len(failures), max_retries=max_retries, random_source=state.random
+                failed,
+                attempts=len(failures),
+                max_retries=max_retries,
+                shown=attempt.first_token is not None,
+                elsewhere=turn is not None and turn.failed(failed),
+                random_source=state.random,
+                budget=scope.retries,
+                deadline=deadline,
             )
-            # What the user has seen of a stream cannot be taken back, so it is not begun again.
-            if not (verdict.retry or again) or attempt.first_token is not None:
-                raise _explained(failed, call, secrets, failures)
+            if not verdict.retry:
+                raise _explained(failed, call, secrets, failures, verdict.reason)
             # After a refusal the scope holds everyone back as long as it takes, this call included.
-            delay = 0.0 if again or _retry.is_congestion(failed) else verdict.delay
-            await asyncio.sleep(delay)
+            await asyncio.sleep(0.0 if _retry.is_congestion(failed) else verdict.delay)
 
-    def _means(self, state: _LoopState, call: Call) -> tuple[Turn | None, Sequence[APIKey], Connection]:
+    def _means(
+        self, state: _LoopState, call: Call, *, streamed: bool
+    ) -> tuple[Turn | None, Sequence[APIKey], Connection]:
         """What a call is sent with: its way through several keys, if there are, all of them, a connection."""
         target, request = call.target, call.request
         try:
             turn = state.rings.turn(target, request)
             secrets = [state.rings.key(target, request.api_key)] if turn is None else turn.secrets
-            return turn, secrets, self._connection(state, call)
+            connection = self._connection(state, call)
+            if request.timeout is not None and request.timeout.watches and not streamed:
+                _check_watchable(connection)
         except LLMError as error:
             error.provider, error.model = target.provider, request.model
             raise
+        return turn, secrets, connection
 
     def _is_limited(self, call: Call) -> bool:
         """Whether a budget limits what the call may cost."""
@@ -265,8 +287,10 @@ class Engine:
         return Spending(call, samples, budgets, self._front.accounts.prices())
 
     def _outgoing(self, call: Call, samples: int, key: APIKey) -> Outgoing:
-        timeout = call.request.timeout or self._settings.timeout
-        return Outgoing(call.wire, call.body_for(samples), call.target, key, timeout)
+        timeouts = self._settings.timeout
+        if call.request.timeout is not None:
+            timeouts = call.request.timeout.over(timeouts)
+        return Outgoing(call.wire, call.body_for(samples), call.target, key, timeouts)
 
     def _state_here(self) -> _LoopState:
         loop = asyncio.get_running_loop()
@@ -300,6 +324,44 @@ class Engine:
                     await connection.close()
 
 
+async def _within(deadline: Deadline, call: Call, work: Coroutine[None, None, Response]) -> Response:
+    """What `work` returns by the deadline.
+
+    It ends what this call waits for, not a request that others wait for as well.
+
+    Raises:
+        Timeout: the deadline has passed.
+    """
+    left = deadline.left
+    if left > 0:
+        timer = asyncio.timeout(left)
+        try:
+            async with timer:
+                return await work
+        except TimeoutError:
+            if not timer.expired():
+                raise
+    else:
+        work.close()
+    error = deadline.missed()
+    error.provider, error.model = call.target.provider, call.request.model
+    raise error
+
+
+def _check_watchable(connection: Connection) -> None:
+    """Refuse what cannot be kept; as a client's default it holds where it can.
+
+    Raises:
+        UnsupportedParameter: the connection shows an answer only when all of it is there.
+    """
+    if connection.parts is None:
+        raise UnsupportedParameter(
+            "first_byte and idle cannot be told here, where the SDK shows a whole answer only at its end: "
+            "leave them out of timeout, or use stream()",
+            parameter="timeout",
+        )
+
+
 def _split(call: Call, answered: Sample) -> list[Sample]:
     """The samples of one request, each as it will be stored."""
     replies = call.adapter.split(orjson.loads(answered.body))
@@ -318,7 +380,11 @@ def _split(call: Call, answered: Sample) -> list[Sample]:
 
 
 def _explained(
-    error: LLMError, call: Call, secrets: Iterable[APIKey], failures: tuple[FailedAttempt, ...]
+    error: LLMError,
+    call: Call,
+    secrets: Iterable[APIKey],
+    failures: tuple[FailedAttempt, ...],
+    reason: str = "",
 ) -> LLMError:
     """The error as the user sees it: with the call's facts, without any key and the SDK's objects."""
     error.provider = call.target.provider
@@ -326,12 +392,8 @@ def _explained(
     error.attempts, error.failures = len(failures), failures
     for key in secrets:
         error.message = key.scrub(error.message)
-    if (
-        isinstance(error, RateLimited)
-        and error.retry_after
-        and error.retry_after > _retry.LONGEST_RETRY_AFTER
-    ):
-        error.message += f" (asked to wait {error.retry_after:.0f} s, which is too long to wait for)"
+    if reason:
+        error.message += f" ({reason})"
     error.args = (error.message,)
     error.__cause__ = error.__context__ = error.__traceback__ = None
     return error

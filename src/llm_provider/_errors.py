@@ -36,10 +36,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from decimal import Decimal
+
+Phase: TypeAlias = Literal["connect", "first_byte", "idle", "total", "deadline"]
+"""What a call was waiting for when its time was over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +137,20 @@ def _rebuild(kind: type[LLMError], state: dict[str, Any]) -> LLMError:
     return error
 
 
+def shown(value: object) -> str:
+    """A user's value for a message: cut where it is long, and whatever its `repr` does.
+
+    >>> shown([1, 2])
+    '[1, 2]'
+    """
+    try:
+        text = repr(value)
+    except Exception:
+        # The value is the user's, and so is what its repr raises.
+        return f"a value of type {type(value).__name__}"
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
 class RequestError(LLMError, ValueError):
     """The request cannot be served as it is."""
 
@@ -223,10 +240,27 @@ class ServerError(ProviderError):
 
 
 class Timeout(ProviderError):
-    """No complete answer within `timeout`; the provider may still have worked, and billed."""
+    """No complete answer in time; the provider may still have worked, and billed.
+
+    `phase` tells which limit was passed: "connect", "first_byte", "idle" or "total" of `Timeouts`, or the
+    call's "deadline". `limit` is how many seconds that allows. Both are None where it was the provider that
+    gave up.
+    """
 
     retryable = True
     maybe_billed = True
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        phase: Phase | None = None,
+        limit: float | None = None,
+        **facts: Any,
+    ) -> None:
+        super().__init__(message, **facts)
+        self.phase: Phase | None = phase
+        self.limit = limit
 
 
 class Connection(ProviderError):

@@ -8,7 +8,8 @@ lease and look into the cache, where the answer is stored before the lease is re
 Decisions:
 
 - The request under way has the timeout and the retries of the call that started it. Who joins takes its
-  outcome. Time spent waiting for another's request is no part of a timeout, which bounds one attempt.
+  outcome. Time spent waiting for another's request is no part of a timeout, which bounds one attempt. It is
+  part of a deadline, which is each call's own: who leaves because of it leaves the request to the others.
 - A failure reaches all who wait in the process. Each gets a copy of the error: raised by several tasks, one
   exception would collect the tracebacks of all. Other processes learn only that it is over, and each then
   sends its own request, all at once; it is the same with an answer that the cache does not keep. One after

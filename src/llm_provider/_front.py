@@ -27,6 +27,7 @@ from ._json import canonical
 from ._request import Request
 from ._routing import resolve
 from ._settings import Settings
+from ._timeouts import Deadline
 from ._track import current
 from ._types import Response, Timing, Usage
 from .providers._adapter import Answer
@@ -81,7 +82,9 @@ class Front:
                 model=request.model,
             )
         mode = request.cache or self.settings.cache
-        return Call(request, target, adapter, wire, body, started, *concurrency, mode, current())
+        allowed = request.deadline
+        deadline = None if allowed is None else Deadline(allowed, started + allowed)
+        return Call(request, target, adapter, wire, body, started, *concurrency, mode, current(), deadline)
 
     def lookup(self, call: Call) -> Response | None:
         """The answer from the cache; None if any of its samples is not there.

@@ -21,7 +21,7 @@ from typing import Protocol
 from ._errors import LLMError, Overloaded
 from ._headers import Headroom, headroom
 from ._pace import Ticket
-from ._retry import is_congestion
+from ._retry import RetryBudget, is_congestion
 
 _TIMER_STEP = 0.001
 """Seconds. A timer may fire a clock tick early; a millisecond later there is no second round."""
@@ -117,6 +117,7 @@ class Scope:
 
     def __init__(self, controller: Controller) -> None:
         self.controller = controller
+        self.retries = RetryBudget()
         self._loop = asyncio.get_running_loop()
         self._waiters: deque[Waiter] = deque()
         self._timer: asyncio.TimerHandle | None = None
@@ -193,6 +194,7 @@ class Scope:
         now, controller = self._loop.time(), self.controller
         if error is None:
             controller.succeeded(now, ticket, cost=cost)
+            self.retries.earn()
         elif not is_congestion(error):
             controller.failed(now, ticket)
         elif isinstance(error, Overloaded):

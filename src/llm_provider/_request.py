@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast, get_args
 
-from ._errors import RequestError
+from ._errors import RequestError, shown
 from ._frozen import quickly_made
 from ._keys import APIKey
+from ._timeouts import Timeouts, seconds
 from ._types import Message, Prompt
 
 if TYPE_CHECKING:
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 ReasoningEffort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 CacheMode: TypeAlias = Literal["use", "refresh", "only", "off"]
-
-DEFAULT_TIMEOUT = 600.0
-"""Seconds for one attempt, from sending to the last byte: the openai and anthropic SDKs' own default."""
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 _MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,199}", re.ASCII)
@@ -64,8 +61,12 @@ class Parameters(TypedDict, total=False):
     top_logprobs: int | None
     strict_model: bool | None
     """Whether an answer by another snapshot than before raises `ModelDrift`; default the client's."""
-    timeout: float | None
-    """Seconds for one attempt, waiting in the queue not counted."""
+    timeout: float | Timeouts | None
+    """Seconds for one attempt, waiting in the queue not counted; `Timeouts` tells connecting, beginning and
+    stalling apart."""
+    deadline: float | None
+    """Seconds until the call has been answered or fails, with all its attempts and waits; of a batch, until
+    all of its calls have. The queue counts."""
     max_retries: int | None
     """Requests sent at most after the first one failed in a way that may pass."""
     cache: CacheMode | bool | None
@@ -111,7 +112,8 @@ class Request:
     logprobs: bool | None = None
     top_logprobs: int | None = None
     strict_model: bool | None = None
-    timeout: float | None = None
+    timeout: Timeouts | None = None
+    deadline: float | None = None
     max_retries: int | None = None
     cache: CacheMode | None = None
     budget: Budget | None = field(default=None, repr=False)
@@ -250,10 +252,8 @@ def _number(low: float, high: float, *, whole: bool = False) -> Callable[[str, A
     return check
 
 
-def _seconds(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= sys.float_info.max:
-        raise RequestError(f"{name} must be a positive number of seconds, not {_shown(value)}")
-    return float(value)
+def _timeout(name: str, value: Any) -> Timeouts:
+    return value if isinstance(value, Timeouts) else Timeouts(total=seconds(name, value))
 
 
 def _flag(name: str, value: Any) -> bool:
@@ -376,7 +376,8 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "logprobs": _flag,
     "top_logprobs": _number(0, 20, whole=True),
     "strict_model": _flag,
-    "timeout": _seconds,
+    "timeout": _timeout,
+    "deadline": seconds,
     "max_retries": _number(0, 1000, whole=True),
     "cache": _cache,
     "budget": _budget,
@@ -410,9 +411,4 @@ def _unexpected(name: str) -> str:
 def _shown(value: Any, name: str = "") -> str:
     if name in ("api_key", "keys"):
         return type(value).__name__
-    try:
-        text = repr(value)
-    except Exception:
-        # The value is the user's, and so is what its repr raises.
-        return f"a value of type {type(value).__name__}"
-    return text if len(text) <= 80 else f"{text[:77]}..."
+    return shown(value)

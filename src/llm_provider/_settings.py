@@ -11,6 +11,7 @@ from ._errors import RequestError
 from ._keys import Accounts, KeyList, sealed
 from ._request import check
 from ._routing import ROUTES
+from ._timeouts import DEFAULT_TIMEOUTS, Timeouts
 from ._types import FinishReason
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ KEPT_BY_DEFAULT: tuple[FinishReason, ...] = ("stop", "tool_calls")
 class Settings:
     """What a client decides once for all its calls."""
 
-    timeout: float
+    timeout: Timeouts
     max_retries: int
     cache: str
     kept: frozenset[str]
@@ -50,7 +51,7 @@ class Settings:
 
 def decide(
     *,
-    timeout: float,
+    timeout: float | Timeouts,
     max_retries: int,
     cache: str | bool | None,
     cache_finish_reasons: Collection[str],
@@ -65,7 +66,7 @@ def decide(
         RequestError: one of them is not valid.
     """
     return Settings(
-        timeout=check("timeout", timeout),
+        timeout=check("timeout", timeout).over(DEFAULT_TIMEOUTS),
         max_retries=check("max_retries", max_retries),
         cache=_cache_mode() if cache is None else check("cache", cache),
         kept=_kept(cache_finish_reasons),

@@ -34,6 +34,7 @@ from llm_provider._json import canonical
 from llm_provider._keys import APIKey
 from llm_provider._request import Request
 from llm_provider._routing import resolve
+from llm_provider._timeouts import Timeouts
 from llm_provider._types import Usage
 from llm_provider.providers import anthropic
 from llm_provider.providers._adapter import Outgoing, Wire
@@ -671,7 +672,7 @@ def outgoing(simulator: Simulator, messages: Any, model: str = ALWAYS, **paramet
     request = Request.build(model, messages, parameters)
     target = resolve(model, simulator.url("anthropic"))
     wire = anthropic.encode(request, target)
-    return Outgoing(wire, canonical(wire.payload), target, APIKey("sk-secret"), 20.0)
+    return Outgoing(wire, canonical(wire.payload), target, APIKey("sk-secret"), Timeouts(total=20))
 
 
 async def sent(connection: Any, order: Outgoing, *, stream: bool) -> Any:

@@ -36,6 +36,7 @@ from llm_provider._json import canonical
 from llm_provider._keys import APIKey
 from llm_provider._request import Request
 from llm_provider._routing import resolve
+from llm_provider._timeouts import Timeouts
 from llm_provider.providers import _genai, gemini
 from llm_provider.providers._adapter import Answer, Outgoing
 from llm_provider.providers._genai import GeminiConnection
@@ -61,11 +62,14 @@ def outgoing(
     prompt: Any = "What is 2+2?",
     model: str = "gemini-3.8-flash",
     timeout: float = 30.0,
+    connect: float = 15.0,
     **more: Any,
 ) -> Outgoing:
     request, target = Request.build(model, prompt, more), resolve(model, base_url)
     wire = gemini.encode(request, target)
-    return Outgoing(wire, canonical(wire.payload), target, APIKey("key-1"), timeout)
+    return Outgoing(
+        wire, canonical(wire.payload), target, APIKey("key-1"), Timeouts(total=timeout, connect=connect)
+    )
 
 
 @asynccontextmanager
@@ -407,26 +411,22 @@ def test_nobody_listens(transport: str, way: Way) -> None:
 
 
 @both_ways
-def test_opening_a_connection_has_a_limit_of_its_own(
-    transport: str, way: Way, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(_genai, "CONNECT_TIMEOUT", 0.2)
+def test_opening_a_connection_has_a_limit_of_its_own(transport: str, way: Way) -> None:
     # Accepts connections and never speaks: TLS cannot be opened, and nothing was sent yet.
     with socket.create_server(("127.0.0.1", 0)) as server:
-        error = failure(transport, way, outgoing(f"https://127.0.0.1:{server.getsockname()[1]}"))
+        error = failure(transport, way, outgoing(f"https://127.0.0.1:{server.getsockname()[1]}", connect=0.2))
     assert (type(error), error.retryable, error.maybe_billed) == (Timeout, True, False)
 
 
 @both_ways
 def test_waiting_for_an_answer_is_not_opening_a_connection(
-    simulator: Simulator, transport: str, way: Way, monkeypatch: pytest.MonkeyPatch
+    simulator: Simulator, transport: str, way: Way
 ) -> None:
     def attempt(longer: float) -> None:
-        monkeypatch.setattr(_genai, "CONNECT_TIMEOUT", 0.1 * longer)
         simulator.clear()
         simulator.inject(Fault(delay=0.3 * longer))
         try:
-            answer = run(transport, way, outgoing(simulator.url("gemini")))[0]
+            answer = run(transport, way, outgoing(simulator.url("gemini"), connect=0.1 * longer))[0]
         except Timeout:
             if not simulator.requests():
                 raise TooSlow("there was no connection in time") from None
@@ -524,6 +524,7 @@ from llm_provider._json import canonical
 from llm_provider._keys import APIKey
 from llm_provider._request import Request
 from llm_provider._routing import resolve
+from llm_provider._timeouts import Timeouts
 from llm_provider.providers import _genai, gemini
 from llm_provider.providers._adapter import Outgoing
 
@@ -531,7 +532,7 @@ async def main():
     target = resolve("gemini-3.8-flash", {simulator.url("gemini")!r})
     wire = gemini.encode(Request.build("gemini-3.8-flash", "Hi", {{}}), target)
     connection = gemini.connect("aiohttp")
-    request = Outgoing(wire, canonical(wire.payload), target, APIKey("k"), 30.0)
+    request = Outgoing(wire, canonical(wire.payload), target, APIKey("k"), Timeouts(total=30))
     await connection.send(request, lambda headers: None)
     async for batch in connection.stream(request, lambda headers: None):
         pass

@@ -32,6 +32,7 @@ from llm_provider._json import canonical
 from llm_provider._keys import APIKey, find_key
 from llm_provider._request import Request
 from llm_provider._routing import resolve
+from llm_provider._timeouts import Timeouts
 from llm_provider.providers import litellm as adapter
 from llm_provider.providers._adapter import Outgoing, Wire
 from llm_provider.simulator import Fault, Simulator
@@ -153,7 +154,11 @@ def outgoing(
     target = resolve(model, base_url)
     wire = adapter.encode(request, target)
     return Outgoing(
-        wire, canonical(wire.payload), target, key or APIKey("sk-secret"), request.timeout or 20.0
+        wire,
+        canonical(wire.payload),
+        target,
+        key or APIKey("sk-secret"),
+        (request.timeout or Timeouts()).over(Timeouts(total=20)),
     )
 
 
@@ -380,6 +385,7 @@ def test_litellm_says_nothing_and_stays_at_home(run_script: RunScript, simulator
         from llm_provider._keys import APIKey
         from llm_provider._request import Request
         from llm_provider._routing import resolve
+        from llm_provider._timeouts import Timeouts
         from llm_provider.providers import litellm as adapter
         from llm_provider.providers._adapter import Outgoing
 
@@ -387,7 +393,7 @@ def test_litellm_says_nothing_and_stays_at_home(run_script: RunScript, simulator
             model = "litellm/anthropic/claude-sonnet-5-5"
             target = resolve(model, {simulator.url("anthropic")!r})
             wire = adapter.encode(Request.build(model, "What is 2 + 2?", parameters), target)
-            return Outgoing(wire, canonical(wire.payload), target, APIKey("sk-secret"), 20.0)
+            return Outgoing(wire, canonical(wire.payload), target, APIKey("sk-secret"), Timeouts(total=20))
 
         assert not {{"litellm", "openai", "httpx", "aiohttp"}} & set(sys.modules)
         schema = {{"type": "object", "properties": {{"a": {{"type": "integer"}}}}, "required": ["a"],
@@ -396,12 +402,12 @@ def test_litellm_says_nothing_and_stays_at_home(run_script: RunScript, simulator
 
         async def main():
             connection = adapter.connect("aiohttp")
-            await connection.send(order(), len)
-            await connection.send(order(response_format=form), len)
-            async for _ in connection.stream(order(), len):
+            await connection.send(order(), lambda _: None)
+            await connection.send(order(response_format=form), lambda _: None)
+            async for _ in connection.stream(order(), lambda _: None):
                 pass
             try:
-                await connection.send(order(seed=1), len)
+                await connection.send(order(seed=1), lambda _: None)
             except Exception as error:
                 adapter.map_error(error)
             else:

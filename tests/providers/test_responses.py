@@ -23,6 +23,7 @@ from llm_provider._json import canonical
 from llm_provider._keys import APIKey
 from llm_provider._request import Request
 from llm_provider._routing import resolve
+from llm_provider._timeouts import Timeouts
 from llm_provider._types import Delta, ToolCall, Usage
 from llm_provider.providers import _chat, _responses, openai
 from llm_provider.providers._adapter import Answer, Outgoing
@@ -596,7 +597,7 @@ async def exchange(
         for prompt in prompts:
             wire = openai.encode(Request.build(model, prompt, dict(parameters)), target)
             assert wire.operation == "responses"
-            order = Outgoing(wire, canonical(wire.payload), target, APIKey("sk-test"), 20.0)
+            order = Outgoing(wire, canonical(wire.payload), target, APIKey("sk-test"), Timeouts(total=20))
             if stream:
                 assembler = openai.Assembler()
                 async for batch in connection.stream(order, ignore):

@@ -28,6 +28,8 @@ from llm_provider import (
     Response,
     ScopeStatistics,
     Stream,
+    Timeout,
+    Timeouts,
     Timing,
     ToolCall,
     ToolCallDelta,
@@ -127,6 +129,7 @@ def client() -> None:
         Client(keys={"openai": ["a", ("b", "c"), ["d"]], "xai": "e"}).close()
         assert_type(own.call("gpt-6.1-sol", "Hi"), Response)
         assert_type(own.statistics(), list[ScopeStatistics])
+        assert_type(own.call("gpt-6.1-sol", "Hi", timeout=Timeouts(idle=30), deadline=60), Response)
         assert_type(own.cache.stats(), CacheStatistics)
         assert_type(own.explain_miss("gpt-6.1-sol", "Hi", draw=2), Explanation | None)
 
@@ -160,6 +163,9 @@ def failures() -> None:
     except RateLimited as error:
         assert_type(error.retry_after, float | None)
         assert_type(error.status, int | None)
+    except Timeout as error:
+        assert_type(error.limit, float | None)
+        assert_type(error.phase, Literal["connect", "first_byte", "idle", "total", "deadline"] | None)
     except BatchError as error:
         assert_type(error.errors, dict[int, LLMError])
 

@@ -23,6 +23,7 @@ from .._errors import BadResponse, RequestError, UnsupportedParameter
 from .._keys import APIKey
 from .._request import Request
 from .._routing import Target
+from .._timeouts import Timeouts
 from .._types import Choice, Delta, FinishReason, Usage
 
 
@@ -52,8 +53,14 @@ class Outgoing:
     """The payload as canonical JSON, with the number of samples where it is above one."""
     target: Target
     key: APIKey
-    timeout: float
-    """Seconds. The engine's deadline ends the attempt; an SDK needs it for what it tells the server."""
+    timeouts: Timeouts
+    """`_attempt` keeps all but `connect`. An SDK needs `total` too, for what it tells the server."""
+
+    @property
+    def timeout(self) -> float:
+        """Seconds for the whole of it."""
+        assert self.timeouts.total is not None, "a client always has one"
+        return self.timeouts.total
 
 
 @dataclass(slots=True)
@@ -68,6 +75,9 @@ class Answer:
     """The tier that served and so prices the call ("flex", "priority"), where the provider tells."""
 
 
+Parts: TypeAlias = Callable[[Outgoing, "Heard"], AsyncGenerator[bytes, None]]
+"""Sends, and yields the bytes of the reply's JSON as they come."""
+
 Heard: TypeAlias = Callable[[Mapping[str, str]], object]
 """Takes the headers of a successful answer, once, as soon as the SDK lets them be seen. Names are in lower
 case, or the mapping does not mind."""
@@ -78,6 +88,13 @@ class Connection(Protocol):
 
     async def send(self, outgoing: Outgoing, heard: Heard) -> bytes:
         """Send and return the reply's JSON bytes; raises whatever the SDK raises."""
+
+    @property
+    def parts(self) -> Parts | None:
+        """`send` for an answer that is watched while it arrives, at some more cost.
+
+        None where the SDK shows a whole answer only when all of it is there.
+        """
 
     def stream(self, outgoing: Outgoing, heard: Heard) -> AsyncGenerator[list[Any], None]:
         """Send and yield the stream's events, JSON decoded, those that arrived together in one list.

@@ -46,6 +46,17 @@ def session(certificates: ssl.SSLContext, kind: Any = None, **options: Any) -> A
     )
 
 
+@functools.lru_cache(maxsize=64)
+def connecting_within(seconds: float | None) -> Any:
+    """The `ClientTimeout` that bounds opening a connection, from its name to TLS, and nothing else.
+
+    The engine has its own for the rest: a timer for each read would only cost.
+    """
+    import aiohttp
+
+    return aiohttp.ClientTimeout(total=None, connect=seconds)
+
+
 @functools.cache
 def client_class(library: ModuleType) -> Any:
     """The client for one of the two libraries, whose classes the SDKs insist on.
@@ -53,17 +64,11 @@ def client_class(library: ModuleType) -> Any:
     Args:
         library: The module `httpx` or `httpx2`.
     """
-    import aiohttp
     from yarl import URL
 
     @functools.lru_cache(maxsize=64)
     def parsed(url: str) -> URL:
         return URL(url, encoded=True)
-
-    @functools.lru_cache(maxsize=64)
-    def timeout_for(connect: float | None) -> aiohttp.ClientTimeout:
-        # The engine's deadline covers the rest: a timer for each read would only cost.
-        return aiohttp.ClientTimeout(total=None, sock_connect=connect)
 
     class AioHttpClient(library.AsyncClient):  # type: ignore[name-defined,misc]  # known at run time only
         """Sends over one aiohttp session, which is opened with the first request."""
@@ -87,7 +92,7 @@ def client_class(library: ModuleType) -> Any:
                 data=body_of(request.content),
                 headers=request.aiohttp_headers(),
                 allow_redirects=False,
-                timeout=timeout_for(request.connect_timeout()),
+                timeout=connecting_within(request.connect_timeout()),
             )
             try:
                 if stream and answer.status == 200:

@@ -25,7 +25,7 @@ from .._errors import (
     ServerError,
     Timeout,
 )
-from .._retry import retry_after
+from .._retry import ORDERLY_END, retry_after
 
 _LONGEST_MESSAGE = 500
 
@@ -181,6 +181,14 @@ def _agrees(kind: type[LLMError], status: int | None) -> bool:
     return status < 500
 
 
+_WRAPPERS = ("APIConnectionError", "APITimeoutError")
+
+# HTTP/2's word for a request that was not worked on at all (RFC 9113 §8.7), as httpcore shows it.
+_REFUSED_STREAM = re.compile(r"<StreamReset stream_id:\d+, error_code:7,")
+
+# A server that ends a connection without an error, as it does after so many requests or before it restarts.
+_ORDERLY_END = re.compile(r"<ConnectionTerminated error_code:0,")
+
 # aiohttp tells which TLS context it used after each host.
 _TLS_SETTING = re.compile(r" ssl:(<[^>]*>|\w+)")
 
@@ -193,13 +201,19 @@ def from_exception(error: BaseException) -> LLMError:
     """
     links = _told_truly(error)
     names = [name for link in links for name in _names(link)]
-    detail = presentable(_TLS_SETTING.sub("", str(links[0]))) or type(links[0]).__name__
+    # The SDKs' own words for it say nothing.
+    first = next((link for link in links if type(link).__name__ not in _WRAPPERS), links[0])
+    detail = presentable(_TLS_SETTING.sub("", str(first))) or type(first).__name__
+    if "TooManyStreamsError" in names or any(_REFUSED_STREAM.search(str(link)) for link in links):
+        return Overloaded("the connection has no room for another request", maybe_billed=False)
+    if any(_ORDERLY_END.search(str(link)) for link in links):
+        return Connection("the server has ended the connection", code=ORDERLY_END, maybe_billed=True)
     if _any(names, _MISUSED):
         return Connection(f"the request cannot be sent: {detail}", retryable=False)
     if _any(names, _TLS):
         return Connection(f"the server's certificate is not trusted: {detail}", retryable=False)
     if _any(names, _CONNECT_TIMED_OUT):
-        return Timeout("no connection could be made in time", maybe_billed=False)
+        return Timeout("no connection could be made in time", phase="connect", maybe_billed=False)
     if _any(names, _NOT_SENT):
         return Connection(f"no connection could be made: {detail}")
     if _any(names, _CUT) and "ContentEncodingError" not in names:

@@ -22,17 +22,17 @@ import math
 import os
 import ssl
 import warnings
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, cast
 
 from .._errors import BadResponse
 from . import _aiohttp
-from ._adapter import Heard, Outgoing
+from ._adapter import Heard, Outgoing, Parts
 from ._events import events
 from ._failures import headers_of
 from ._generate_content import error_of
-from ._sdk import CONNECT_TIMEOUT, MAX_CONNECTIONS
+from ._sdk import MAX_CONNECTIONS
 
 PRIVATE_WAY = ((3, 0), (3, 4))
 """The first and the last release of the SDK whose private request methods are as they are used here."""
@@ -42,7 +42,7 @@ PRIVATE_WAY = ((3, 0), (3, 4))
 class _Exchange:
     """What the HTTP client gets and gives beside the SDK, which has no place for either."""
 
-    body: bytes
+    outgoing: Outgoing
     response: Any = None
 
 
@@ -50,13 +50,13 @@ _EXCHANGE: ContextVar[_Exchange] = ContextVar("exchange")
 
 
 @contextlib.contextmanager
-def _exchange(body: bytes) -> Iterator[_Exchange]:
+def _exchange(outgoing: Outgoing) -> Iterator[_Exchange]:
     """Follows a call from sending to its answer, or to the first event of its stream.
 
     Raises:
         LLMError: a failure whose body is not the JSON that its headers promise: the status still tells.
     """
-    exchange = _Exchange(body)
+    exchange = _Exchange(outgoing)
     token = _EXCHANGE.set(exchange)
     try:
         yield exchange
@@ -117,9 +117,9 @@ class GeminiConnection:
 
     async def send(self, outgoing: Outgoing, heard: Heard) -> bytes:
         """Post and return the body of a successful answer."""
-        with _exchange(outgoing.body) as exchange:
+        with _exchange(outgoing) as exchange:
             if self._private:
-                await self._post(outgoing, streamed=False)
+                await self._post(outgoing, events=False, streamed=False)
             else:
                 call = self._typed_call(outgoing)
                 await self._client(outgoing).aio.models.generate_content(**call)
@@ -136,25 +136,52 @@ class GeminiConnection:
                 async for event in typed:
                     yield [event]
             return
-        with _exchange(outgoing.body) as exchange:
-            await self._post(outgoing, streamed=True)
-        response = exchange.response
-        chunks = response.content.iter_any() if self._transport == "aiohttp" else response.aiter_bytes()
+        response = await self._open(outgoing, events=True)
         try:
             heard(response.headers)
-            async for batch in events(chunks):
+            async for batch in events(self._chunks(response)):
                 yield batch
         finally:
             await _close_response(response)
 
-    async def _post(self, outgoing: Outgoing, *, streamed: bool) -> None:
-        """The private way: a request that the SDK has prepared once, sent by the SDK each time."""
+    @property
+    def parts(self) -> Parts | None:
+        """`send`, as the body comes; the public way shows it only when all of it is there."""
+        return self._body if self._private else None
+
+    async def _body(self, outgoing: Outgoing, heard: Heard) -> AsyncGenerator[bytes, None]:
+        response = await self._open(outgoing, events=False)
+        try:
+            heard(response.headers)
+            async for piece in self._chunks(response):
+                yield piece
+        finally:
+            await _close_response(response)
+
+    async def _open(self, outgoing: Outgoing, *, events: bool) -> Any:
+        """Post, the private way, and return the response before its body has come."""
+        with _exchange(outgoing) as exchange:
+            await self._post(outgoing, events=events, streamed=True)
+        return exchange.response
+
+    def _chunks(self, response: Any) -> AsyncIterator[bytes]:
+        chunks = response.content.iter_any() if self._transport == "aiohttp" else response.aiter_bytes()
+        return cast("AsyncIterator[bytes]", chunks)
+
+    async def _post(self, outgoing: Outgoing, *, events: bool, streamed: bool) -> None:
+        """The private way: a request that the SDK has prepared once, sent by the SDK each time.
+
+        Args:
+            outgoing: What is sent.
+            events: Whether the answer shall come as events.
+            streamed: Whether the SDK leaves the body to be read by others.
+        """
         api = self._client(outgoing)._api_client  # noqa: SLF001  # see PRIVATE_WAY
-        name = (*_place(outgoing), streamed)
+        name = (*_place(outgoing), events)
         prepared = self._prepared.get(name)
         if prepared is None:
             version, _, resource = outgoing.wire.operation.partition("/")
-            if streamed:
+            if events:
                 resource = resource.removesuffix(":generateContent") + ":streamGenerateContent?alt=sse"
             options = _http_options(outgoing, version)
             prepared = api._build_request("post", resource, {}, options)  # noqa: SLF001  # see PRIVATE_WAY
@@ -188,7 +215,7 @@ class GeminiConnection:
         exchange = None
         try:
             # A request is sent when its first event is asked for; a context cannot span a `yield`.
-            with _exchange(outgoing.body) as exchange:
+            with _exchange(outgoing) as exchange:
                 chunk = await anext(stream, None)
             heard(exchange.response.headers)
             while chunk is not None:
@@ -246,10 +273,6 @@ def _certificates() -> ssl.SSLContext:
 def _aiohttp_session(certificates: ssl.SSLContext, *, http2: bool) -> Any:
     import aiohttp
 
-    # The SDK gives aiohttp one timeout for a whole request. The engine has its own for that; this one is for
-    # opening a connection.
-    timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT)
-
     with warnings.catch_warnings():
         # aiohttp warns that a subclass may break when it changes. The SDK takes nothing else.
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -263,9 +286,10 @@ def _aiohttp_session(certificates: ssl.SSLContext, *, http2: bool) -> Any:
                 exchange.response = await super().request(
                     method,
                     url,
-                    data=_aiohttp.body_of(exchange.body),
+                    data=_aiohttp.body_of(exchange.outgoing.body),
                     headers=headers,
-                    timeout=timeout,
+                    # The SDK gives one for the whole request.
+                    timeout=_aiohttp.connecting_within(exchange.outgoing.timeouts.connect),
                     allow_redirects=False,
                 )
                 return exchange.response
@@ -279,10 +303,10 @@ def _httpx_client(certificates: ssl.SSLContext, *, http2: bool) -> Any:
 
     class Client(httpx2.AsyncClient):
         def build_request(self, method: str, url: Any, **options: Any) -> httpx2.Request:
-            options["content"] = _EXCHANGE.get().body
+            outgoing = _EXCHANGE.get().outgoing
+            options["content"] = outgoing.body
             request = super().build_request(method, url, **options)
-            timeouts = request.extensions["timeout"]
-            timeouts["connect"] = min(timeouts["connect"] or CONNECT_TIMEOUT, CONNECT_TIMEOUT)
+            request.extensions["timeout"]["connect"] = outgoing.timeouts.connect
             return request
 
         async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:

@@ -22,9 +22,6 @@ MAX_CONNECTIONS = 4096
 """Connections one process may hold per SDK. The SDKs' own limit of 100 idle ones makes a burst of 256
 reconnect 156 times; concurrency is limited by `_limits`, not by a pool."""
 
-CONNECT_TIMEOUT = 15.0
-"""Seconds to open a connection; the SDKs' 5 s fail on a cold burst over TLS."""
-
 READ_TO_END_SECONDS = 0.1
 """Longest wait for the end of a body after `[DONE]`; openai 3's own figure."""
 
@@ -76,7 +73,7 @@ class PostConnection:
         self._clients: dict[tuple[str | None, str], Any] = {}
         self._addresses: dict[tuple[str | None, str, str], _Address] = {}
         self._timeout = functools.lru_cache(maxsize=64)(
-            lambda seconds: sdk.Timeout(seconds, connect=min(CONNECT_TIMEOUT, seconds))
+            lambda total, connect: sdk.Timeout(total, connect=connect)
         )
 
     def _address(self, outgoing: Outgoing) -> _Address:
@@ -117,18 +114,8 @@ class PostConnection:
 
     async def stream(self, outgoing: Outgoing, heard: Heard) -> AsyncGenerator[list[Any], None]:
         """Post and yield the JSON of server-sent events, those that arrived together in one list."""
-        address = self._address(outgoing)
         payload = {**outgoing.wire.payload, "stream": True, **self._stream_fields(outgoing)}
-        # Asked for the response itself, the SDK returns it before its body, and makes no stream of its own,
-        # which decodes each event with more care than its JSON takes.
-        response = await address.client.post(
-            address.url,
-            content=canonical(payload),
-            cast_to=self._response_class,
-            stream=True,
-            stream_cls=self._sdk.AsyncStream[object],
-            options=self._options(outgoing),
-        )
+        response = await self._open(outgoing, canonical(payload))
         chunks = response.aiter_bytes()
         try:
             heard(response.headers)
@@ -144,12 +131,36 @@ class PostConnection:
         finally:
             await response.aclose()
 
+    async def parts(self, outgoing: Outgoing, heard: Heard) -> AsyncGenerator[bytes, None]:
+        """Post and yield the body of a successful answer as it comes."""
+        response = await self._open(outgoing, outgoing.body)
+        try:
+            heard(response.headers)
+            async for piece in response.aiter_bytes():
+                yield piece
+        finally:
+            await response.aclose()
+
+    async def _open(self, outgoing: Outgoing, body: bytes) -> Any:
+        """Post and return the response before its body has come."""
+        address = self._address(outgoing)
+        # Asked for the response itself, the SDK makes no stream of its own, which decodes each event with
+        # more care than its JSON takes.
+        return await address.client.post(
+            address.url,
+            content=body,
+            cast_to=self._response_class,
+            stream=True,
+            stream_cls=self._sdk.AsyncStream[object],
+            options=self._options(outgoing),
+        )
+
     def _options(self, outgoing: Outgoing) -> dict[str, Any]:
         # Given in full: a missing one is copied from a default, deeply, for each request.
         return {
             "params": {},
             "headers": {"Content-Type": "application/json", **outgoing.wire.headers},
-            "timeout": self._timeout(outgoing.timeout),
+            "timeout": self._timeout(outgoing.timeout, outgoing.timeouts.connect),
             "max_retries": 0,
             "follow_redirects": False,
             **self._post_options,
@@ -174,7 +185,6 @@ def build_http_client(sdk: ModuleType, transport: str) -> Any:
         return _aiohttp.client_class(library)()
     options: dict[str, Any] = {
         "follow_redirects": False,
-        "timeout": sdk.Timeout(600.0, connect=CONNECT_TIMEOUT),
         "limits": library.Limits(
             max_connections=MAX_CONNECTIONS,
             max_keepalive_connections=MAX_CONNECTIONS,

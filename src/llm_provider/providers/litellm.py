@@ -202,6 +202,10 @@ class _Connection:
         heard(_success_headers(response))
         return orjson.dumps(response.model_dump(warnings=False))
 
+    @property
+    def parts(self) -> None:
+        return None
+
     async def stream(self, outgoing: Outgoing, heard: Heard) -> AsyncGenerator[list[Any], None]:
         arguments = self._arguments(outgoing)
         options = {"include_usage": True, **arguments.pop("stream_options", {})}
@@ -236,7 +240,13 @@ class _Connection:
         if arguments.get("tools"):
             # Otherwise 1.106 imports its proxy's MCP code, whose package is not among its dependencies.
             arguments["_skip_mcp_handler"] = True
-        return {**arguments, "timeout": outgoing.timeout, "num_retries": 0, "max_retries": 0}
+        return {**arguments, "timeout": self._timeout(outgoing), "num_retries": 0, "max_retries": 0}
+
+    def _timeout(self, outgoing: Outgoing) -> Any:
+        # Given to a provider whose way has no time for connecting apart, litellm takes the whole for both.
+        import httpx
+
+        return httpx.Timeout(outgoing.timeout, connect=outgoing.timeouts.connect)
 
     def _lacks_key(self, model: str) -> bool:
         """Whether litellm would refuse to ask a server, which may want no key, for want of one."""

@@ -1,0 +1,143 @@
+"""A server that speaks HTTP/2 frame by frame, and breaks off requests as a real one may at any time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import ssl
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.errors import ErrorCodes
+from h2.events import ConnectionTerminated, StreamEnded, StreamReset
+from h2.exceptions import ProtocolError
+from h2.settings import SettingCodes
+from hyperframe.frame import GoAwayFrame
+
+Fate = Callable[[int], ErrorCodes | str | None]
+"""Of a request, by its number from 0: an error to reset its stream with, "goaway", or None for an answer."""
+
+
+class HTTP2Server:
+    """Answers every request with the same JSON, on an event loop in a thread of its own.
+
+    `requests` counts those that arrived whole and were begun, `connections` what they came on.
+
+    Args:
+        certificate: The server's, and its key.
+        answer: What it says.
+        fate: What becomes of each request.
+        most_streams: What it allows at once on a connection; more are refused.
+        seconds: How long an answer takes.
+    """
+
+    def __init__(
+        self,
+        certificate: tuple[Path, Path],
+        answer: Any,
+        fate: Fate,
+        *,
+        most_streams: int = 100,
+        seconds: float = 0.0,
+    ) -> None:
+        self.requests = 0
+        self.connections = 0
+        self.fate = fate
+        self.most_streams = most_streams
+        self.seconds = seconds
+        self.numbers = itertools.count()
+        self.answer = json.dumps(answer).encode()
+        self._tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        self._tls.load_cert_chain(*certificate)
+        self._tls.set_alpn_protocols(["h2"])
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="http2-server", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._server = self._run(asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self._tls))
+        self.root = f"https://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._run(self._end())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _run(self, coroutine: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(timeout=30)
+
+    async def _end(self) -> None:
+        self._server.close()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        # An aborted transport lets go of its socket in the loop's next turn.
+        await asyncio.sleep(0.01)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        connection = H2Connection(H2Configuration(client_side=False))
+        connection.initiate_connection()
+        connection.update_settings({SettingCodes.MAX_CONCURRENT_STREAMS: self.most_streams})
+        one = _Connection(self, connection, writer)
+        try:
+            with contextlib.suppress(ConnectionError, asyncio.CancelledError, ProtocolError):
+                while not writer.is_closing() and (received := await reader.read(65536)):
+                    for event in connection.receive_data(received):
+                        one.handle(event)
+                    one.flush()
+        finally:
+            writer.transport.abort()
+
+
+class _Connection:
+    def __init__(self, server: HTTP2Server, connection: H2Connection, writer: asyncio.StreamWriter) -> None:
+        self._server = server
+        self._connection = connection
+        self._writer = writer
+        self._open: set[int] = set()
+        self._ended = False
+        self.flush()
+
+    def flush(self) -> None:
+        self._writer.write(self._connection.data_to_send())
+
+    def handle(self, event: object) -> None:
+        if isinstance(event, StreamEnded) and not self._ended:
+            self._begin(event.stream_id)
+        elif isinstance(event, StreamReset):
+            self._open.discard(event.stream_id)
+        elif isinstance(event, ConnectionTerminated):
+            self._writer.close()
+
+    def _begin(self, stream: int) -> None:
+        server = self._server
+        server.requests += 1
+        fate = server.fate(next(server.numbers))
+        if fate is None:
+            self._open.add(stream)
+            asyncio.get_running_loop().call_later(server.seconds, self._answer, stream)
+        elif fate == "goaway":
+            # Nothing from this stream on is worked on (RFC 9113 §6.8); what came before is answered: for
+            # that, h2's own way of saying so leaves no room.
+            self._ended = True
+            self._writer.write(GoAwayFrame(last_stream_id=max(stream - 2, 0)).serialize())
+        else:
+            self._connection.reset_stream(stream, fate)
+
+    def _answer(self, stream: int) -> None:
+        if stream in self._open and not self._writer.is_closing():
+            self._open.discard(stream)
+            headers = [(":status", "200"), ("content-type", "application/json")]
+            self._connection.send_headers(stream, headers)
+            self._connection.send_data(stream, self._server.answer, end_stream=True)
+            self.flush()
