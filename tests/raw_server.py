@@ -128,6 +128,8 @@ class RawServer:
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
+        # A closed transport lets go of its socket in the loop's next turn.
+        await asyncio.sleep(0.01)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
