@@ -81,7 +81,8 @@ async def huge_header(writer: asyncio.StreamWriter) -> None:
 async def stall_mid_body(writer: asyncio.StreamWriter) -> None:
     """Half an answer, and then nothing more."""
     writer.write(HEAD + b'content-length: 1000\r\n\r\n{"id": "half')
-    await asyncio.Event().wait()
+    # The loop's timer keeps the task alive; one that waits for an event that nobody holds may be collected.
+    await asyncio.sleep(3600)
 
 
 async def slow_drip(writer: asyncio.StreamWriter) -> None:
