@@ -39,6 +39,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"_worst_case"}),
     frozenset({"_accounts", "_spending"}),
     frozenset({"_attempt", "_front"}),
+    frozenset({"_sending"}),
     frozenset({"_engine"}),
     frozenset({"_many", "_stream"}),
     frozenset({"_experience"}),

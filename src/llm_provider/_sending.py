@@ -1,0 +1,296 @@
+"""The requests of a call, one after the other, until one is answered or there is no point in another.
+
+    slot → API key → send → decode → priced, or judged and begun again
+
+A slot is held while a request is under way and never while waiting for the next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import random
+import time
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from . import _retry
+from ._aimd import AIMD
+from ._attempt import Attempt, Emit
+from ._call import Call, Sample
+from ._control import Control
+from ._errors import FailedAttempt, LLMError, UnsupportedParameter
+from ._front import Front
+from ._keys import APIKey
+from ._limits import Controller, Limiter, Scope
+from ._pace import Ticket
+from ._rings import Rings, Turn
+from ._shared_control import SharedControl, SharedFile
+from ._tokens import likely_input_tokens
+from ._types import Usage
+
+# Not where it is asked: what ends while the interpreter does must load nothing.
+from ._worst_case import worst_case
+from .providers._adapter import Connection, Outgoing
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+    from ._pricing import PriceTable
+    from ._spending import Hold, Spending
+
+_COUNTS_WHAT_MAY_BE_ANSWERED = frozenset({"openai"})
+"""Providers whose limits of tokens count `max_tokens`, whatever is answered (OpenAI's guide to limits)."""
+
+
+class Sender:
+    """What sends on one loop: open connections, limits, and the keys' accounts."""
+
+    def __init__(self, front: Front) -> None:
+        self._settings = front.settings
+        self._shared = SharedFile(
+            front.cache.directory / "limits", quiet=front.settings.rate_control != "shared"
+        )
+        self._connections: dict[tuple[str, str], Connection] = {}
+        self.accounts = front.accounts
+        self.limiter = Limiter(self._controller)
+        self.rings = Rings(front.settings.keys, self.limiter)
+        self.random = random.Random()
+
+    def _controller(self, scope: str) -> Controller:
+        rate_control = self._settings.rate_control
+        if rate_control == "aimd":
+            return AIMD()
+        if rate_control == "independent":
+            return Control()
+        return SharedControl(self._shared, scope, from_start=rate_control == "shared")
+
+    async def send(self, call: Call, samples: int, emit: Emit | None) -> Sample:
+        """Get an answer with so many samples from the provider.
+
+        Raises:
+            LLMError: there is none; retries are over.
+        """
+        request, target = call.request, call.target
+        turn, secrets, connection = self._means(call, streamed=emit is not None)
+        outgoing = self._outgoing(call, samples, secrets[0])
+        scope = self.limiter.scope(target.provider, target.base_url, target.model, outgoing.key.identity)
+        most = self._settings.max_retries if request.max_retries is None else request.max_retries
+        spending = self.spending(call, samples) if self._is_limited(call) else None
+        sending = _Sending(self, call, samples, emit, outgoing, scope, turn, spending, most)
+        try:
+            return await sending.run(connection)
+        except LLMError as error:
+            raise sending.explained(error, secrets) from None
+
+    def _means(self, call: Call, *, streamed: bool) -> tuple[Turn | None, Sequence[APIKey], Connection]:
+        """What a call is sent with: its way through several keys, if there are, all of them, a connection."""
+        target, request = call.target, call.request
+        try:
+            turn = self.rings.turn(target, request)
+            secrets = [self.rings.key(target, request.api_key)] if turn is None else turn.secrets
+            connection = self._connection(call)
+            if request.timeout is not None and request.timeout.watches and not streamed:
+                _check_watchable(connection)
+        except LLMError as error:
+            error.provider, error.model = target.provider, request.model
+            raise
+        return turn, secrets, connection
+
+    def _is_limited(self, call: Call) -> bool:
+        """Whether a budget limits what the call may cost."""
+        return call.request.budget is not None or self._settings.budget is not None
+
+    def spending(self, call: Call, samples: int) -> Spending:
+        """The budgets that a request for some samples of a call is under."""
+        # Only calls with a budget need the module, and what it loads.
+        from ._spending import Spending
+
+        given = (call.request.budget, self._settings.budget)
+        budgets = [budget for budget in given if budget is not None]
+        return Spending(call, samples, budgets, self.accounts.prices())
+
+    def _outgoing(self, call: Call, samples: int, key: APIKey) -> Outgoing:
+        timeouts = self._settings.timeout
+        if call.request.timeout is not None:
+            timeouts = call.request.timeout.over(timeouts)
+        return Outgoing(call.wire, call.body_for(samples), call.target, key, timeouts)
+
+    def _connection(self, call: Call) -> Connection:
+        route = call.target.route
+        transport = self._settings.transport or route.transport
+        name = (route.adapter, transport)
+        connection = self._connections.get(name)
+        if connection is None:
+            connection = self._connections[name] = call.adapter.connect(transport)
+        return connection
+
+    async def close(self) -> None:
+        """Close every connection."""
+        self._shared.close()
+        for connection in self._connections.values():
+            with contextlib.suppress(Exception):  # a connection that cannot be closed is closed enough
+                await connection.close()
+
+
+class _Sending:
+    """The requests of one call, and what has become of them so far."""
+
+    __slots__ = (
+        "_call", "_cost", "_emit", "_failures", "_most_retries", "_outgoing", "_queue", "_samples", "_scope",
+        "_sender", "_spending", "_turn", "_verdict", "_waits_since",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        sender: Sender,
+        call: Call,
+        samples: int,
+        emit: Emit | None,
+        outgoing: Outgoing,
+        scope: Scope,
+        turn: Turn | None,
+        spending: Spending | None,
+        most_retries: int,
+    ) -> None:
+        self._sender = sender
+        self._call = call
+        self._samples = samples
+        self._emit = emit
+        self._outgoing = outgoing
+        self._scope = scope
+        self._turn = turn
+        self._spending = spending
+        self._most_retries = most_retries
+        # Providers charge a limit of tokens with all that a request may answer.
+        self._cost = likely_input_tokens(call) + (call.request.max_tokens or 0) * samples
+        self._queue = 0.0
+        self._failures: tuple[FailedAttempt, ...] = ()
+        self._verdict = _retry.FINAL
+        self._waits_since = 0.0
+
+    async def run(self, connection: Connection) -> Sample:
+        """Send until there is an answer.
+
+        Raises:
+            LLMError: what the last request ended with, or why it was not sent.
+        """
+        self._waits_since = time.perf_counter()
+        while True:
+            ticket, hold = await self._leave()
+            waited = time.perf_counter() - self._waits_since
+            self._queue += waited
+            attempt = Attempt(
+                self._call, self._outgoing, self._emit, functools.partial(self._scope.heard, ticket)
+            )
+            await self._make(attempt, connection, ticket, hold)
+            if attempt.error is None:
+                return self._answered(attempt, ticket, hold)
+            self._failed(attempt, attempt.error, waited, ticket, hold)
+            if not self._verdict.retry:
+                raise attempt.error
+            # After a refusal the scope holds everyone back as long as it takes, this call included.
+            await asyncio.sleep(0.0 if _retry.is_congestion(attempt.error) else self._verdict.delay)
+
+    async def _leave(self) -> tuple[Ticket, Hold | None]:
+        """Wait for leave to send, and for the money."""
+        call, first = self._call, bool(self._failures)
+        hold = None
+        if self._spending is not None:
+            self._verdict = _retry.FINAL
+            ticket, hold = await self._spending.acquire(self._turn or self._scope, self._cost, first=first)
+        else:
+            ticket = await (self._turn or self._scope).acquire(
+                call.max_concurrent, cost=self._cost, at_once=call.at_once, first=first
+            )
+        if self._turn is not None:
+            self._scope, self._outgoing.key = self._turn.scope, self._turn.key
+        return ticket, hold
+
+    async def _make(
+        self, attempt: Attempt, connection: Connection, ticket: Ticket, hold: Hold | None
+    ) -> None:
+        deadline = self._call.deadline
+        if deadline is not None:
+            deadline.unfailed += 1
+        try:
+            await attempt.make(connection)
+        except BaseException as cancellation:
+            self._scope.cancelled(ticket)
+            # What was sent may be billed all the same.
+            self._sender.accounts.failed(self._call, cancellation, self._bound)
+            if hold is not None:
+                hold.lost()
+            raise
+        self._waits_since = time.perf_counter()
+
+    def _answered(self, attempt: Attempt, ticket: Ticket, hold: Hold | None) -> Sample:
+        sample = attempt.sample(self._queue, self._failures)
+        self._scope.ended(ticket, None, cost=self._charged(sample.answer.usage))
+        self._sender.accounts.answered(self._call, sample, self._bound)
+        if hold is not None:
+            hold.answered(sample.cost)
+        if self._turn is not None:
+            self._turn.served()
+        return sample
+
+    def _failed(
+        self, attempt: Attempt, error: LLMError, waited: float, ticket: Ticket, hold: Hold | None
+    ) -> None:
+        self._scope.ended(ticket, error)
+        if error.maybe_billed:
+            self._sender.accounts.failed(self._call, error, self._bound, attempt.usage)
+        if hold is not None:
+            hold.failed(error)
+        self._failures += (attempt.failure(waited),)
+        deadline = self._call.deadline
+        if deadline is not None:
+            deadline.unfailed -= 1
+            deadline.failures += self._failures[-1:]
+        self._verdict = _retry.judge(
+            error,
+            attempts=len(self._failures),
+            max_retries=self._most_retries,
+            shown=attempt.first_token is not None,
+            elsewhere=self._turn is not None and self._turn.failed(error),
+            random_source=self._sender.random,
+            budget=self._scope.retries,
+            deadline=deadline,
+        )
+
+    def _charged(self, usage: Usage | None) -> float | None:
+        """Tokens that the provider's limit has counted, where an answer tells."""
+        if usage is None or self._call.target.provider in _COUNTS_WHAT_MAY_BE_ANSWERED:
+            return None
+        return float(usage.total_tokens)
+
+    def _bound(self, prices: PriceTable) -> Decimal | None:
+        return worst_case(self._call, self._samples, prices)
+
+    def explained(self, error: LLMError, secrets: Iterable[APIKey]) -> LLMError:
+        """The error as the user sees it: with the call's facts, without any key and the SDK's objects."""
+        error.provider = self._call.target.provider
+        error.model = self._call.request.model
+        error.attempts, error.failures = len(self._failures), self._failures
+        for key in secrets:
+            error.message = key.scrub(error.message)
+        if self._verdict.reason:
+            error.message += f" ({self._verdict.reason})"
+        error.args = (error.message,)
+        error.__cause__ = error.__context__ = error.__traceback__ = None
+        return error
+
+
+def _check_watchable(connection: Connection) -> None:
+    """Refuse what cannot be kept; as a client's default it holds where it can.
+
+    Raises:
+        UnsupportedParameter: the connection shows an answer only when all of it is there.
+    """
+    if connection.parts is None:
+        raise UnsupportedParameter(
+            "first_byte and idle cannot be told here, where the SDK shows a whole answer only at its end: "
+            "leave them out of timeout, or use stream()",
+            parameter="timeout",
+        )
