@@ -72,7 +72,8 @@ def test_it_evaluates_four_providers_and_then_the_cache() -> None:
         assert 0.05 <= float(line.latency_p50) <= float(line.latency_p95)
         assert int(line.requests) == 200 + int(line.refused)
     assert len({line.accuracy for line in lines.values()}) == 4
-    assert int(lines["together_ai"].refused) > 0
+    # Its headers tell how much of its limit is left, so few requests are refused, or none.
+    assert int(lines["together_ai"].refused) < 50
     second = re.search(r"^Second run: the same questions\n  took [\d.]+ s, (.*)$", ended.stdout, re.MULTILINE)
     assert second is not None
     assert second[1] == "0 requests, $0.00, 800 of 800 answers from the cache"
