@@ -8,6 +8,7 @@ import sqlite3
 import threading
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -256,6 +257,34 @@ def test_what_a_lock_keeps_out_is_kept_in_memory_and_written_later(tmp_path: Pat
         assert cache.stats().pending == 21
     assert wait_until(lambda: cache.stats().pending == 0)
     assert len(cache) == 22
+    cache.close()
+
+
+def test_what_was_read_ahead_is_looked_at_when_it_is_asked_for(tmp_path: Path) -> None:
+    cache, new = ResponseCache(tmp_path, patience=0.1), replace(ENTRY, body=b"new")
+    for name in ("k", "damaged"):
+        cache.put(name, ENTRY).result()
+    ahead = cache.read_ahead(["k", "damaged", "none"])
+    assert ahead.keys() == {"k", "damaged"}
+    assert (cache.stats().hits, cache.stats().misses) == (0, 0)
+    assert cache.get("k", ahead["k"]) == ENTRY
+    # What is wrong with it, disk or memory may know better.
+    assert cache.get("damaged", ahead["damaged"][:-1]) == ENTRY
+    assert cache.get("k", ahead["damaged"]) == ENTRY
+    assert cache.get("none", ahead["k"]) is None
+    with locked(tmp_path), pytest.warns(CacheWarning):
+        cache.put("k", new).result()
+        assert cache.get("k", ahead["k"]) == new
+    assert (cache.stats().hits, cache.stats().misses) == (4, 1)
+    cache.close()
+
+
+def test_a_cache_that_cannot_be_opened_has_nothing_to_read_ahead(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no directory")
+    cache = ResponseCache(tmp_path / "file")
+    assert cache.read_ahead(["k"]) == {}
+    with pytest.warns(CacheWarning, match="cannot be opened"):
+        assert cache.get("k") is None
     cache.close()
 
 

@@ -7,11 +7,14 @@ import pty
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
 from llm_provider import Client, Connection
-from llm_provider._progress import Progress
+from llm_provider._progress import Progress, watched
+from llm_provider._types import Result
 from llm_provider.simulator import Fault, Simulator
 
 BATCH = "from llm_provider import call_many; call_many('gpt-6.1-sol', [f'1+{{n}}?' for n in range(8)]{})"
@@ -23,6 +26,14 @@ def test_it_counts_results(client: Client) -> None:
         for result in (paid, hit, Connection("broken")):
             progress.update(result)
     assert (progress.cached, progress.failed, progress.cost) == (1, 1, paid.cost)
+
+
+def test_nothing_is_in_between_where_nobody_looks_on() -> None:
+    results: Iterator[tuple[int, Result]] = iter([(0, Connection("broken"))])
+    told: list[Result] = []
+    bar = partial(Progress, 1, False, list)
+    assert watched(results, False, None, bar) is results
+    assert list(watched(results, False, told.append, bar)) == [(0, told[0])]
 
 
 def test_nothing_shows_in_a_pipe(simulator: Simulator) -> None:

@@ -18,12 +18,16 @@ from .storage._entry import Asked
 if TYPE_CHECKING:
     from decimal import Decimal
 
+MAX_REQUEST_BYTES = 30_000_000
+"""The largest body. Gemini takes 20 MB and Anthropic 32 MB; no model has a context for as much text."""
+
 
 @dataclass(slots=True)
 class Call:
     """A request on its way: where it goes and the exact bytes that will be sent."""
 
     request: Request
+    """As the user gave it. A batch's calls share theirs, which has no messages: they are in the payload."""
     target: Target
     adapter: Adapter
     wire: Wire
@@ -47,21 +51,19 @@ class Call:
 
     def key(self, draw: int) -> str:
         """The cache key of one sample."""
-        return cache_key(**self._question(draw))
+        return cache_key(**self.place(), body=self.body, draw=draw)
 
     def asked(self, draw: int) -> Asked:
         """What is in the key, for those who look for what was asked before."""
-        return Asked(**self._question(draw), model=self.request.model)
+        return Asked(**self.place(), body=self.body, draw=draw, model=self.request.model)
 
-    def _question(self, draw: int) -> dict[str, Any]:
-        """What tells one question from another."""
+    def place(self) -> dict[str, Any]:
+        """Whom it asks, and how: what is in the key besides the payload and the sample's number."""
         return {
             "provider": self.target.provider,
             "base_url": self.target.base_url,
             "operation": self.wire.operation,
-            "body": self.body,
             "headers": self.wire.headers,
-            "draw": draw,
         }
 
     def body_for(self, samples: int) -> bytes:

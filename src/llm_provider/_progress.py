@@ -1,4 +1,7 @@
-"""The progress bar of a batch: on a terminal and in a notebook, never in a pipe."""
+"""Who looks on while a batch is served: the client's `on_result`, and the progress bar.
+
+The bar is on a terminal and in a notebook, never in a pipe.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,12 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from ._types import Response
+from ._types import Response, Result
 
 if TYPE_CHECKING:
     from ._limits import ScopeStatistics
@@ -39,7 +42,7 @@ class Progress:
         self.cached = self.failed = 0
         self.cost = 0.0
         self._limits = limits
-        self._bar: Any = _bar(total) if (_is_watched() if show is None else show) else None
+        self._bar: Any = _bar(total) if _is_shown(show) else None
         self._renewed = -math.inf
         self._ended = threading.Event()
         if self._bar is not None:
@@ -107,7 +110,66 @@ def describe(scopes: Sequence[ScopeStatistics]) -> list[str]:
     return words
 
 
-def _is_watched() -> bool:
+def watched(
+    results: Iterator[tuple[int, Result]],
+    show: bool | None,
+    tell: Callable[[Result], object] | None,
+    begin: Callable[[], Progress],
+) -> Iterator[tuple[int, Result]]:
+    """A batch's results, each told and shown before it is passed on.
+
+    Args:
+        results: The results.
+        show: As for `Progress`.
+        tell: Called with each result.
+        begin: Makes the bar, when the first result is asked for.
+    """
+    # Where nobody looks on, nothing is put between a batch and its user.
+    return _watching(results, tell, begin) if tell or _is_shown(show) else results
+
+
+def awatched(
+    results: AsyncGenerator[tuple[int, Result], None],
+    show: bool | None,
+    tell: Callable[[Result], object] | None,
+    begin: Callable[[], Progress],
+) -> AsyncIterator[tuple[int, Result]]:
+    """`watched` for a batch that is awaited."""
+    return _awatching(results, tell, begin) if tell or _is_shown(show) else results
+
+
+def _watching(
+    results: Iterator[tuple[int, Result]],
+    tell: Callable[[Result], object] | None,
+    begin: Callable[[], Progress],
+) -> Iterator[tuple[int, Result]]:
+    with begin() as progress:
+        for index, result in results:
+            if tell is not None:
+                tell(result)
+            progress.update(result)
+            yield index, result
+
+
+async def _awatching(
+    results: AsyncGenerator[tuple[int, Result], None],
+    tell: Callable[[Result], object] | None,
+    begin: Callable[[], Progress],
+) -> AsyncIterator[tuple[int, Result]]:
+    with begin() as progress:
+        # Left early, this generator closes the batch at once, not when it is collected.
+        async with contextlib.aclosing(results):
+            async for index, result in results:
+                if tell is not None:
+                    tell(result)
+                progress.update(result)
+                yield index, result
+
+
+def _is_shown(show: bool | None) -> bool:
+    """Whether there is a bar: as asked for, else where somebody may be looking at one."""
+    if show is not None:
+        return show
     return "ipykernel" in sys.modules or bool(sys.stderr and sys.stderr.isatty())
 
 

@@ -106,6 +106,28 @@ def test_reading_makes_nothing(tmp_path: Path, store: Store) -> None:
     assert not (tmp_path / "cache").exists()
 
 
+def test_many_are_read_together(tmp_path: Path, store: Store) -> None:
+    keys = [key for key, _, _ in rows(200)]
+    assert store.read_many(keys, 10**6) == {}
+    assert not (tmp_path / "cache").exists()
+    store.write(rows(100))
+    assert store.read_many(keys, 10**6) == {key: value for key, value, _ in rows(100)}
+    assert store.read_many([*keys[:3], keys[0], ""], 10**6) == {key: value for key, value, _ in rows(3)}
+    assert store.read_many([], 10**6) == {}
+
+
+def test_of_many_no_more_are_read_than_fit(store: Store) -> None:
+    store.write([(f"key-{number}", bytes(1000), None) for number in range(100)])
+    found = store.read_many([f"key-{number}" for number in range(100)], 10_000)
+    assert 10 <= len(found) <= 11
+    # What was left in the middle keeps nobody from writing, nor the log from being emptied.
+    assert store.write(rows(100)) == {}
+    for path in store._directory.glob(f"v2/*/{DATABASE}"):
+        connection = sqlite3.connect(path)
+        assert connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
+        connection.close()
+
+
 def test_a_later_value_replaces_an_earlier_one(store: Store) -> None:
     store.write(rows(3))
     store.write([("key-1", b"new", "tag")])

@@ -229,7 +229,8 @@ def expect_dict(value: Any, what: str) -> dict[str, Any]:
 def count(container: Mapping[str, Any], name: str) -> int:
     """A token count out of a usage object: 0 where it is absent, null or nonsense."""
     value = container.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    # By its very type: True is an int too.
+    return value if type(value) is int and value > 0 else 0
 
 
 def part(container: Mapping[str, Any], name: str) -> Mapping[str, Any]:

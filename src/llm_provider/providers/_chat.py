@@ -136,9 +136,9 @@ def _choice(choice: dict[str, Any]) -> Choice:
         codes, explanation = error_fields(choice)
         raise from_answer(200, codes=codes, message=explanation)
     message = expect_dict(choice.get("message"), "message")
-    content, thoughts = _split(message.get("content"))
+    said, refusal = message.get("content"), message.get("refusal")
+    content, thoughts = _split(said)
     calls = _tool_calls(message.get("tool_calls"))
-    refusal = message.get("refusal")
     reason = finish(_str(choice.get("finish_reason")), _FINISH)
     if choice["finish_reason"] in _BROKEN_OFF:
         raise BadResponse(f"the host broke the answer off, finish_reason {choice['finish_reason']!r}")
@@ -147,7 +147,7 @@ def _choice(choice: dict[str, Any]) -> Choice:
     elif calls and reason == "stop":
         reason = "tool_calls"
     reasoning = thoughts
-    kept: dict[str, Any] = {"role": "assistant", "content": message.get("content")}
+    kept: dict[str, Any] = {"role": "assistant", "content": said}
     for name in _KEPT_FIELDS:
         value = message.get(name)
         if value:
@@ -207,21 +207,21 @@ def decode_usage(usage: Mapping[str, Any]) -> Usage:
     details = part(usage, "prompt_tokens_details")
     generated_details = part(usage, "completion_tokens_details")
     read, generated = count(usage, "prompt_tokens"), count(usage, "completion_tokens")
-    reasoning = count(generated_details, "reasoning_tokens") if generated_details else 0
+    # DeepSeek reports hits beside the total instead of in the details.
+    hits = count(usage, "prompt_cache_hit_tokens")
+    if not any(details.values()) and not any(generated_details.values()):
+        return Usage(input_tokens=read, output_tokens=generated, cache_read_input_tokens=hits)
+    reasoning = count(generated_details, "reasoning_tokens")
     if reasoning and count(usage, "total_tokens") == read + generated + reasoning:
         generated += reasoning
-    # DeepSeek reports hits beside the total instead of in the details.
-    hits = count(details, "cached_tokens") or count(usage, "prompt_cache_hit_tokens")
-    if not details and not generated_details:
-        return Usage(input_tokens=read, output_tokens=generated, cache_read_input_tokens=hits)
     lasting = part(details, "cache_creation_token_details")
     return Usage(
         input_tokens=read,
         output_tokens=generated,
-        cache_read_input_tokens=hits,
+        cache_read_input_tokens=count(details, "cached_tokens") or hits,
         cache_write_input_tokens=count(details, "cache_write_tokens")
         or count(details, "cache_creation_tokens"),
-        cache_write_1h_input_tokens=count(lasting, "ephemeral_1h_input_tokens") if lasting else 0,
+        cache_write_1h_input_tokens=count(lasting, "ephemeral_1h_input_tokens"),
         reasoning_output_tokens=reasoning,
         audio_input_tokens=count(details, "audio_tokens"),
         audio_output_tokens=count(generated_details, "audio_tokens"),

@@ -109,6 +109,27 @@ class Store:
         with self._reading:
             return reader.read(key)  # it may have been rescued
 
+    def read_many(self, keys: Sequence[str], most_bytes: int) -> dict[str, bytes]:
+        """The values of those keys that have one, with one statement for each shard.
+
+        Args:
+            keys: The keys.
+            most_bytes: After so many it stops: the others are left out.
+        """
+        readers = self._readers or self._open_for_reading()
+        shards: dict[int, list[str]] = {}
+        for key in keys if readers else ():
+            shards.setdefault(_hash(key) % len(readers), []).append(key)
+        found: dict[str, bytes] = {}
+        for index, part in shards.items():
+            with self._reading:
+                rows = readers[index].read_many(part, most_bytes)
+            found |= rows
+            most_bytes -= sum(map(len, rows.values()))
+            if most_bytes < 0:
+                break
+        return found
+
     def _mend(self, reader: Reader, error: sqlite3.DatabaseError) -> None:
         """Replace a database if that is what is wrong."""
         if not is_corrupt(error):
