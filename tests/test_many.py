@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -262,13 +262,15 @@ def test_every_input_has_one_result(kinds: list[str], ceiling: int) -> None:
     ready = Response(choices=(), usage=None, model="m", provider="p")  # type: ignore[arg-type]  # not looked at
     started = finished = 0
 
-    def begin(prompt: Prompt) -> Response | str:
+    def begin(prompts: Iterable[Prompt]) -> Iterator[Response | LLMError | str]:
         nonlocal started
-        started += 1
-        assert started - finished <= work.width + 1
-        if prompt == "bad":
-            raise Connection("broken")
-        return ready if prompt == "hit" else str(prompt)
+        for prompt in prompts:
+            started += 1
+            assert started - finished <= work.width + 1
+            if prompt == "bad":
+                yield Connection("broken")
+            else:
+                yield ready if prompt == "hit" else str(prompt)
 
     async def send(kind: str) -> Response:
         await asyncio.sleep(0)

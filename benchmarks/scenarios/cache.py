@@ -38,7 +38,8 @@ FACTS = {
     "headers": {},
     "draw": 0,
 }
-REPLY = orjson.dumps({"choices": [{"message": {"content": "y" * 2000, "role": "assistant"}}]})
+ANSWER = "y" * 2000
+REPLY = orjson.dumps({"choices": [{"message": {"content": ANSWER, "role": "assistant"}}]})
 
 OPENED = {
     "FanoutCache: import, open, one get": "from diskcache import FanoutCache as F; F(path).get('key')",
@@ -75,7 +76,7 @@ def run(options: Options) -> Result:
         hits = _hits(filled, keys, rounds)
         lags = _lags(filled, keys, rounds)
         opened = _opened(filled, rounds)
-        with Simulator() as simulator, _environment(simulator.environment()):
+        with Simulator(answer=ANSWER) as simulator, _environment(simulator.environment()):
             rerun = _rerun(filled / "rerun", options.count(PROMPTS))
             fronts, lags["`acall` (public)"] = _fronts(filled / "rerun", options.count(ENTRIES), rounds)
     hashing = _hashing(rounds)

@@ -111,13 +111,15 @@ class Accounts:
         posting = Posting(time.time(), "failed", place.key, cost, usage, at_most)
         self._post(call, place, posting, error=type(error).__name__)
 
-    def hit(self, call: Call, sample: Sample) -> None:
-        """Enter an answer that costs nothing."""
-        answer = sample.answer
-        place = self._place(call, answer.model)
+    def hit(self, call: Call, answer: Answer) -> str | None:
+        """Enter an answer that costs nothing.
+
+        Returns:
+            The model that served before, if it is another one.
+        """
+        place, before = self._place(call, answer.model), None
         if self._served.last.get(place.alias) != place.key.served and answer.model is not None:
             before = self._served.changed(place.alias, place.key.served, keep=False)
-            sample.served_before = sample.served_before or before
         hit = Hit(place.key, self.prices, place.priced, _tier(call.wire, answer), answer.usage)
         self.book.post(hit)
         for book in call.tracks.books:
@@ -125,6 +127,7 @@ class Accounts:
         if self._file is not None:
             posting = Posting(time.time(), "hit", place.key, hit.saved(), answer.usage)
             self._file.append(posting, base_url=place.alias[1] or None, id=answer.id)
+        return before
 
     def check_model(self, call: Call, sample: Sample) -> None:
         """Tell the user if the model that served a sample is not the one that served before.

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
 import functools
 import os
 import threading
 import warnings
 import weakref
 from collections.abc import (
-    AsyncGenerator,
     AsyncIterable,
     AsyncIterator,
     Callable,
@@ -37,7 +35,7 @@ from ._request import BatchParameters, CacheMode, Parameters, Request, check, se
 from ._retry import DEFAULT_MAX_RETRIES
 from ._routing import priced_as, resolve
 from ._settings import KEPT_BY_DEFAULT, RateControl, Transport, decide, dollars
-from ._timeouts import DEFAULT_TIMEOUT, Timeouts
+from ._timeouts import DEFAULT_TIMEOUT, Deadline, Timeouts
 from ._types import FinishReason, Prompt, Response, Result, Usage
 
 # The loop, and with it asyncio and the modules that work on it, come with the first call that is not stored:
@@ -156,7 +154,6 @@ class Client(Batches):
         self._front = Front(settings, self._cache, accounts)
         self._engine: Engine | None = None
         self._starting = threading.Lock()
-        self._closed = False
         _clients.add(self)
         # For a client that is dropped without `close`; whatever thread that happens in must not wait.
         weakref.finalize(self, self._cache.close, wait=False).atexit = False
@@ -250,8 +247,6 @@ class Client(Batches):
         return start
 
     def _prepare(self, model: str, messages: Prompt, parameters: Parameters, allowed: Concurrency) -> Call:
-        if self._closed:
-            raise RuntimeError("this client is closed")
         return self._front.prepare(Request.build(model, messages, parameters), allowed)
 
     def _tell(self, result: Result) -> None:
@@ -269,9 +264,12 @@ class Client(Batches):
         """See `llm_provider.iter_many`."""
         seal(parameters)
         from ._many import iterate
+        from ._progress import Progress, watched
 
         show = parameters.pop("progress", None)
-        return self._watched(iterate(self._batch("iter_many", model, parameters), inputs), inputs, show)
+        results = iterate(self._batch("iter_many", model, parameters), inputs)
+        bar = functools.partial(Progress, _length(inputs), show, self.statistics)
+        return watched(results, show, self._on_result and self._tell, bar)
 
     def aiter_many(
         self,
@@ -282,9 +280,12 @@ class Client(Batches):
         """See `llm_provider.aiter_many`."""
         seal(parameters)
         from ._many import aiterate
+        from ._progress import Progress, awatched
 
         show = parameters.pop("progress", None)
-        return self._awatched(aiterate(self._batch("aiter_many", model, parameters), inputs), inputs, show)
+        results = aiterate(self._batch("aiter_many", model, parameters), inputs)
+        bar = functools.partial(Progress, _length(inputs), show, self.statistics)
+        return awatched(results, show, self._on_result and self._tell, bar)
 
     def _batch(self, name: str, model: str, parameters: BatchParameters) -> Work[Call]:
         """How the calls of a batch are made and sent.
@@ -292,6 +293,7 @@ class Client(Batches):
         What is wrong with the model or the parameters is wrong for every input, so it is found here, once.
         """
         from . import _loop
+        from ._begin import beginning
         from ._many import Work
 
         _loop.refuse_own_thread(name)
@@ -300,15 +302,18 @@ class Client(Batches):
             # One for all of the batch.
             parameters["budget"] = check("budget", parameters["budget"])
 
-        whole = self._prepare(model, "a prompt that is never sent", parameters, allowed).deadline
+        whole: Deadline | None = None
 
-        def begin(prompt: Prompt) -> Response | Call:
+        def prepare(prompt: Prompt) -> Call:
+            nonlocal whole
             call = self._prepare(model, prompt, parameters, allowed)
-            if whole is not None:
+            if call.deadline is not None:
+                # The moment of the call that is made first, here, is that of all the others.
+                whole = whole or call.deadline
                 call.deadline = whole.another()
-            return self._front.lookup(call) or call
+            return call
 
-        return Work(begin, self._send, allowed.most)
+        return Work(beginning(self._front, prepare), self._send, allowed.most)
 
     def _estimator(self, model: str, parameters: BatchParameters, *, counted: bool = True) -> Estimator:
         from ._estimate import Estimator
@@ -323,30 +328,6 @@ class Client(Batches):
 
     async def _send(self, call: Call) -> Response:
         return await self._started().run(call)
-
-    def _watched(
-        self, results: Iterator[tuple[int, Result]], inputs: object, show: bool | None
-    ) -> Iterator[tuple[int, Result]]:
-        from ._progress import Progress
-
-        with Progress(_length(inputs), show, self.statistics) as progress:
-            for index, result in results:
-                self._tell(result)
-                progress.update(result)
-                yield index, result
-
-    async def _awatched(
-        self, results: AsyncGenerator[tuple[int, Result], None], inputs: object, show: bool | None
-    ) -> AsyncIterator[tuple[int, Result]]:
-        from ._progress import Progress
-
-        with Progress(_length(inputs), show, self.statistics) as progress:
-            # Left early, this generator closes the batch at once, not when it is collected.
-            async with contextlib.aclosing(results):
-                async for index, result in results:
-                    self._tell(result)
-                    progress.update(result)
-                    yield index, result
 
     # --- the client itself -----------------------------------------------------------------------------
 
@@ -409,15 +390,15 @@ class Client(Batches):
 
     def close(self) -> None:
         """Close connections and files. Calls under way fail; later ones raise `RuntimeError`."""
-        if not self._closed:
-            self._closed = True
+        if not self._front.closed:
+            self._front.closed = True
             self._close_engine()
             self._close_files()
 
     async def aclose(self) -> None:
         """`close`, awaited."""
-        if not self._closed:
-            self._closed = True
+        if not self._front.closed:
+            self._front.closed = True
             import asyncio
 
             await asyncio.to_thread(self._close_engine)

@@ -20,7 +20,7 @@ from . import providers
 from ._accounts import Accounts
 from ._books import total
 from ._cache import Entry, ResponseCache
-from ._call import Call, Sample
+from ._call import MAX_REQUEST_BYTES, Call, Sample
 from ._concurrency import Concurrency
 from ._errors import CacheMiss, LLMError, RequestError
 from ._json import canonical
@@ -35,8 +35,6 @@ from .providers._adapter import Answer
 if TYPE_CHECKING:
     import asyncio
 
-MAX_REQUEST_BYTES = 30_000_000
-"""The largest body. Gemini takes 20 MB and Anthropic 32 MB; no model has a context for as much text."""
 
 _READ_HERE = 16
 """Entries that an event loop reads before it lets its other tasks run. Handing a read to a thread costs
@@ -57,6 +55,8 @@ class Front:
         self.settings = settings
         self.cache = cache
         self.accounts = accounts
+        self.closed = False
+        """Whether the client is closed, which makes no calls any more."""
         # What each loop has read in this turn; one that ends in the middle of a turn takes its count along.
         self._reads: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, int] = weakref.WeakKeyDictionary()
         self._remote: bool | None = None
@@ -68,8 +68,10 @@ class Front:
 
         Raises:
             RequestError: it cannot be served as it is.
+            RuntimeError: the client is closed.
         """
         started = time.perf_counter()
+        self.refuse_closed()
         target = resolve(request.model, request.base_url)
         adapter = providers.load(target.route.adapter)
         wire = adapter.encode(request, target)
@@ -86,6 +88,11 @@ class Front:
         deadline = None if allowed is None else Deadline(allowed, started + allowed)
         return Call(request, target, adapter, wire, body, started, *concurrency, mode, current(), deadline)
 
+    def refuse_closed(self) -> None:
+        """Raise if the client is closed."""
+        if self.closed:
+            raise RuntimeError("this client is closed")
+
     def lookup(self, call: Call) -> Response | None:
         """The answer from the cache; None if any of its samples is not there.
 
@@ -94,12 +101,18 @@ class Front:
         """
         if call.cache not in READING:
             return None
+        if call.request.n == 1:
+            draw = call.request.draw
+            response = self.answered(call, self.cache.get(call.key(draw)), call.started)
+            if response is None and call.cache == "only":
+                raise self.missing(call, draw)
+            return response
         found = []
         for draw in call.draws:
             sample = self.kept(call, self.cache.get(call.key(draw)))
             if sample is None:
                 if call.cache == "only":
-                    raise self._missing(call, draw)
+                    raise self.missing(call, draw)
                 return None
             found.append(sample)
         return self.respond(call, found)
@@ -127,7 +140,8 @@ class Front:
             await asyncio.sleep(0)
         return response
 
-    def _missing(self, call: Call, draw: int) -> CacheMiss:
+    def missing(self, call: Call, draw: int) -> CacheMiss:
+        """The error of a call that may not be sent and has a sample that is not there."""
         key = call.key(draw)
         message = f"no answer is stored under {key}, and cache='only' sends nothing"
         if self._explained < _EXPLAINED:
@@ -138,12 +152,41 @@ class Front:
                     message += f"; {nearest}"
         return CacheMiss(message, key=key, provider=call.target.provider, model=call.request.model)
 
+    def answered(self, call: Call, entry: Entry | None, started: float) -> Response | None:
+        """The answer of a call for one sample; None if what the cache has for it cannot be served.
+
+        Args:
+            call: The call, or one that differs in its prompt alone.
+            entry: What the cache has for it.
+            started: Monotonic time at which the user asked.
+
+        Raises:
+            ModelDrift: another model answered than before, and the call is strict.
+        """
+        answer = self.stored(call, entry)
+        if answer is None or entry is None:
+            return None
+        before = self.accounts.hit(call, answer)
+        if before is not None:
+            self.accounts.check_model(call, Sample(answer, entry.body, cached=True, served_before=before))
+        total = time.perf_counter() - started
+        return Response(
+            choices=answer.choices,
+            usage=answer.usage or Usage(),
+            model=answer.model or call.target.model,
+            provider=call.target.provider,
+            id=answer.id,
+            cost=0.0,
+            cached=True,
+            timing=Timing(total=total, overhead=total),
+            body=entry.body,
+            response_format=call.request.response_format,
+        )
+
     def kept(self, call: Call, entry: Entry | None) -> Sample | None:
         """A stored answer, if it can be served."""
         answer = self.stored(call, entry)
-        if entry is None or answer is None:
-            return None
-        return Sample(answer, entry.body, cached=True)
+        return None if answer is None or entry is None else Sample(answer, entry.body, cached=True)
 
     def stored(self, call: Call, entry: Entry | None) -> Answer | None:
         """What an entry says, if it can be served."""
@@ -202,7 +245,9 @@ class Front:
         paid, changed = [], None
         for sample in samples:
             if sample.cached:
-                self.accounts.hit(call, sample)
+                before = self.accounts.hit(call, sample.answer)
+                # Who shared another's request has its sample, and with it what that one was told.
+                sample.served_before = sample.served_before or before
             else:
                 paid.append(sample.cost)
             if sample.served_before is not None:
@@ -225,7 +270,10 @@ def is_kept(answer: Answer, kept: Collection[str]) -> bool:
 
     By default refusals, filtered, empty and length-truncated answers are not: asking again may do better.
     """
-    return all(
-        choice.finish_reason in kept and (choice.text or choice.tool_calls or "empty" in kept)
-        for choice in answer.choices
-    )
+    # Nearly always of one sample, for which a generator would take longer than the look.
+    for choice in answer.choices:
+        if choice.finish_reason not in kept:
+            return False
+        if not (choice.text or choice.tool_calls or "empty" in kept):
+            return False
+    return True

@@ -48,12 +48,12 @@ _ENOUGH_REFUSALS = 32
 class Work(Generic[CallT]):
     """What a batch does with each input.
 
-    `begin` makes a call of an input, or the answer if that is known already; it runs in the user's thread and
-    raises `LLMError`. `send` gets the answer; it runs on the background loop. `ceiling` is how many requests
-    may be under way.
+    `begin` makes a call of each input when it is asked for, or gives the answer if that is known already, or
+    an `LLMError`; it runs in the user's thread. `send` gets the answer; it runs on the background loop.
+    `ceiling` is how many requests may be under way.
     """
 
-    begin: Callable[[Prompt], Response | CallT]
+    begin: Callable[[Iterable[Prompt]], Iterator[Result | CallT]]
     send: Callable[[CallT], Awaitable[Response]]
     ceiling: int
 
@@ -166,7 +166,7 @@ def iterate(work: Work[CallT], inputs: Iterable[Prompt]) -> Iterator[tuple[int, 
     """Run a batch from a synchronous thread, yielding `(index, result)` as calls finish."""
     arrived: queue.SimpleQueue[list[tuple[int, Result | Exception]]] = queue.SimpleQueue()
     crew: _Crew[CallT] | None = None
-    source, source_error = enumerate(checked_inputs(inputs)), None
+    source, source_error = enumerate(work.begin(checked_inputs(inputs))), None
     exhausted, outstanding = False, 0
     refusals = _Refusals(inputs, work.ceiling)
     try:
@@ -174,14 +174,13 @@ def iterate(work: Work[CallT], inputs: Iterable[Prompt]) -> Iterator[tuple[int, 
             exhausted = exhausted or refusals.enough
             while not exhausted and outstanding < work.width and arrived.empty():
                 try:
-                    index, prompt = next(source)
+                    index, begun = next(source)
                 except StopIteration:
                     exhausted = True
                 except Exception as error:
                     # An error of the user's iterable waits until what was started has finished.
                     exhausted, source_error = True, error
                 else:
-                    begun = _begun(work, prompt)
                     if isinstance(begun, (Response, LLMError)):
                         yield index, begun
                     else:
@@ -213,7 +212,7 @@ async def aiterate(
             inbox.post(arrived.put_nowait, finished)
 
     crew: _Crew[CallT] | None = None
-    source, source_error = numbered(inputs), None
+    source, source_error = _begun(work, inputs), None
     exhausted, outstanding = False, 0
     refusals = _Refusals(inputs, work.ceiling)
     try:
@@ -221,13 +220,12 @@ async def aiterate(
             exhausted = exhausted or refusals.enough
             while not exhausted and outstanding < work.width and arrived.empty():
                 try:
-                    index, prompt = await anext(source)
+                    index, begun = await anext(source)
                 except StopAsyncIteration:
                     exhausted = True
                 except Exception as error:
                     exhausted, source_error = True, error
                 else:
-                    begun = _begun(work, prompt)
                     if isinstance(begun, (Response, LLMError)):
                         yield index, begun
                     else:
@@ -249,11 +247,16 @@ async def aiterate(
         raise source_error
 
 
-def _begun(work: Work[CallT], prompt: Prompt) -> Result | CallT:
-    try:
-        return work.begin(prompt)
-    except LLMError as error:
-        return error
+async def _begun(
+    work: Work[CallT], inputs: Iterable[Prompt] | AsyncIterable[Prompt]
+) -> AsyncIterator[tuple[int, Result | CallT]]:
+    if isinstance(inputs, AsyncIterable):
+        async for index, prompt in numbered(inputs):
+            for begun in work.begin((prompt,)):
+                yield index, begun
+    else:
+        for each in enumerate(work.begin(checked_inputs(inputs))):
+            yield each
 
 
 async def numbered(
