@@ -14,6 +14,7 @@ from llm_provider import Client, LLMError, RequestError, UnsupportedParameter
 from llm_provider._call import MAX_REQUEST_BYTES, Call
 from llm_provider._concurrency import Concurrency
 from llm_provider._routing import ROUTES
+from llm_provider._settings import Concurrency
 from llm_provider._template import Template, template
 from llm_provider._types import Prompt
 
@@ -55,7 +56,7 @@ def client() -> Iterator[Client]:
 
 
 def prepared(client: Client, model: str, prompt: Prompt, parameters: dict[str, Any]) -> Call:
-    return client._prepare(model, prompt, {**parameters}, 4)  # type: ignore[arg-type]  # as drawn
+    return client._prepare(model, prompt, {**parameters}, Concurrency(4, 4))  # type: ignore[arg-type]  # as drawn
 
 
 def template_of(client: Client, model: str, **parameters: Any) -> Template | None:
