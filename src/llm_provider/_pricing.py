@@ -6,16 +6,18 @@ come from and what it cannot express are described in docs/prices.md.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import threading
 import time
 import warnings
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ._price_rows import (
     COLUMNS,
     PART_OF,
+    PRICE_COLUMNS,
     VARIANTS,
     PriceFile,
     PriceRow,
@@ -28,7 +30,7 @@ from ._price_rows import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from datetime import date
-    from decimal import Decimal
+    from decimal import Context, Decimal
 
     from ._types import Usage
 
@@ -53,6 +55,11 @@ _SNAPSHOT_DATE = re.compile(r"(.+?)(?:-([0-9]{4})-([0-9]{2})-([0-9]{2})|[-@]([0-
 _PRECISION = 100
 
 _SECONDS_OF_A_DAY = 86_400
+
+_FEES = ("web_search", "request")
+
+_MOST_IN_EFFECT = 256
+"""Models whose prices of this hour are found without looking for them again."""
 
 # Long spellings that reach the same model as the name in the table.
 _MODEL_PATHS = {
@@ -107,6 +114,16 @@ def shipped_path(name: str) -> str:
     raise FileNotFoundError(f"llm_provider's {name} is missing; looked for {' and '.join(places)}")
 
 
+class _Rates(NamedTuple):
+    """A row with its prices as whole numbers, which are exact and take half as long to count with."""
+
+    row: PriceRow
+    prices: dict[str, int | None]
+    """By column: units of money for a token, a search or a request."""
+    places: int
+    """Ten to this power are a dollar."""
+
+
 class PriceTable:
     """Prices by provider, model, service level, prompt size and date. Safe to share between threads.
 
@@ -121,12 +138,13 @@ class PriceTable:
     True
     """
 
-    __slots__ = ("_file", "_lock", "_models", "_warned")
+    __slots__ = ("_file", "_in_effect", "_lock", "_models", "_warned")
 
     def __init__(self, rows: Iterable[PriceRow] = ()) -> None:
         self._file: PriceFile | None = None
         # The rows of each model by variant, or the numbers of its lines in the file while nobody needs them.
         self._models: dict[tuple[str, str], _Variants | list[int]] = {}
+        self._in_effect: dict[tuple[str, str, str, str, int | None], list[_Rates]] = {}
         self._warned: set[tuple[str, str, str]] = set()
         self._lock = threading.Lock()
         for (provider, model, variant), its_rows in _grouped(rows).items():
@@ -213,13 +231,33 @@ class PriceTable:
         >>> table.find("openai", "gpt-6.1-sol-unknown") is None
         True
         """
+        rates = self._find(provider, model, variant, input_tokens, at)
+        return None if rates is None else rates.row
+
+    def _find(
+        self, provider: str, model: str, variant: str, input_tokens: int, at: date | None
+    ) -> _Rates | None:
+        key = (provider, model, variant, *_utc(at))
+        rows = self._in_effect.get(key)
+        if rows is None:
+            # A program asks for few models, and for an hour at a time.
+            if len(self._in_effect) >= _MOST_IN_EFFECT:
+                self._in_effect.clear()
+            rows = self._in_effect[key] = [_rates(row) for row in self._rows_in_effect(*key)]
+        for rates in rows:
+            if rates.row.min_input_tokens <= input_tokens:
+                return rates
+        return None
+
+    def _rows_in_effect(
+        self, provider: str, model: str, variant: str, day: str, hour: int | None
+    ) -> list[PriceRow]:
+        """The rows by which a model's calls are paid: the first that a prompt reaches."""
         variants = self._known(provider, model)
-        day, hour = _utc(at)
+        names = [variant]
         if variant == "standard" and _is_off_peak(provider, day, hour):
-            off_peak = _in_effect(variants.get("off_peak", ()), day, input_tokens)
-            if off_peak is not None:
-                return off_peak
-        return _in_effect(variants.get(variant, ()), day, input_tokens)
+            names.insert(0, "off_peak")
+        return [row for name in names for row in _in_effect(variants.get(name, ()), day)]
 
     def applicable(
         self, provider: str, model: str, *, variant: str = "standard", input_tokens: int = 0
@@ -236,8 +274,8 @@ class PriceTable:
         rows = self._known(provider, model).get(variant, ())
         now = time.time()
         days = (time.strftime("%Y-%m-%d", time.gmtime(moment)) for moment in (now, now + _SECONDS_OF_A_DAY))
-        found = {row: None for day in days for row in _reached(rows, day, input_tokens)}
-        return list(found)
+        found = {row: None for day in days for row in reversed(_in_effect(rows, day))}
+        return [row for row in found if row.min_input_tokens <= input_tokens]
 
     def tiers(self, provider: str, model: str) -> list[int]:
         """The sizes of prompt, in tokens, at which some row of a model begins; ascending.
@@ -281,31 +319,28 @@ class PriceTable:
         >>> PriceTable.load().cost("openai", "gpt-6.1-sol", Usage(input_tokens=1000, output_tokens=500))
         Decimal('0.007')
         """
-        from decimal import Context, Decimal, localcontext
-
         size = usage.input_tokens if prompt is None else prompt
-        row = self.find(provider, model, variant=variant, input_tokens=size, at=at)
-        if row is None:
+        rates = self._find(provider, model, variant, size, at)
+        if rates is None:
             return None
-        # A context of our own: the caller's may round to a few digits or trap.
-        with localcontext(Context(prec=_PRECISION)):
-            # Prices of tokens are per million, fees per thousand.
-            total = (row.request or 0) * Decimal(1000) * requests
-            for column, count in _billed_once(usage, row).items():
-                if count < 0:
-                    self._warn_once(row, column, f"contradictory token counts, {usage}")
-                    return None
-                if not count:
-                    continue
-                price = getattr(row, column)
-                if price is None:
-                    used = column if column == "web_search" else f"{column} tokens"
-                    self._warn_once(row, column, f"no price for {used}")
-                    return None
-                total += price * count * (1000 if column == "web_search" else 1)
-            dollars = total.scaleb(-6).normalize()
-            # `normalize` alone writes ten dollars as 1E+1.
-            return dollars.quantize(Decimal(1)) if dollars == dollars.to_integral_value() else dollars
+        row, prices, places = rates
+        total = (prices["request"] or 0) * requests
+        for column, count in _billed_once(usage, row).items():
+            if count < 0:
+                self._warn_once(row, column, f"contradictory token counts, {usage}")
+                return None
+            if not count:
+                continue
+            price = prices[column]
+            if price is None:
+                used = column if column == "web_search" else f"{column} tokens"
+                self._warn_once(row, column, f"no price for {used}")
+                return None
+            total += price * count
+        decimal, context = _arithmetic()
+        dollars = context.normalize(context.scaleb(decimal(total), -places))
+        # `normalize` alone writes ten dollars as 1E+1.
+        return decimal(int(dollars)) if dollars == dollars.to_integral_value() else dollars
 
     def _variants(self, provider: str, model: str) -> _Variants:
         """The rows of a model, read from the file if this is the first use of them."""
@@ -325,6 +360,27 @@ class PriceTable:
             self._warned.add(key)
         message = f"{row.provider}/{row.model} ({row.variant}): {reason}; the cost is unknown"
         warnings.warn(PriceWarning(message), stacklevel=3)
+
+
+def _rates(row: PriceRow) -> _Rates:
+    _, context = _arithmetic()
+    prices = {column: getattr(row, column) for column in PRICE_COLUMNS}
+    digits = max((-price.as_tuple().exponent for price in prices.values() if price is not None), default=0)
+    places = max(0, digits)
+    whole: dict[str, int | None] = {}
+    for column, price in prices.items():
+        # Prices of tokens are per million, fees per thousand.
+        shift = places + 3 if column in _FEES else places
+        whole[column] = None if price is None else int(context.scaleb(price, shift))
+    return _Rates(row, whole, places + 6)
+
+
+@functools.cache
+def _arithmetic() -> tuple[type[Decimal], Context]:
+    """How to count: in a context of our own, as the caller's may round to a few digits or trap."""
+    from decimal import Context, Decimal
+
+    return Decimal, Context(prec=_PRECISION)
 
 
 def _grouped(rows: Iterable[PriceRow]) -> dict[tuple[str, str, str], list[PriceRow]]:
@@ -364,25 +420,18 @@ def _count(usage: Usage, column: str) -> int:
     return count
 
 
-def _in_effect(rows: Iterable[PriceRow], day: str, input_tokens: int) -> PriceRow | None:
-    """The row for a prompt of that size in the newest price list that had begun by that day."""
-    reached = _reached(rows, day, input_tokens)
-    return max(reached, key=lambda row: row.min_input_tokens, default=None)
-
-
-def _reached(rows: Iterable[PriceRow], day: str, input_tokens: int) -> list[PriceRow]:
-    """The rows for prompts up to that size in the newest price list that had begun by that day."""
+def _in_effect(rows: Iterable[PriceRow], day: str) -> list[PriceRow]:
+    """The newest price list that had begun by that day: its rows, those for the largest prompts first."""
     begun = [row for row in rows if row.effective_from <= day]
     start = max((row.effective_from for row in begun), default=None)
-    return [row for row in begun if row.effective_from == start and row.min_input_tokens <= input_tokens]
+    reached = [row for row in begun if row.effective_from == start]
+    return sorted(reached, key=lambda row: row.min_input_tokens, reverse=True)
 
 
 def _utc(at: date | None) -> tuple[str, int | None]:
     """The day and the hour of a moment in UTC; a date has no hour."""
     if at is None:
-        # Faster than a datetime, and this is on the way of every call.
-        now = time.gmtime()
-        return time.strftime("%Y-%m-%d", now), now.tm_hour
+        return _day_and_hour(int(time.time() // 3600))
     from datetime import UTC, datetime
 
     if not isinstance(at, datetime):
@@ -390,6 +439,13 @@ def _utc(at: date | None) -> tuple[str, int | None]:
     if at.tzinfo is not None:
         at = at.astimezone(UTC)
     return at.date().isoformat(), at.hour
+
+
+@functools.lru_cache(maxsize=2)
+def _day_and_hour(hours: int) -> tuple[str, int]:
+    """The day and its hour, given the hours since 1970 began; made once an hour, as every call wants it."""
+    then = time.gmtime(hours * 3600)
+    return time.strftime("%Y-%m-%d", then), then.tm_hour
 
 
 def _is_off_peak(provider: str, day: str, hour: int | None) -> bool:
