@@ -66,7 +66,12 @@ def template_of(client: Client, model: str, **parameters: Any) -> Template | Non
 def told(call: Call) -> dict[str, Any]:
     """All that makes a call but when it was made, and the conversation, which its payload holds too."""
     facts = {field.name: getattr(call, field.name) for field in dataclasses.fields(call)}
-    return {**facts, "started": 0, "request": dataclasses.replace(call.request, messages=())}
+    return {
+        **facts,
+        "started": 0,
+        "first_key": None,
+        "request": dataclasses.replace(call.request, messages=()),
+    }
 
 
 @settings(max_examples=300, deadline=None)
@@ -98,6 +103,7 @@ def test_a_prompt_filled_in_is_the_prompt_encoded(
     filled = alike.filled(prompt, encoded, started=0.0)
     assert told(filled) == told(slow)
     assert alike.key(encoded) == filled.key(slow.request.draw) == slow.key(slow.request.draw)
+    assert alike.filled(prompt, encoded, started=0.0, key="known").key(slow.request.draw) == "known"
     assert filled.body_for(3 if slow.wire.samples_field else 1) == slow.body_for(
         3 if slow.wire.samples_field else 1
     )

@@ -64,8 +64,8 @@ def _begin(
     for prompts in _groups(inputs, _AT_ONCE if reads and isinstance(inputs, (list, tuple)) else 1):
         started = time.perf_counter()
         texts = [alike.fits(prompt) for prompt in prompts]
-        keys = [alike.key(text) if text and reads else "" for text in texts]
-        ahead = cache.read_ahead(keys) if len(keys) > 1 else {}
+        keys = [alike.key(text) if text and reads else None for text in texts]
+        ahead = cache.read_ahead([key for key in keys if key]) if len(keys) > 1 else {}
         for prompt, text, key in zip(prompts, texts, keys, strict=True):
             front.refuse_closed()
             if text is None:
@@ -74,13 +74,13 @@ def _begin(
                 response: Result | None = None
                 # Those of who takes the results, which need not be in the block where the batch was made.
                 call.tracks = current()
-                if reads:
+                if key is not None:
                     try:
                         # Looked up again if it was not there: it may have been asked for since.
                         response = front.answered(call, cache.get(key, ahead.pop(key, None)), started)
                     except LLMError as error:
                         response = error
-                yield response or _missed(front, alike.filled(prompt, text, started))
+                yield response or _missed(front, alike.filled(prompt, text, started, key))
             started = time.perf_counter()
 
 

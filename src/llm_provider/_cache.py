@@ -8,6 +8,7 @@ not in it.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import os
 import threading
@@ -101,9 +102,13 @@ def key_frame(
     *, provider: str, base_url: str | None, operation: str, headers: Mapping[str, str], draw: int
 ) -> tuple[bytes, bytes]:
     """What is hashed into a key before and after the payload; the arguments are those of `cache_key`."""
-    head = canonical([SCHEMA_VERSION, provider, base_url, operation])
     tail = canonical([dict(headers), draw])
-    return head[:-1] + b",", b"," + tail[1:]
+    return _head_of_key(provider, base_url, operation), b"," + tail[1:]
+
+
+@functools.lru_cache(maxsize=256)
+def _head_of_key(provider: str, base_url: str | None, operation: str) -> bytes:
+    return canonical([SCHEMA_VERSION, provider, base_url, operation])[:-1] + b","
 
 
 def default_directory() -> Path:

@@ -43,6 +43,8 @@ class Call:
     tracks: Tracks
     """What it counts in, besides its client. Found where the call is made: the loop's thread is nobody's."""
     deadline: Deadline | None = None
+    first_key: str | None = None
+    """The cache key of the first sample, once it was asked for: to look, to share, and to store."""
 
     @property
     def draws(self) -> range:
@@ -51,7 +53,11 @@ class Call:
 
     def key(self, draw: int) -> str:
         """The cache key of one sample."""
-        return cache_key(**self.place(), body=self.body, draw=draw)
+        if draw != self.request.draw:
+            return cache_key(**self.place(), body=self.body, draw=draw)
+        if self.first_key is None:
+            self.first_key = cache_key(**self.place(), body=self.body, draw=draw)
+        return self.first_key
 
     def asked(self, draw: int) -> Asked:
         """What is in the key, for those who look for what was asked before."""

@@ -68,20 +68,21 @@ class Template:
         """
         return hashlib.sha256(b"".join((self._head, encoded, self._tail))).hexdigest()
 
-    def filled(self, prompt: Prompt, encoded: bytes, started: float) -> Call:
+    def filled(self, prompt: Prompt, encoded: bytes, started: float, key: str | None = None) -> Call:
         """The call of a prompt, equal to the one that is encoded by itself but for `request.messages`.
 
         Args:
             prompt: The prompt.
             encoded: What `fits` gave for it.
             started: Monotonic time at which it was begun.
+            key: What `key` gave for it, if it was asked.
         """
         call, wire = Call(*_fields_of_call(self.call)), Wire(*_fields_of_wire(self.call.wire))
         wire.payload = inner = wire.payload.copy()
         for step in self._path[:-1]:
             inner[step] = inner = inner[step].copy()
         inner[self._path[-1]] = prompt
-        call.wire, call.started = wire, started
+        call.wire, call.started, call.first_key = wire, started, key
         call.body = b"".join((self._prefix, encoded, self._suffix))
         if call.deadline is not None:
             call.deadline = call.deadline.another()

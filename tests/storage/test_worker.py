@@ -176,3 +176,17 @@ def test_many_threads_and_loops_get_their_own_results() -> None:
         thread.join()
     assert wrong == []
     worker.close()
+
+
+def test_what_nobody_asks_for_is_done_and_harms_nothing() -> None:
+    worker, seen = Worker("test"), []
+
+    def broken() -> None:
+        seen.append("broken")
+        raise OSError("nobody is told")
+
+    worker.post(broken)
+    worker.post(lambda: seen.append("next"))
+    assert worker.submit(lambda: "last").result(5) == "last"
+    assert seen == ["broken", "next"]
+    worker.close()

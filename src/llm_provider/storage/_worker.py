@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
-_Task: TypeAlias = "tuple[Callable[[], Any], Future[Any]]"
+_Task: TypeAlias = "tuple[Callable[[], Any], Future[Any] | None]"
 
 
 class Worker:
@@ -42,6 +42,14 @@ class Worker:
     def submit(self, work: Callable[[], T]) -> Future[T]:
         """Queue a function; the future holds what it returns or raises."""
         future: Future[T] = Future()
+        self._queue(work, future)
+        return future
+
+    def post(self, work: Callable[[], object]) -> None:
+        """Queue a function whose outcome nobody asks for: a future would cost more than to queue it."""
+        self._queue(work, None)
+
+    def _queue(self, work: Callable[[], Any], future: Future[Any] | None) -> None:
         with self._lock:
             if self._tasks is None:
                 # A queue for each thread: the end of one must not end the next.
@@ -51,7 +59,6 @@ class Worker:
                 )
                 self._thread.start()
             self._tasks.put((work, future))
-        return future
 
     def close(self, *, last: Callable[[], None] | None = None, wait: bool = True) -> bool:
         """Finish what is queued and end the thread, if one was started; a later `submit` starts another.
@@ -79,7 +86,11 @@ class Worker:
 def _run(tasks: queue.SimpleQueue[_Task | None]) -> None:
     while (task := tasks.get()) is not None:
         work, future = task
-        if future.set_running_or_notify_cancel():
+        if future is None:
+            # Whatever went wrong, the next task is not to blame.
+            with contextlib.suppress(Exception):
+                work()
+        elif future.set_running_or_notify_cancel():
             try:
                 future.set_result(work())
             except BaseException as error:
@@ -149,7 +160,7 @@ class Batches(Generic[ItemT, ResultT]):
             self._waiting.append(future)
             first, self._handed_over = not self._handed_over, True
         if first:
-            self._worker.submit(self._run)
+            self._worker.post(self._run)
 
     def _run(self) -> None:
         if self._linger and (self._many or len(self._items) > 1):
@@ -168,7 +179,7 @@ class Batches(Generic[ItemT, ResultT]):
             more = self._handed_over = bool(self._items)
         if more:
             # A task of its own for what has come meanwhile, so that other work of the thread has its turn.
-            self._worker.submit(self._run)
+            self._worker.post(self._run)
         _deliver(waiting, results)
 
 
