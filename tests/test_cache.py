@@ -412,13 +412,23 @@ def test_a_loop_reads_and_writes_in_batches(tmp_path: Path) -> None:
 
 def test_who_gives_up_waiting_does_not_stop_a_write(tmp_path: Path) -> None:
     cache = ResponseCache(tmp_path)
+    cache.put("k", ENTRY).result()
 
-    async def give_up() -> None:
-        cache.put_soon("k", ENTRY, asyncio.get_running_loop()).cancel()
+    async def write() -> bool:
+        return await cache.put_soon("late", ENTRY, asyncio.get_running_loop())
 
-    asyncio.run(give_up())
-    cache.close()
-    assert cache.get("k") == ENTRY
+    async def give_up() -> bool:
+        with locked(tmp_path):
+            task = asyncio.create_task(write())
+            await asyncio.sleep(0.01)
+            for _ in range(2):
+                task.cancel()
+                assert not (await asyncio.wait([task], timeout=0.01))[0]
+        await asyncio.wait([task])
+        return task.cancelled()
+
+    assert asyncio.run(give_up())
+    assert cache.get("late") == ENTRY
     cache.close()
 
 

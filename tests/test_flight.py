@@ -87,6 +87,30 @@ def test_equal_calls_share_one_request_and_one_of_them_counts_it() -> None:
     asyncio.run(main())
 
 
+def test_who_is_called_back_shares_with_who_waits() -> None:
+    async def main() -> None:
+        service, flights = Service(), Flights[str](Leases(None))
+        told: list[Outcome[str]] = []
+        leave, stay = (
+            flights.join(
+                "key", service.work("key"), service.lookup("key"), lambda share: told.append(share())
+            )
+            for _ in range(2)
+        )
+        waiting = service.call(flights)
+        await settle()
+        leave()
+        leave()
+        service.pending["key"].set_result("answer")
+        await settle()
+        # Who has left is not told, and the first of those who are left counts the request.
+        assert (told, await waiting) == ([Outcome("answer", True)], Outcome("answer", False))
+        assert (service.begun, service.cancelled) == (["key"], [])
+        stay()
+
+    asyncio.run(main())
+
+
 def test_different_calls_share_nothing() -> None:
     async def main() -> None:
         service, flights = Service(), Flights[str](Leases(None))

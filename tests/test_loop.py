@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import threading
+from collections.abc import Callable
 
 import pytest
 
@@ -43,6 +45,36 @@ def test_cancelling_the_future_cancels_the_work() -> None:
     _loop.submit(where()).result(60)
     future.cancel()
     assert cancelled.wait(60)
+
+
+def test_what_is_no_task_is_begun_in_the_callers_context_and_cancelled() -> None:
+    seen: list[object] = []
+    name = contextvars.ContextVar("name", default="nobody's")
+    began, ended = threading.Event(), threading.Event()
+
+    def begin(finished: _loop.Finished[str]) -> Callable[[], object]:
+        seen.extend((name.get(), asyncio.get_running_loop() is _loop.current().loop))
+        began.set()
+
+        def cancel() -> None:
+            finished(asyncio.CancelledError())
+            # A second end is nobody's.
+            finished("late")
+            ended.set()
+
+        return cancel
+
+    def fail(finished: _loop.Finished[str]) -> Callable[[], object]:
+        raise OSError("cannot begin")
+
+    name.set("the caller's")
+    future = _loop.submit(begin)
+    assert began.wait(5)
+    future.cancel()
+    assert ended.wait(5)
+    assert seen == ["the caller's", True]
+    with pytest.raises(OSError, match="cannot begin"):
+        _loop.wait(_loop.submit(fail))
 
 
 def test_errors_come_through() -> None:

@@ -14,7 +14,6 @@ from llm_provider import Client, LLMError, RequestError, UnsupportedParameter
 from llm_provider._call import MAX_REQUEST_BYTES, Call
 from llm_provider._concurrency import Concurrency
 from llm_provider._routing import ROUTES
-from llm_provider._settings import Concurrency
 from llm_provider._template import Template, template
 from llm_provider._types import Prompt
 

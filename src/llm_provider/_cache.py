@@ -256,7 +256,7 @@ class ResponseCache:
     def put_soon(self, key: str, entry: Entry, loop: asyncio.AbstractEventLoop) -> asyncio.Future[bool]:
         """`put`, asked on an event loop's own thread. The loop is woken once for many entries.
 
-        Cancelling the future only stops the waiting: the entry is stored.
+        The future cannot be cancelled: a task that is, while it waits, learns it when the entry is stored.
         """
         return self._writes.submit_from(loop, (key, entry))
 

@@ -184,7 +184,8 @@ class Client(Batches):
                 from . import _loop
 
                 _loop.refuse_own_thread("call")
-                response = _loop.wait(_loop.submit(self._started().run(call)))
+                sending: _loop.Begin[Response] = functools.partial(self._started().begin, call)
+                response = _loop.wait(_loop.submit(sending))
         except LLMError as error:
             self._tell(error)
             raise
@@ -201,7 +202,8 @@ class Client(Batches):
             call = self._prepare(model, messages, parameters, self._concurrency)
             response = await self._front.lookup_soon(call)
             if response is None:
-                response = await _loop.run(self._started().run(call))
+                sending: _loop.Begin[Response] = functools.partial(self._started().begin, call)
+                response = await _loop.run(sending)
         except LLMError as error:
             self._tell(error)
             raise

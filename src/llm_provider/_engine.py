@@ -8,18 +8,20 @@ Everything mutable is in `_LoopState`, so that a new loop, after a fork, starts 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Coroutine, Mapping, Sequence
+import contextvars
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 import orjson
 
+from . import _loop
 from ._attempt import Emit
 from ._cache import Entry, now
 from ._call import Call, Sample
 from ._errors import BudgetExceeded, UnknownPrice
-from ._flight import Flights
+from ._flight import Flights, Outcome, Share
 from ._front import READING, Front, is_kept
 from ._leases import Leases
 from ._limits import ScopeStatistics
@@ -27,12 +29,11 @@ from ._sending import Sender
 from ._timeouts import Deadline
 from ._types import Response
 
-# Not where it is asked: what ends while the interpreter does must load nothing.
-
-if TYPE_CHECKING:
-    pass
-
 _WRITING = ("use", "refresh")
+
+_Flight: TypeAlias = (
+    "tuple[str, Callable[[], Awaitable[list[Sample]]], Callable[[], Awaitable[list[Sample] | None]]]"
+)
 
 
 class _LoopState:
@@ -61,6 +62,43 @@ class Engine:
         """
         return self._run(call) if call.deadline is None else _within(call.deadline, call, self._run(call))
 
+    def begin(
+        self, call: Call, finished: Callable[[Response | BaseException], object]
+    ) -> Callable[[], object]:
+        """`run` on the loop for who is called back; what it returns cancels it."""
+        if call.cache != "use" or call.request.n > 1 or call.deadline is not None:
+            return _loop.begin(self.run(call), finished)
+
+        flight, may_ask = self._flight(call, call.draws)
+        # The end of a request is told in the context of whose it was, in which this call asks for nothing.
+        context = contextvars.copy_context()
+        leave: Callable[[], None]
+
+        def join() -> None:
+            nonlocal leave
+            leave = self._state_here().flights.join(*flight, ended)
+
+        def ended(share: Share[list[Sample]]) -> None:
+            try:
+                response: Response | BaseException | None = self._told(call, share, may_ask)
+            except BaseException as error:  # told to who waits, whatever it is
+                response = error
+            try:
+                if response is None:
+                    context.run(join)
+                else:
+                    finished(response)
+            finally:
+                # Its traceback holds this frame.
+                del response
+
+        def cancel() -> None:
+            leave()
+            finished(asyncio.CancelledError())
+
+        join()
+        return cancel
+
     def stream(self, call: Call, emit: Emit) -> Coroutine[None, None, Response]:
         """Like `run`, with the deltas given to `emit` as they arrive."""
         work = self._stream(call, emit)
@@ -82,6 +120,16 @@ class Engine:
             samples.update(zip(group, outcome, strict=True))
         return self._front.respond(call, [samples[draw] for draw in call.draws])
 
+    def _told(self, call: Call, share: Share[list[Sample]], may_ask: Callable[[], bool]) -> Response | None:
+        """The answer of a call whose flight has ended; None if it may have one of its own."""
+        try:
+            samples = _shared(share())
+        except (BudgetExceeded, UnknownPrice):
+            if not may_ask():
+                raise
+            return None
+        return self._front.respond(call, samples)
+
     async def _stream(self, call: Call, emit: Emit) -> Response:
         return self._front.respond(call, await self._ask(call, call.draws, emit))
 
@@ -89,6 +137,19 @@ class Engine:
         """Get samples from the provider, or from an equal call that is asking for them already."""
         if call.cache != "use":
             return await self._ask(call, draws)
+        flight, may_ask = self._flight(call, draws)
+        while True:
+            try:
+                return _shared(await self._state_here().flights.run(*flight))
+            except (BudgetExceeded, UnknownPrice):
+                if not may_ask():
+                    raise
+
+    def _flight(self, call: Call, draws: Sequence[int]) -> tuple[_Flight, Callable[[], bool]]:
+        """What equal calls share, under which name, and where they look for it.
+
+        Beside it what tells whether the call may ask by itself, once a request was refused for want of money.
+        """
         key, mine = call.key(draws[0]), False
 
         def ask() -> Awaitable[list[Sample]]:
@@ -96,19 +157,12 @@ class Engine:
             mine = True
             return self._ask(call, draws)
 
-        while True:
-            try:
-                samples, paid = await self._state_here().flights.run(
-                    key if len(draws) == 1 else f"{key}+{len(draws)}",
-                    ask,
-                    lambda: self._all_stored(call, draws),
-                )
-            except (BudgetExceeded, UnknownPrice):
-                # What another call had no money for, this one may have.
-                if mine or not self._state_here().sender.spending(call, len(draws)).affordable():
-                    raise
-            else:
-                return samples if paid else [replace(sample, cached=True) for sample in samples]
+        def may_ask() -> bool:
+            # What another call had no money for, this one may have.
+            return not mine and self._state_here().sender.spending(call, len(draws)).affordable()
+
+        name = key if len(draws) == 1 else f"{key}+{len(draws)}"
+        return (name, ask, lambda: self._all_stored(call, draws)), may_ask
 
     async def _stored(self, call: Call, draws: Sequence[int]) -> dict[int, Sample]:
         """Those samples that the cache holds by now."""
@@ -149,12 +203,8 @@ class Engine:
             if is_kept(sample.answer, self._settings.kept)
         ]
         for write in writes:
-            try:
-                await asyncio.shield(write)
-            except asyncio.CancelledError:
-                # They are paid for: who waits for the end of this request must find them.
-                await asyncio.wait(writes)
-                raise
+            # Even if it is given up meanwhile: it is paid for, and who waits for the end must find it.
+            await write
 
     def _state_here(self) -> _LoopState:
         loop = asyncio.get_running_loop()
@@ -198,6 +248,12 @@ async def _within(deadline: Deadline, call: Call, work: Coroutine[None, None, Re
     error = deadline.missed()
     error.provider, error.model = call.target.provider, call.request.model
     raise error
+
+
+def _shared(outcome: Outcome[list[Sample]]) -> list[Sample]:
+    """What a call gets of a flight: only one of those who share a request has paid for it."""
+    samples, paid = outcome
+    return samples if paid else [replace(sample, cached=True) for sample in samples]
 
 
 def _split(call: Call, answered: Sample) -> list[Sample]:

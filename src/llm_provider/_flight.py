@@ -23,8 +23,9 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import functools
 from collections.abc import Awaitable, Callable
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from ._leases import Leases
 
@@ -39,43 +40,50 @@ class Outcome(NamedTuple, Generic[T]):
     """Whether this is the one call that the request counts for: true for one of those who share it."""
 
 
+Share: TypeAlias = Callable[[], Outcome[T]]
+"""Gives or raises one waiter's share of a flight that has ended; called once by each who takes it."""
+
+
 class _Flight(Generic[T]):
-    """A task and those who wait for it."""
+    """A request under way, and those who wait for it."""
 
-    __slots__ = ("counted", "shared", "task", "waiting")
+    __slots__ = ("_counted", "_found", "_shared", "task", "waiting")
 
-    def __init__(self, task: asyncio.Task[Outcome[T]]) -> None:
-        self.task = task
-        self.waiting: dict[asyncio.Future[None], None] = {}
-        """In the order in which they came, and are woken: the first of them counts the request."""
-        self.shared = False
-        self.counted = False
+    def __init__(self) -> None:
+        self.task: asyncio.Task[None]
+        self.waiting: dict[object, Callable[[Share[T]], object]] = {}
+        """Whom to tell of the end, in the order in which they came: the first counts the request."""
+        self._shared = self._counted = False
+        self._found: Outcome[T] | BaseException | None = None
 
-    async def join(self) -> None:
-        """Wait for the task's end; cancelled, leave it running for the others."""
-        waiter = asyncio.get_running_loop().create_future()
-        self.shared = self.shared or bool(self.waiting)
-        self.waiting[waiter] = None
-        try:
-            await waiter
-        finally:
-            del self.waiting[waiter]
+    @property
+    def ended(self) -> bool:
+        """Whether its outcome is known."""
+        return self._found is not None
 
-    def end(self) -> None:
-        for waiter in self.waiting:
-            if not waiter.done():
-                waiter.set_result(None)
+    def join(self, ended: Callable[[Share[T]], object]) -> object:
+        """Wait for the end; returns what `waiting` has this waiter under."""
+        self._shared = self._shared or bool(self.waiting)
+        ticket = object()
+        self.waiting[ticket] = ended
+        return ticket
+
+    def end(self, found: Outcome[T] | BaseException) -> None:
+        self._found = found
+        waiting, self.waiting = self.waiting, {}
+        for ended in waiting.values():
+            ended(self.outcome)
 
     def outcome(self) -> Outcome[T]:
-        """One waiter's share of what the task has returned or raised."""
-        if self.task.cancelled():
+        """One waiter's share of what has come out, or was raised."""
+        found = self._found
+        assert found is not None
+        if isinstance(found, asyncio.CancelledError):
             raise asyncio.CancelledError
-        error = self.task.exception()
-        if error is not None:
-            raise _copy(error) if self.shared else error
-        value, paid = self.task.result()
-        paid, self.counted = paid and not self.counted, True
-        return Outcome(value, paid)
+        if isinstance(found, BaseException):
+            raise _copy(found) if self._shared else found
+        paid, self._counted = found.paid and not self._counted, True
+        return Outcome(found.value, paid)
 
 
 class Flights(Generic[T]):
@@ -102,7 +110,7 @@ class Flights(Generic[T]):
     def __init__(self, leases: Leases) -> None:
         self._leases = leases
         self._flights: dict[str, _Flight[T]] = {}
-        self._tasks: set[asyncio.Task[Outcome[T]]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(
         self,
@@ -120,41 +128,91 @@ class Flights(Generic[T]):
         Raises:
             Exception: a copy of what `work` or `lookup` raised.
         """
+        waiter: asyncio.Future[Share[T]] = asyncio.get_running_loop().create_future()
+
+        def wake(share: Share[T]) -> None:
+            if not waiter.done():
+                waiter.set_result(share)
+
+        leave = self.join(key, work, lookup, wake)
+        try:
+            share = await waiter
+        finally:
+            leave()
+        return share()
+
+    def join(
+        self,
+        key: str,
+        work: Callable[[], Awaitable[T]],
+        lookup: Callable[[], Awaitable[T | None]],
+        ended: Callable[[Share[T]], object],
+    ) -> Callable[[], None]:
+        """`run` for who is called back, which takes one task less and fewer turns of the loop.
+
+        Args:
+            key: As for `run`, and so `work` and `lookup`.
+            work: Sends the request.
+            lookup: Looks into the cache.
+            ended: Called once, when it is over, with what gives or raises the outcome; it must not raise.
+
+        Returns:
+            What gives up waiting: `ended` is not called any more. The last to do so cancels the request.
+        """
         flight = self._flights.get(key)
         if flight is None:
             flight = self._start(key, work, lookup)
-        try:
-            await flight.join()
-        finally:
-            if not flight.waiting and not flight.task.done():
-                # A call that comes now must not join what is ending.
-                self._forget(key, flight)
-                flight.task.cancel()
-        return flight.outcome()
+        return functools.partial(self._leave, key, flight, flight.join(ended))
+
+    def _leave(self, key: str, flight: _Flight[T], ticket: object) -> None:
+        if flight.waiting.pop(ticket, None) is not None and not flight.waiting:
+            # A call that comes now must not join what is ending.
+            self._forget(key, flight)
+            flight.task.cancel()
 
     def _start(
         self, key: str, work: Callable[[], Awaitable[T]], lookup: Callable[[], Awaitable[T | None]]
     ) -> _Flight[T]:
-        task = asyncio.get_running_loop().create_task(self._fly(key, work, lookup))
-        flight = self._flights[key] = _Flight(task)
-        self._tasks.add(task)
+        flight = self._flights[key] = _Flight[T]()
+        flight.task = asyncio.get_running_loop().create_task(self._fly(key, flight, work, lookup))
+        self._tasks.add(flight.task)
 
-        def ended(task: asyncio.Task[Outcome[T]]) -> None:
+        def over(task: asyncio.Task[None]) -> None:
             self._tasks.discard(task)
-            self._forget(key, flight)
-            if not task.cancelled():
-                # Looked at even if nobody waits any more, or asyncio reports it as lost.
-                task.exception()
-            flight.end()
+            if not flight.ended:
+                # Cancelled before its first step, it has taken none.
+                self._end(key, flight, asyncio.CancelledError())
 
-        task.add_done_callback(ended)
+        flight.task.add_done_callback(over)
         return flight
+
+    async def _fly(
+        self,
+        key: str,
+        flight: _Flight[T],
+        work: Callable[[], Awaitable[T]],
+        lookup: Callable[[], Awaitable[T | None]],
+    ) -> None:
+        try:
+            found: Outcome[T] | BaseException = await self._found(key, work, lookup)
+        except BaseException as error:  # told to who waits, whatever it is
+            found = error
+        # Here and not in a callback of the task's, which would take the loop another turn.
+        try:
+            self._end(key, flight, found)
+        finally:
+            # Its traceback holds this frame.
+            del found
+
+    def _end(self, key: str, flight: _Flight[T], found: Outcome[T] | BaseException) -> None:
+        self._forget(key, flight)
+        flight.end(found)
 
     def _forget(self, key: str, flight: _Flight[T]) -> None:
         if self._flights.get(key) is flight:
             del self._flights[key]
 
-    async def _fly(
+    async def _found(
         self, key: str, work: Callable[[], Awaitable[T]], lookup: Callable[[], Awaitable[T | None]]
     ) -> Outcome[T]:
         lease = self._leases.take(key)

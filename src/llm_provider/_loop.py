@@ -104,29 +104,67 @@ def current() -> BackgroundLoop:
         return _current
 
 
+Finished: TypeAlias = Callable[[T | BaseException], object]
+"""Called on the loop with what was returned or raised; it does not raise."""
+
+Begin: TypeAlias = Callable[[Finished[T]], Callable[[], object]]
+"""Begins something on the loop, and returns what cancels it. Its end is told in any case, perhaps twice."""
+
+
 class Job(Generic[T]):
-    """A coroutine on its way to the loop, run there with the context variables of who made it.
+    """Something on its way to the loop, done there with the context variables of who made it.
 
     Args:
-        coroutine: What to run.
-        finished: Called on the loop, once, with what the coroutine returned or raised; it must not raise.
+        work: A coroutine, or what begins something that is no task of its own.
+        finished: Called on the loop, once, with what came out or was raised; it must not raise.
     """
 
-    __slots__ = ("_context", "_coroutine", "_finished", "_inbox", "_loop", "_task")
+    __slots__ = ("_cancel", "_context", "_finished", "_inbox", "_work")
 
-    def __init__(
-        self, coroutine: Coroutine[Any, Any, T], finished: Callable[[T | BaseException], object]
-    ) -> None:
-        background = current()
-        self._inbox, self._loop = background.inbox, background.loop
-        self._coroutine = coroutine
+    def __init__(self, work: Coroutine[Any, Any, T] | Begin[T], finished: Finished[T]) -> None:
+        self._inbox = current().inbox
+        self._work: Begin[T] = work if callable(work) else functools.partial(begin, work)
         self._context = contextvars.copy_context()
-        self._finished: Callable[[T | BaseException], object] | None = finished
-        self._task: asyncio.Task[None] | None = None
+        self._finished: Finished[T] | None = finished
+        self._cancel: Callable[[], object] | None = None
         self._inbox.post(self._start)
 
     def _start(self) -> None:
-        self._task = self._loop.create_task(self._run(), context=self._context)
+        try:
+            cancel = self._context.run(self._work, self._finish)
+        except BaseException as error:  # told to who waits, whatever it is
+            self._finish(error)
+        else:
+            self._cancel = cancel if self._finished is not None else None
+
+    def _finish(self, found: T | BaseException) -> None:
+        finished, self._finished = self._finished, None
+        # What cancels it knows this job, and would leave both to the collector.
+        self._cancel = None
+        if finished is not None:
+            finished(found)
+
+    def cancel(self) -> None:
+        """Cancel it, from any thread."""
+        # The loop may have ended first, and everything on it.
+        with contextlib.suppress(RuntimeError):
+            self._inbox.post(self._give_up)
+
+    def _give_up(self) -> None:
+        # What was posted first is done first, so it has been begun.
+        if self._cancel is not None:
+            self._cancel()
+
+
+class _Running(Generic[T]):
+    """A coroutine as a task that tells what came out."""
+
+    __slots__ = ("_coroutine", "_finished", "_task")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T], finished: Finished[T]) -> None:
+        self._coroutine = coroutine
+        self._finished = finished
+        self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def _run(self) -> None:
         found: T | BaseException
@@ -135,34 +173,27 @@ class Job(Generic[T]):
         except BaseException as error:  # told to who waits, whatever it is
             found = error
         # Here and not in a callback of the task's, which would take the loop another turn.
-        self._finish(found)
-
-    def _finish(self, found: T | BaseException) -> None:
-        finished, self._finished = self._finished, None
-        if finished is not None:
-            finished(found)
+        self._finished(found)
 
     def cancel(self) -> None:
-        """Cancel it, from any thread."""
-        # The loop may have ended first, and everything on it.
-        with contextlib.suppress(RuntimeError):
-            self._inbox.post(self._cancel)
-
-    def _cancel(self) -> None:
-        # What was posted first is done first, so it has been started.
-        if self._task is not None and self._task.cancel():
+        if self._task.cancel():
             self._task.add_done_callback(self._cancelled)
 
     def _cancelled(self, _: asyncio.Task[None]) -> None:
         # A task that is cancelled before its first step takes none.
         self._coroutine.close()
-        self._finish(asyncio.CancelledError())
+        self._finished(asyncio.CancelledError())
 
 
-def submit(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
-    """Run a coroutine on the loop, with the caller's context variables; cancelling the future cancels it."""
+def begin(coroutine: Coroutine[Any, Any, T], finished: Finished[T]) -> Callable[[], object]:
+    """Run a coroutine in a task of the running loop; see `Begin`."""
+    return _Running(coroutine, finished).cancel
+
+
+def submit(work: Coroutine[Any, Any, T] | Begin[T]) -> Future[T]:
+    """Do something on the loop, with the caller's context variables; cancelling the future cancels it."""
     future: Future[T] = Future()
-    job = Job(coroutine, functools.partial(_settle, future))
+    job = Job(work, functools.partial(_settle, future))
     future.add_done_callback(lambda waiter: job.cancel() if waiter.cancelled() else None)
     return future
 
@@ -177,10 +208,10 @@ def _settle(future: Future[T], found: T | BaseException) -> None:
             future.set_result(found)
 
 
-async def run(coroutine: Coroutine[Any, Any, T]) -> T:
-    """`submit`, awaited on the caller's own event loop; cancelling the caller cancels the coroutine."""
+async def run(work: Coroutine[Any, Any, T] | Begin[T]) -> T:
+    """`submit`, awaited on the caller's own event loop; cancelling the caller cancels what is done."""
     future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-    job = Job(coroutine, functools.partial(_hand_over, inbox_here(), future))
+    job = Job(work, functools.partial(_hand_over, inbox_here(), future))
     try:
         return await future
     except asyncio.CancelledError:

@@ -144,8 +144,10 @@ class Batches(Generic[ItemT, ResultT]):
         return future
 
     def submit_from(self, loop: asyncio.AbstractEventLoop, item: ItemT) -> asyncio.Future[ResultT]:
-        """Ask from a loop, on its own thread. Cancelling the future only stops the waiting."""
-        future: asyncio.Future[ResultT] = loop.create_future()
+        """Ask from a loop, on its own thread. The future cannot be cancelled either."""
+        from ._future import Steadfast
+
+        future: asyncio.Future[ResultT] = Steadfast(loop=loop)
         self._add(item, future)
         return future
 
