@@ -1,4 +1,4 @@
-"""The cache: what makes a key, what is kept, and that a broken disk never breaks a call."""
+"""The cache: what is kept, and that a broken disk never breaks a call."""
 
 from __future__ import annotations
 
@@ -14,78 +14,15 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from llm_provider import CacheMiss, CacheWarning, Client, Response
-from llm_provider._cache import Asked, Entry, ResponseCache, cache_key, default_directory
+from llm_provider._cache import Asked, Entry, ResponseCache, default_directory
 from llm_provider._json import canonical
 from llm_provider.simulator import Fault, Simulator
 from support import RunScript, wait_until
 
 MODEL = "gpt-6.1-sol"
 ENTRY = Entry(body=b'{"text":"caf\\u00e9"}', seconds=0.25, created=1_790_000_000.0)
-FACTS: dict[str, Any] = {
-    "provider": "openai",
-    "base_url": "https://api.openai.com/v1",
-    "operation": "chat/completions",
-    "headers": {},
-    "draw": 0,
-}
-
-JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**53), 2**53)
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
-    max_leaves=10,
-)
-
-
-def key(payload: object, **changes: Any) -> str:
-    return cache_key(body=canonical(payload), **{**FACTS, **changes})
-
-
-# Deliberately changed keys belong together with a new SCHEMA_VERSION and a line in the CHANGELOG.
-GOLDEN = [
-    ({}, {}, "d7481299d1a3"),
-    ({"model": "m", "messages": [{"role": "user", "content": "Hi"}]}, {}, "e560f5da9692"),
-    ({"model": "m", "temperature": 1.0}, {"draw": 3}, "458653bbe6e6"),
-    ({"model": "m"}, {"provider": "anthropic", "base_url": None, "headers": {"a": "b"}}, "4b3ffb2e60a3"),
-]
-
-
-@pytest.mark.parametrize(("payload", "changes", "start"), GOLDEN)
-def test_golden_keys(payload: object, changes: dict[str, Any], start: str) -> None:
-    assert key(payload, **changes).startswith(start)
-
-
-@given(JSON, JSON)
-def test_two_payloads_share_a_key_only_if_they_are_the_same_json(one: object, other: object) -> None:
-    # Type-sensitive: 1, 1.0, "1" and true are four values.
-    assert (key(one) == key(other)) == (canonical(one) == canonical(other))
-
-
-@given(st.dictionaries(st.text(max_size=5), st.integers(-9, 9), min_size=2, max_size=5))
-def test_the_order_of_fields_does_not_matter(payload: dict[str, int]) -> None:
-    assert key(payload) == key(dict(reversed(payload.items())))
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"provider": "groq"},
-        {"base_url": "http://localhost:8000/v1"},
-        {"base_url": None},
-        {"operation": "responses"},
-        {"headers": {"anthropic-beta": "x"}},
-        {"draw": 1},
-    ],
-)
-def test_everything_else_that_is_sent_is_in_the_key(changes: dict[str, Any]) -> None:
-    assert key({"model": "m"}) != key({"model": "m"}, **changes)
 
 
 def test_what_is_put_is_got_by_any_thread_and_process(tmp_path: Path, run_script: RunScript) -> None:

@@ -28,7 +28,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset(
         {"_request", "_routing", "_prices_refresh", "_shared_control", "_progress", "_concurrency", "_books"}
     ),
-    frozenset({"_cache", "_settings", "_rings", "_drift", "_ledger_file", "_ledger_rows"}),
+    frozenset({"_cache", "_cache_key", "_settings", "_rings", "_drift", "_ledger_file", "_ledger_rows"}),
     frozenset({"_ledger_views"}),
     frozenset({"_ledger_plot"}),
     frozenset({"_ledger"}),

@@ -19,7 +19,8 @@ import diskcache
 import orjson
 
 from llm_provider import Client
-from llm_provider._cache import Asked, Entry, ResponseCache, cache_key
+from llm_provider._cache import Asked, Entry, ResponseCache
+from llm_provider._cache_key import cache_key
 from llm_provider._json import canonical
 from llm_provider.simulator import Simulator
 

@@ -1,26 +1,18 @@
-"""The disk cache: key, and answers by key. It never fails a call.
-
-A key is the SHA-256 of canonical JSON `[schema version, provider, base_url, operation, payload, headers,
-draw]`: every field that reaches the wire, and nothing else. API key, timeout, retries and transport are
-not in it.
-"""
+"""The disk cache: answers by key. It never fails a call."""
 
 from __future__ import annotations
 
 import contextlib
-import functools
-import hashlib
 import os
 import threading
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ._json import canonical
-from .storage._entry import SCHEMA_VERSION, Asked, Entry, kind_of, packed, unpacked
+from .storage._entry import Asked, Entry, kind_of, packed, unpacked
 from .storage._worker import Batches, Worker
 
 if TYPE_CHECKING:
@@ -67,48 +59,6 @@ class CacheStatistics:
     entries: int
     bytes: int
     saved: float
-
-
-def cache_key(
-    *,
-    provider: str,
-    base_url: str | None,
-    operation: str,
-    body: bytes,
-    headers: Mapping[str, str],
-    draw: int,
-) -> str:
-    """The key of one sample, 64 hexadecimal digits.
-
-    Args:
-        provider: The route's name.
-        base_url: The server asked; another server may answer differently.
-        operation: The endpoint.
-        body: The payload as canonical JSON.
-        headers: The extra headers that are sent.
-        draw: Number of the sample, from 0.
-
-    >>> facts = dict(provider="openai", base_url=None, operation="chat", headers={}, draw=0)
-    >>> cache_key(body=b'{"seed":1}', **facts) == cache_key(body=b'{"seed":1.0}', **facts)
-    False
-    """
-    head, tail = key_frame(
-        provider=provider, base_url=base_url, operation=operation, headers=headers, draw=draw
-    )
-    return hashlib.sha256(b"".join((head, body, tail))).hexdigest()
-
-
-def key_frame(
-    *, provider: str, base_url: str | None, operation: str, headers: Mapping[str, str], draw: int
-) -> tuple[bytes, bytes]:
-    """What is hashed into a key before and after the payload; the arguments are those of `cache_key`."""
-    tail = canonical([dict(headers), draw])
-    return _head_of_key(provider, base_url, operation), b"," + tail[1:]
-
-
-@functools.lru_cache(maxsize=256)
-def _head_of_key(provider: str, base_url: str | None, operation: str) -> bytes:
-    return canonical([SCHEMA_VERSION, provider, base_url, operation])[:-1] + b","
 
 
 def default_directory() -> Path:
@@ -501,8 +451,6 @@ __all__ = [
     "CacheWarning",
     "Entry",
     "ResponseCache",
-    "cache_key",
     "default_directory",
-    "key_frame",
     "now",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ._cache import cache_key
+from ._cache_key import cache_key
 from ._errors import FailedAttempt
 from ._json import canonical
 from ._request import Request

@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from ._cache import key_frame
+from ._cache_key import key_frame
 from ._call import MAX_REQUEST_BYTES, Call
 from ._json import canonical
 from ._types import Prompt
