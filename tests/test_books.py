@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_provider import Usage
-from llm_provider._books import COUNTS, Book, Hit, Key, Posting, Timeline, exact, total
+from llm_provider._books import COUNTS, Book, HitKind, Key, Posting, Timeline, exact, total
 from llm_provider._pricing import PriceTable
 
 TABLE = PriceTable.load()
@@ -21,8 +21,8 @@ def prices() -> PriceTable:
     return TABLE
 
 
-def hit(usage: Usage | None, model: str = "gpt-6.1-sol") -> Hit:
-    return Hit(Key("openai", model, model, ""), prices, ("openai", model), "standard", usage)
+def hits(model: str = "gpt-6.1-sol") -> HitKind:
+    return HitKind(Key("openai", model, model, ""), prices, ("openai", model), "standard")
 
 
 usages = st.builds(
@@ -83,19 +83,19 @@ def test_rows_are_the_sums_of_their_postings(events: list[Posting]) -> None:
 
 @given(st.lists(usages, min_size=1, max_size=40))
 def test_hits_that_are_priced_together_save_what_each_would_have_cost(used: list[Usage]) -> None:
-    book = Book()
+    book, kind = Book(), hits()
     for usage in used:
-        book.post(hit(usage))
+        book.hit(kind, usage)
     ((_, sums),) = book.rows()
-    alone = [hit(usage).saved() for usage in used]
+    alone = [kind.saved(usage) for usage in used]
     assert sums.hits == len(used)
     assert sums.saved == total(usd for usd in alone if usd is not None)
 
 
 def test_hits_whose_price_or_usage_is_unknown_are_counted() -> None:
     book = Book()
-    book.post(hit(None))
-    book.post(hit(Usage(input_tokens=5), model="gpt-unheard-of"))
+    book.hit(hits(), None)
+    book.hit(hits("gpt-unheard-of"), Usage(input_tokens=5))
     assert [(sums.hits, sums.saved) for _, sums in book.rows()] == [(1, 0), (1, 0)]
 
 
@@ -119,7 +119,7 @@ def test_threads_that_post_and_look_at_once_lose_nothing() -> None:
         start.wait()
         for number in range(times):
             book.post(Posting(0.0, "answered", KEYS[number % 4], Decimal("0.001")))
-            book.post(hit(Usage(input_tokens=1000)))
+            book.hit(hits(), Usage(input_tokens=1000))
             if not number % 500:
                 book.rows()
 

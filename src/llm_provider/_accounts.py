@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from ._books import Book, Hit, Key, Posting, total
+from ._books import Book, HitKind, Key, Posting, total
 from ._call import Call, Sample
 from ._drift import Alias, ModelDriftWarning, Served
 from ._errors import ModelDrift
@@ -45,6 +45,8 @@ class _Place(NamedTuple):
     key: Key
     alias: Alias
     priced: tuple[str, str]
+    hits: dict[str, HitKind]
+    """By variant."""
 
 
 class Accounts:
@@ -120,12 +122,15 @@ class Accounts:
         place, before = self._place(call, answer.model), None
         if self._served.last.get(place.alias) != place.key.served and answer.model is not None:
             before = self._served.changed(place.alias, place.key.served, keep=False)
-        hit = Hit(place.key, self.prices, place.priced, _tier(call.wire, answer), answer.usage)
-        self.book.post(hit)
+        variant = _tier(call.wire, answer)
+        kind = place.hits.get(variant)
+        if kind is None:
+            kind = place.hits[variant] = HitKind(place.key, self.prices, place.priced, variant)
+        self.book.hit(kind, answer.usage)
         for book in call.tracks.books:
-            book.post(hit)
+            book.hit(kind, answer.usage)
         if self._file is not None:
-            posting = Posting(time.time(), "hit", place.key, hit.saved(), answer.usage)
+            posting = Posting(time.time(), "hit", place.key, kind.saved(answer.usage), answer.usage)
             self._file.append(posting, base_url=place.alias[1] or None, id=answer.id)
         return before
 
@@ -192,6 +197,7 @@ class Accounts:
                 Key(target.provider, target.model, (served or target.model)[:_LONGEST_NAME], tag),
                 (target.provider, own or "", target.model),
                 priced_as(target),
+                {},
             )
         return place
 

@@ -17,7 +17,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from ._pricing import PriceTable, PriceWarning
 from ._types import Usage
@@ -32,6 +32,7 @@ COUNTS = tuple(entry.name for entry in fields(Usage))
 """What a usage counts."""
 
 _counts = operator.attrgetter(*COUNTS)
+_INPUT = COUNTS.index("input_tokens")
 
 OTHER_TAGS = "(other tags)"
 """The tag of what is summed together once a book has many rows."""
@@ -93,20 +94,20 @@ class Posting(NamedTuple):
     """Where the cost is not known: USD that it cannot exceed, if that is known."""
 
 
-class Hit(NamedTuple):
-    """An answer that cost nothing, and what tells what it would have cost."""
+# Told apart by identity, which takes no time: two that are equal are only summed one after the other.
+@dataclass(frozen=True, slots=True, eq=False)
+class HitKind:
+    """What answers that cost nothing share, if they would have cost at the same prices."""
 
     key: Key
     prices: Callable[[], PriceTable]
     priced: tuple[str, str]
-    """Provider and model under which `prices.csv` lists it."""
+    """Provider and model under which `prices.csv` lists them."""
     variant: str
-    usage: Usage | None
-    """None where its provider told none: then nobody knows what it saved."""
 
-    def saved(self) -> Decimal | None:
-        """USD that it would have cost, at today's prices; None where that is not known."""
-        return None if self.usage is None else _price(self, self.usage)
+    def saved(self, usage: Usage | None) -> Decimal | None:
+        """USD that one would have cost, at today's prices; None where that, or its usage, is not known."""
+        return None if usage is None else _price(self, usage)
 
 
 @dataclass(slots=True)
@@ -127,7 +128,7 @@ class Sums:
     @property
     def usage(self) -> Usage:
         """What was used by what was billed."""
-        return Usage(**dict(zip(COUNTS, self.counts, strict=True)))
+        return _usage(self.counts)
 
     def add(self, posting: Posting) -> None:
         """Add an event to the row."""
@@ -209,7 +210,7 @@ class Book:
     [('gpt-5.5', Decimal('0.25'))]
     """
 
-    __slots__ = ("__weakref__", "_adding", "_aside", "_rows", "_timeline")
+    __slots__ = ("__weakref__", "_adding", "_aside", "_hits", "_rows", "_timeline")
 
     def __init__(self) -> None:
         self.clear()
@@ -219,19 +220,22 @@ class Book:
         """Begin at zero."""
         # A signal's handler may look into the book that its own thread is writing.
         self._adding = threading.RLock()
-        self._aside: deque[Posting | Hit] = deque()
+        self._aside: deque[Posting] = deque()
+        self._hits: deque[tuple[HitKind, Usage | None]] = deque()
         self._rows: dict[Key, Sums] = {}
         self._timeline = Timeline()
 
-    def post(self, event: Posting | Hit) -> None:
+    def post(self, posting: Posting) -> None:
         """Add an event."""
-        aside = self._aside
-        aside.append(event)
-        if len(aside) >= _MOST_ASIDE and self._adding.acquire(blocking=False):
-            try:
-                self._add_up()
-            finally:
-                self._adding.release()
+        self._aside.append(posting)
+        if len(self._aside) >= _MOST_ASIDE:
+            self._add_unless_others_do()
+
+    def hit(self, kind: HitKind, usage: Usage | None) -> None:
+        """Add an answer that cost nothing; without its usage nobody knows what it saved."""
+        self._hits.append((kind, usage))
+        if len(self._hits) >= _MOST_ASIDE:
+            self._add_unless_others_do()
 
     def rows(self) -> list[tuple[Key, Sums]]:
         """A copy of every row."""
@@ -245,24 +249,28 @@ class Book:
             self._add_up()
             return self._timeline.series()
 
+    def _add_unless_others_do(self) -> None:
+        if self._adding.acquire(blocking=False):
+            try:
+                self._add_up()
+            finally:
+                self._adding.release()
+
     def _add_up(self) -> None:
-        hits: dict[tuple[Any, ...], list[Usage]] = {}
         # No more than there are now: others may bring events as fast as they are added.
         for _ in range(len(self._aside)):
-            event = self._aside.popleft()
-            if isinstance(event, Hit):
-                self._row(event.key).hits += 1
-                if event.usage is not None:
-                    # By all that is not the usage, the last of its fields.
-                    hits.setdefault(event[:-1], []).append(event.usage)
-            else:
-                self._row(event.key).add(event)
-                if event.usd and event.outcome != "hit":
-                    self._timeline.add(event.time, event.key.model, event.usd)
+            posting = self._aside.popleft()
+            self._row(posting.key).add(posting)
+            if posting.usd and posting.outcome != "hit":
+                self._timeline.add(posting.time, posting.key.model, posting.usd)
+        hits: dict[HitKind, list[Usage | None]] = {}
+        for _ in range(len(self._hits)):
+            kind, usage = self._hits.popleft()
+            hits.setdefault(kind, []).append(usage)
         for kind, usages in hits.items():
-            hit = Hit(kind[0], kind[1], kind[2], kind[3], None)
-            row = self._row(hit.key)
-            row.saved = exact().add(row.saved, _saved(hit, usages))
+            row = self._row(kind.key)
+            row.hits += len(usages)
+            row.saved = exact().add(row.saved, _saved(kind, [usage for usage in usages if usage is not None]))
 
     def _row(self, key: Key) -> Sums:
         row = self._rows.get(key)
@@ -273,31 +281,33 @@ class Book:
         return row
 
 
-def _saved(hit: Hit, usages: list[Usage]) -> Decimal:
+def _saved(kind: HitKind, usages: list[Usage]) -> Decimal:
     """USD that hits of one kind would have cost, as far as it is known.
 
     Prices are the same for all prompts of a tier, and what many used together is priced as fast as one.
     """
-    tiers = hit.prices().tiers(*hit.priced)
-    groups: dict[int, list[Usage]] = {}
-    for usage in usages:
-        groups.setdefault(bisect.bisect(tiers, usage.input_tokens), []).append(usage)
+    tiers = kind.prices().tiers(*kind.priced)
+    groups: dict[int, list[tuple[int, ...]]] = {}
+    for counts in map(_counts, usages):
+        groups.setdefault(bisect.bisect(tiers, counts[_INPUT]), []).append(counts)
     found: list[Decimal | None] = []
     for group in groups.values():
-        together = _price(hit, _sum(group), prompt=group[0].input_tokens, requests=len(group))
+        together = _price(
+            kind, _usage(map(sum, zip(*group, strict=True))), prompt=group[0][_INPUT], requests=len(group)
+        )
         # One of them without a price leaves the others theirs.
-        found += [together] if together is not None else [_price(hit, usage) for usage in group]
+        found += [together] if together is not None else [_price(kind, _usage(counts)) for counts in group]
     return total(usd for usd in found if usd is not None)
 
 
-def _sum(usages: list[Usage]) -> Usage:
-    return Usage(**dict(zip(COUNTS, map(sum, zip(*map(_counts, usages), strict=True)), strict=True)))
+def _usage(counts: Iterable[int]) -> Usage:
+    return Usage(**dict(zip(COUNTS, counts, strict=True)))
 
 
-def _price(hit: Hit, usage: Usage, *, prompt: int | None = None, requests: int = 1) -> Decimal | None:
+def _price(kind: HitKind, usage: Usage, *, prompt: int | None = None, requests: int = 1) -> Decimal | None:
     # Where warnings are made errors, a sum is still made of what is known.
     with contextlib.suppress(PriceWarning):
-        return hit.prices().cost(*hit.priced, usage, variant=hit.variant, prompt=prompt, requests=requests)
+        return kind.prices().cost(*kind.priced, usage, variant=kind.variant, prompt=prompt, requests=requests)
     return None
 
 
