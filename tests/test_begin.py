@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llm_provider import CacheMiss, Client, LLMError, Response
+from llm_provider import CacheMiss, Client, LLMError, ModelDrift, ModelDriftWarning, Response, track
 from llm_provider._begin import _AT_ONCE
 from llm_provider._types import Prompt
 from llm_provider.simulator import Simulator
@@ -162,3 +162,27 @@ def test_what_is_not_to_be_read_is_not(client: Client, simulator: Simulator, mod
     assert [result.cached for result in again if isinstance(result, Response)] == [False] * 4
     assert simulator.ledger().requests == 8
     assert counted(client)[:2] == (0, 4)
+
+
+def test_hits_count_where_their_results_are_taken(reader: Client) -> None:
+    with track("made"):
+        results = reader.iter_many(MODEL, PROMPTS[:6:2], progress=False)
+    with track("first") as first:
+        next(results)
+    with track("rest") as rest:
+        list(results)
+    found = [(row.tag, row.hits) for row in reader.usage.rows()]
+    assert (first.hits, rest.hits) == (1, 2)
+    assert sorted(found) == [("first", 1), ("rest", 2)]
+    assert first.saved > 0
+
+
+def test_a_changed_model_fails_its_hit_and_no_other(own_cache: Path, simulator: Simulator) -> None:
+    with Client(cache_dir=own_cache) as client, pytest.warns(ModelDriftWarning):
+        for suffix, prompt in (("-2026-10-21", "a"), ("-2026-11-19", "b"), ("-2026-10-21", "c")):
+            simulator.configure(snapshot_suffix=suffix)
+            client.call(MODEL, prompt)
+    with Client(cache_dir=own_cache, cache="only", strict_model=True) as client:
+        results = client.call_many(MODEL, ["a", "b", "c"], progress=False)
+        assert [type(result) for result in results] == [Response, ModelDrift, Response]
+        assert client.usage.hits == 3

@@ -165,3 +165,15 @@ def test_what_is_wrong_for_all_is_raised(client: Client) -> None:
         template_of(client, MODEL, temperature=0.5)
     with pytest.raises(TypeError, match="temprature"):
         template_of(client, MODEL, temprature=0.5)
+
+
+def test_the_calls_of_a_batch_have_one_deadline_and_each_its_own_account_of_it(client: Client) -> None:
+    alike = template_of(client, MODEL, deadline=60)
+    assert alike is not None
+    encoded = alike.fits("Hi")
+    assert encoded is not None
+    one, other = (alike.filled("Hi", encoded, started=0.0).deadline for _ in range(2))
+    assert one is not None
+    assert other is not None
+    assert one is not other
+    assert one.at == other.at
