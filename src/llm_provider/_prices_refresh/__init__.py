@@ -179,7 +179,8 @@ class _Lists:
             blank = {column: price for column, price in tier.cells.items() if getattr(row, column) is None}
             if blank:
                 sources = {*row.source.split("; "), *tier.sources} - {NOT_PUBLISHED}
-                filled = row._replace(**blank, source="; ".join(sorted(sources)), as_of=self._today)  # type: ignore[arg-type]
+                written = {"source": "; ".join(sorted(sources)), "as_of": self._today}
+                filled = row._replace(**blank, **written)  # type: ignore[arg-type]  # columns by name
                 self._new[day][minimum] = filled
                 self._refreshed.filled.append(filled)
 
