@@ -489,6 +489,20 @@ def test_a_conversation_stays_where_it_began(ring: Client, simulator: Simulator)
         assert len(set(senders(simulator))) == 1
 
 
+def test_a_conversation_that_a_batch_began_stays_where_it_began(ring: Client, simulator: Simulator) -> None:
+    topics = prompts(12, "topic")
+    begun = ring.call_many(MODEL, topics, system="Be brief.", progress=False)
+    asked = [request.body["messages"][-1]["content"] for request in simulator.requests()]
+    first = dict(zip(asked, senders(simulator), strict=True))
+    simulator.clear()
+    for topic, answer in zip(topics, begun, strict=True):
+        assert isinstance(answer, Response)
+        messages = [*conversation(topic), answer.message, {"role": "user", "content": "why?"}]
+        ring.call(MODEL, messages, system="Be brief.")
+    assert senders(simulator) == [first[topic] for topic in topics]
+    assert len(set(first.values())) > 1
+
+
 def test_examples_at_the_beginning_bind_nothing(ring: Client, simulator: Simulator) -> None:
     examples = conversation("1+1?", "2", "2+2?", "4")
     for prompt in prompts(6):

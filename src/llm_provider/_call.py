@@ -27,7 +27,6 @@ class Call:
     """A request on its way: where it goes and the exact bytes that will be sent."""
 
     request: Request
-    """As the user gave it. A batch's calls share theirs, which has no messages: they are in the payload."""
     target: Target
     adapter: Adapter
     wire: Wire

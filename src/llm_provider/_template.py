@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import fields, replace
+from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
@@ -19,6 +19,7 @@ import orjson
 from ._cache_key import key_frame
 from ._call import MAX_REQUEST_BYTES, Call
 from ._json import canonical
+from ._request import Request
 from ._types import Prompt
 from .providers._adapter import Wire
 
@@ -40,11 +41,17 @@ class Template:
         path: Where in its payload the prompt is.
     """
 
-    __slots__ = ("_head", "_path", "_prefix", "_room", "_suffix", "_tail", "call")
+    __slots__ = (
+        "_asked_alike", "_before", "_head", "_message", "_path", "_prefix", "_room", "_suffix", "_tail",
+        "call",
+    )  # fmt: skip
 
     def __init__(self, call: Call, prefix: bytes, suffix: bytes, path: tuple[Any, ...]) -> None:
-        # The conversation is in the payload; this one's is nobody's.
-        self.call = replace(call, request=replace(call.request, messages=()))
+        self.call = call
+        # A system prompt may stand before the one that is filled in.
+        *self._before, self._message = call.request.messages
+        names = [field.name for field in fields(Request) if field.name != "messages"]
+        self._asked_alike: dict[str, Any] = {name: getattr(call.request, name) for name in names}
         self._prefix, self._suffix, self._path = prefix, suffix, path
         head, tail = key_frame(**call.place(), draw=call.request.draw)
         self._head, self._tail = head + prefix, suffix + tail
@@ -69,7 +76,7 @@ class Template:
         return hashlib.sha256(b"".join((self._head, encoded, self._tail))).hexdigest()
 
     def filled(self, prompt: Prompt, encoded: bytes, started: float, key: str | None = None) -> Call:
-        """The call of a prompt, equal to the one that is encoded by itself but for `request.messages`.
+        """The call of a prompt, equal to the one that is encoded by itself.
 
         Args:
             prompt: The prompt.
@@ -82,6 +89,8 @@ class Template:
         for step in self._path[:-1]:
             inner[step] = inner = inner[step].copy()
         inner[self._path[-1]] = prompt
+        messages = (*self._before, {**self._message, "content": prompt})
+        call.request = Request(messages=messages, **self._asked_alike)
         call.wire, call.started, call.first_key = wire, started, key
         call.body = b"".join((self._prefix, encoded, self._suffix))
         if call.deadline is not None:
