@@ -77,6 +77,7 @@ CLASSES = [
     "Range",
     "Response",
     "ScopeStatistics",
+    "SharedControlWarning",
     "CacheStatistics",
     "Explanation",
     "Stream",

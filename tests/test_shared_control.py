@@ -271,19 +271,19 @@ def test_what_was_learnt_long_ago_is_forgotten(files: list[SharedFile]) -> None:
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("damage", ["nonsense", "directory"])
+@pytest.mark.parametrize("damage", ["nonsense", "directory", "network"])
 def test_a_file_that_cannot_be_used_leaves_each_by_itself(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "limits" / "rate-control.sqlite"
     path.parent.mkdir(mode=0o700)
     if damage == "nonsense":
         path.write_bytes(b"no database at all" * 100)
-    else:
+    elif damage == "directory":
         path.mkdir()
 
     async def main() -> None:
-        file = SharedFile(tmp_path / "limits")
+        file = SharedFile(None if damage == "network" else tmp_path / "limits")
         control = SharedControl(file, "scope")
-        with pytest.warns(SharedControlWarning, match="rate control is not shared any more"):
+        with pytest.warns(SharedControlWarning, match="rate control is not shared with other processes"):
             ticket = control.admit(1.0, 1.0, MANY, MANY)
         assert isinstance(ticket, Ticket)
         control.succeeded(1.1, ticket)

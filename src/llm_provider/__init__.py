@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from ._pricing import PriceWarning
     from ._range import Range
     from ._request import BatchParameters, Parameters
+    from ._shared_control import SharedControlWarning
     from ._stream import AsyncStream, Stream
     from ._timeouts import Timeouts
     from ._track import track
@@ -134,6 +135,7 @@ __all__ = [
     "SchemaMismatch",
     "ScopeStatistics",
     "ServerError",
+    "SharedControlWarning",
     "Stream",
     "Timeout",
     "Timeouts",
@@ -165,6 +167,7 @@ _HOMES = (
     "storage._miss",
     "_range", "_track", "_ledger", "_ledger_rows", "_ledger_file", "_drift", "_stream", "_limits",
     "_estimate", "_budget",
+    "_shared_control",
 )  # fmt: skip
 
 

@@ -49,8 +49,10 @@ class Sender:
 
     def __init__(self, front: Front) -> None:
         self._settings = front.settings
+        leases = front.cache.lease_directory
         self._shared = SharedFile(
-            front.cache.directory / "limits", quiet=front.settings.rate_control != "shared"
+            None if leases is None else leases.parent / "limits",
+            quiet=front.settings.rate_control != "shared",
         )
         self._connections: dict[tuple[str, str], Connection] = {}
         self.accounts = front.accounts

@@ -78,14 +78,15 @@ class SharedFile:
     """The file, as one process has it open; lives on one loop.
 
     Args:
-        directory: Where the file and the leases are; made if it is missing.
+        directory: Where the file and the leases are; made if it is missing. None if that is no disk of this
+            machine.
         quiet: Whether it may be unusable without anybody being told.
     """
 
-    def __init__(self, directory: Path, *, quiet: bool = False) -> None:
+    def __init__(self, directory: Path | None, *, quiet: bool = False) -> None:
         self.owner = uuid.uuid4().hex
-        self._path = directory / "rate-control.sqlite"
-        self._leases = Leases(directory / "leases")
+        self._directory = directory
+        self._leases = Leases(None if directory is None else directory / "leases")
         self._life: Lease | None = None
         self._connection: sqlite3.Connection | None = None
         self._quiet = quiet
@@ -93,9 +94,12 @@ class SharedFile:
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            connection = sqlite3.connect(self._path, timeout=_LOCK_PATIENCE, isolation_level=None)
-            self._path.chmod(0o600)
+            if self._directory is None:
+                raise OSError("the cache directory is on a network")
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path = self._directory / "rate-control.sqlite"
+            connection = sqlite3.connect(path, timeout=_LOCK_PATIENCE, isolation_level=None)
+            path.chmod(0o600)
             # What is lost with the machine's power is forgotten anyway.
             connection.execute("PRAGMA synchronous = off")
             connection.execute("PRAGMA journal_mode = wal")
@@ -131,7 +135,7 @@ class SharedFile:
         # Where warnings are made errors, the call is served all the same.
         with contextlib.suppress(SharedControlWarning):
             warnings.warn(
-                f"rate control is not shared any more, as {self._path} cannot be used: {error}",
+                f"rate control is not shared with other processes: {error} ({self._directory})",
                 SharedControlWarning,
                 stacklevel=2,
             )
