@@ -87,17 +87,14 @@ class _Window:
         self._changed = 0
         self._probe_at = math.inf
         self._probe = 1
-        # The cohort whose latency is measured.
-        self.first = 0
-        """The request before the cohort."""
-        self._missing = _COHORT
-        self._measured = 0
-        self._sum = 0.0
         self._at_once = 0
-        self.most = 0
-        """In flight since the last cohort was complete."""
         self._latency = 0.0
         self._lowest = math.inf
+        self.measure_after(0)
+
+    def measure_after(self, number: int) -> None:
+        """Begin a cohort, whose latency is measured, after a request; `most` is in flight while it lasts."""
+        self.first, self._missing, self._measured, self._sum, self.most = number, _COHORT, 0, 0.0, 0
 
     def ready_at(self, now: float, in_flight: int) -> float:
         """When a full window lets another one through: `now`, a later time, or only after an answer."""
@@ -179,8 +176,7 @@ class _Window:
         if self._missing == 0:
             if self._measured:
                 self._compare(self._sum / self._measured)
-            self.first, self._missing, self._measured, self._sum = sent, _COHORT, 0, 0.0
-            self.most = 0
+            self.measure_after(sent)
 
     def _compare(self, latency: float) -> None:
         self._latency = latency
@@ -374,6 +370,11 @@ class Control:
         """A request was given up while it was under way."""
         self.in_flight -= 1
         self._window.ended(ticket, self._number, None)
+
+    def forget(self, in_flight: int) -> None:
+        """Leave out what nobody will tell the outcome of: so many are under way."""
+        self.in_flight = in_flight
+        self._window.measure_after(self._number)
 
     def withdrawn(self, ticket: Ticket) -> None:
         """A request was given up before it was sent: its credit goes back."""

@@ -299,7 +299,7 @@ class SharedControl:
         """The file cannot be used: what the others have under way is not known any more."""
         if self._mine_until != math.inf:
             self._mine_until = math.inf
-            self._control.in_flight = self._own - len(self._former)
+            self._control.forget(self._own - len(self._former))
 
     # --- in a transaction ------------------------------------------------------------------------------
 
@@ -426,7 +426,7 @@ class SharedControl:
         """Leave out what a process had in its memory alone, which does not come back to it."""
         query = "SELECT count(*) FROM ticket WHERE scope = ?"
         (known,) = connection.execute(query, (self._scope,)).fetchone()
-        self._control.in_flight = known + len(self._unknown)
+        self._control.forget(known + len(self._unknown))
 
 
 # --- a controller as JSON ----------------------------------------------------------------------------------
