@@ -55,8 +55,8 @@ class World:
 
     @property
     def warm_up(self) -> float:
-        """Seconds before anything is counted: so long sixteen processes take to load an SDK on two cores."""
-        return 0.0 if self.processes == 1 else 30.0
+        """Seconds before anything is counted: sixteen processes load an SDK, and learn a cap."""
+        return 0.0 if self.processes == 1 else 90.0
 
     def allowed(self, seconds: float) -> float:
         """Requests that can be answered in so many seconds."""
@@ -200,7 +200,7 @@ def _write(lines: list[str]) -> None:
         "# Rate control over real sockets\n\n"
         f"Made by `python -m benchmarks.rate_control.sockets --write` on {today}, Python "
         f"{platform.python_version()}, {os.cpu_count()} cores. Runs of 60 s with the client's own defaults "
-        "against the simulator, several processes after 30 s of warming up; beside them the same minute in "
+        "against the simulator, several processes after 90 s of warming up; beside them the same minute in "
         "simulated time.\n\n" + "\n".join(lines) + "\n"
     )
 
