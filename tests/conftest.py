@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import textwrap
@@ -29,6 +30,10 @@ USERS_ENVIRONMENT = MappingProxyType(dict(os.environ))
 for name in list(os.environ):
     if FOREIGN.fullmatch(name):
         del os.environ[name]
+
+# Programs that a shell starts in the background ignore Ctrl-C, and so would all that tests start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
