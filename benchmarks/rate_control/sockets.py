@@ -56,7 +56,12 @@ class World:
     @property
     def warm_up(self) -> float:
         """Seconds before anything is counted: sixteen processes load an SDK, and learn a cap."""
-        return 0.0 if self.processes == 1 else 90.0
+        return 0.0 if self.processes == 1 else 60.0
+
+    @property
+    def spare(self) -> float:
+        """Seconds that a process sends for beyond what is counted: its clock runs while SDKs are loaded."""
+        return 0.0 if self.processes == 1 else 20.0
 
     def allowed(self, seconds: float) -> float:
         """Requests that can be answered in so many seconds."""
@@ -128,7 +133,7 @@ def over_sockets(world: World, server: str, seconds: float) -> tuple[int, int]:
     """Answers and refusals that a simulator has counted while a world's processes sent to it for so long."""
     with Simulator() as simulator, tempfile.TemporaryDirectory() as directory:
         simulator.configure(**world.settings())
-        total = str(seconds + world.warm_up)
+        total = str(seconds + world.warm_up + world.spare)
         arguments = ["--send", server, simulator.url(server), total, world.rate_control]
         command = [sys.executable, "-m", __spec__.name, *arguments]
         environment = {**os.environ, "LLM_PROVIDER_CACHE_DIR": directory}
@@ -200,7 +205,7 @@ def _write(lines: list[str]) -> None:
         "# Rate control over real sockets\n\n"
         f"Made by `python -m benchmarks.rate_control.sockets --write` on {today}, Python "
         f"{platform.python_version()}, {os.cpu_count()} cores. Runs of 60 s with the client's own defaults "
-        "against the simulator, several processes after 90 s of warming up; beside them the same minute in "
+        "against the simulator, several processes after 60 s of warming up; beside them the same minute in "
         "simulated time.\n\n" + "\n".join(lines) + "\n"
     )
 

@@ -12,7 +12,6 @@ import contextvars
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from typing import TypeAlias
 
 import orjson
 
@@ -31,9 +30,8 @@ from ._types import Response
 
 _WRITING = ("use", "refresh")
 
-_Flight: TypeAlias = (
-    "tuple[str, Callable[[], Awaitable[list[Sample]]], Callable[[], Awaitable[list[Sample] | None]]]"
-)
+_NO_MONEY = (BudgetExceeded, UnknownPrice)
+"""Why a request that is shared may be refused to one of those who share it, and not to another."""
 
 
 class _LoopState:
@@ -69,35 +67,7 @@ class Engine:
         if call.cache != "use" or call.request.n > 1 or call.deadline is not None:
             return _loop.begin(self.run(call), finished)
 
-        flight, may_ask = self._flight(call, call.draws)
-        # The end of a request is told in the context of whose it was, in which this call asks for nothing.
-        context = contextvars.copy_context()
-        leave: Callable[[], None]
-
-        def join() -> None:
-            nonlocal leave
-            leave = self._state_here().flights.join(*flight, ended)
-
-        def ended(share: Share[list[Sample]]) -> None:
-            try:
-                response: Response | BaseException | None = self._told(call, share, may_ask)
-            except BaseException as error:  # told to who waits, whatever it is
-                response = error
-            try:
-                if response is None:
-                    context.run(join)
-                else:
-                    finished(response)
-            finally:
-                # Its traceback holds this frame.
-                del response
-
-        def cancel() -> None:
-            leave()
-            finished(asyncio.CancelledError())
-
-        join()
-        return cancel
+        return _CalledBack(self, call, finished).join()
 
     def stream(self, call: Call, emit: Emit) -> Coroutine[None, None, Response]:
         """Like `run`, with the deltas given to `emit` as they arrive."""
@@ -120,49 +90,20 @@ class Engine:
             samples.update(zip(group, outcome, strict=True))
         return self._front.respond(call, [samples[draw] for draw in call.draws])
 
-    def _told(self, call: Call, share: Share[list[Sample]], may_ask: Callable[[], bool]) -> Response | None:
-        """The answer of a call whose flight has ended; None if it may have one of its own."""
-        try:
-            samples = _shared(share())
-        except (BudgetExceeded, UnknownPrice):
-            if not may_ask():
-                raise
-            return None
-        return self._front.respond(call, samples)
-
     async def _stream(self, call: Call, emit: Emit) -> Response:
-        return self._front.respond(call, await self._ask(call, call.draws, emit))
+        return self._front.respond(call, await self.ask(call, call.draws, emit))
 
     async def _fetch(self, call: Call, draws: Sequence[int]) -> list[Sample]:
         """Get samples from the provider, or from an equal call that is asking for them already."""
         if call.cache != "use":
-            return await self._ask(call, draws)
-        flight, may_ask = self._flight(call, draws)
+            return await self.ask(call, draws)
+        shared = _Shared(self, call, draws)
         while True:
             try:
-                return _shared(await self._state_here().flights.run(*flight))
-            except (BudgetExceeded, UnknownPrice):
-                if not may_ask():
+                return _share(await self.flights.run(shared.name, shared.ask, shared.stored))
+            except _NO_MONEY:
+                if not shared.may_ask():
                     raise
-
-    def _flight(self, call: Call, draws: Sequence[int]) -> tuple[_Flight, Callable[[], bool]]:
-        """What equal calls share, under which name, and where they look for it.
-
-        Beside it what tells whether the call may ask by itself, once a request was refused for want of money.
-        """
-        key, mine = call.key(draws[0]), False
-
-        def ask() -> Awaitable[list[Sample]]:
-            nonlocal mine
-            mine = True
-            return self._ask(call, draws)
-
-        def may_ask() -> bool:
-            # What another call had no money for, this one may have.
-            return not mine and self._state_here().sender.spending(call, len(draws)).affordable()
-
-        name = key if len(draws) == 1 else f"{key}+{len(draws)}"
-        return (name, ask, lambda: self._all_stored(call, draws)), may_ask
 
     async def _stored(self, call: Call, draws: Sequence[int]) -> dict[int, Sample]:
         """Those samples that the cache holds by now."""
@@ -174,11 +115,12 @@ class Engine:
                 found[draw] = sample
         return found
 
-    async def _all_stored(self, call: Call, draws: Sequence[int]) -> list[Sample] | None:
+    async def all_stored(self, call: Call, draws: Sequence[int]) -> list[Sample] | None:
+        """Samples as the cache holds them by now; None unless it has them all."""
         found = await self._stored(call, draws)
         return list(found.values()) if len(found) == len(draws) else None
 
-    async def _ask(self, call: Call, draws: Sequence[int], emit: Emit | None = None) -> list[Sample]:
+    async def ask(self, call: Call, draws: Sequence[int], emit: Emit | None = None) -> list[Sample]:
         """Get samples from the provider and store them before they are handed on."""
         samples: list[Sample] = []
         while len(samples) < len(draws):
@@ -206,6 +148,19 @@ class Engine:
             # Even if it is given up meanwhile: it is paid for, and who waits for the end must find it.
             await write
 
+    @property
+    def flights(self) -> Flights[list[Sample]]:
+        """What is under way on the running loop."""
+        return self._state_here().flights
+
+    def affordable(self, call: Call, samples: int) -> bool:
+        """Whether there is money for so many samples of a call."""
+        return self._state_here().sender.spending(call, samples).affordable()
+
+    def respond(self, call: Call, samples: list[Sample]) -> Response:
+        """The answer of a call."""
+        return self._front.respond(call, samples)
+
     def _state_here(self) -> _LoopState:
         loop = asyncio.get_running_loop()
         if self._state is None or self._state.loop is not loop:
@@ -224,6 +179,84 @@ class Engine:
         if state is not None:
             state.flights.close()
             await state.sender.close()
+
+
+class _Shared:
+    """Samples of a call, for which equal calls may ask too: their name, and where they come from."""
+
+    __slots__ = ("_call", "_draws", "_engine", "_mine", "name")
+
+    def __init__(self, engine: Engine, call: Call, draws: Sequence[int]) -> None:
+        self._engine = engine
+        self._call = call
+        self._draws = draws
+        self._mine = False
+        key = call.key(draws[0])
+        self.name = key if len(draws) == 1 else f"{key}+{len(draws)}"
+
+    def ask(self) -> Awaitable[list[Sample]]:
+        """From the provider."""
+        self._mine = True
+        return self._engine.ask(self._call, self._draws)
+
+    def stored(self) -> Awaitable[list[Sample] | None]:
+        """From the cache."""
+        return self._engine.all_stored(self._call, self._draws)
+
+    def may_ask(self) -> bool:
+        """Whether the call may ask by itself, once a request was refused for want of money."""
+        # What another call had no money for, this one may have.
+        return not self._mine and self._engine.affordable(self._call, len(self._draws))
+
+
+class _CalledBack(_Shared):
+    """A call of one sample that may share it, told to who is called back.
+
+    An object and no closures: those would know each other, and all of a call would be left to the collector.
+    """
+
+    __slots__ = ("_context", "_finished", "_leave")
+
+    def __init__(
+        self, engine: Engine, call: Call, finished: Callable[[Response | BaseException], object]
+    ) -> None:
+        super().__init__(engine, call, call.draws)
+        self._finished = finished
+        # The end of a request is told in the context of whose it was, in which this call asks for nothing.
+        self._context = contextvars.copy_context()
+
+    def join(self) -> Callable[[], object]:
+        """Share the request that is under way, or begin one; what is returned cancels the call."""
+        self._leave = self._engine.flights.join(self.name, self.ask, self.stored, self._ended)
+        return self._cancel
+
+    def _ended(self, share: Share[list[Sample]]) -> None:
+        try:
+            response: Response | BaseException | None = self._told(share)
+        except BaseException as error:  # told to who waits, whatever it is
+            response = error
+        try:
+            if response is None:
+                self._context.run(self.join)
+            else:
+                self._finished(response)
+        finally:
+            # Its traceback holds this frame.
+            del response
+
+    def _told(self, share: Share[list[Sample]]) -> Response | None:
+        """The answer, once the request has ended; None if the call may send one of its own."""
+        try:
+            samples = _share(share())
+        except _NO_MONEY:
+            if not self.may_ask():
+                raise
+            return None
+        return self._engine.respond(self._call, samples)
+
+    def _cancel(self) -> None:
+        self._leave()
+        self._finished(asyncio.CancelledError())
 
 
 async def _within(deadline: Deadline, call: Call, work: Coroutine[None, None, Response]) -> Response:
@@ -250,7 +283,7 @@ async def _within(deadline: Deadline, call: Call, work: Coroutine[None, None, Re
     raise error
 
 
-def _shared(outcome: Outcome[list[Sample]]) -> list[Sample]:
+def _share(outcome: Outcome[list[Sample]]) -> list[Sample]:
     """What a call gets of a flight: only one of those who share a request has paid for it."""
     samples, paid = outcome
     return samples if paid else [replace(sample, cached=True) for sample in samples]

@@ -176,15 +176,14 @@ class Flights(Generic[T]):
         flight = self._flights[key] = _Flight[T]()
         flight.task = asyncio.get_running_loop().create_task(self._fly(key, flight, work, lookup))
         self._tasks.add(flight.task)
-
-        def over(task: asyncio.Task[None]) -> None:
-            self._tasks.discard(task)
-            if not flight.ended:
-                # Cancelled before its first step, it has taken none.
-                self._end(key, flight, asyncio.CancelledError())
-
-        flight.task.add_done_callback(over)
+        flight.task.add_done_callback(functools.partial(self._over, key, flight))
         return flight
+
+    def _over(self, key: str, flight: _Flight[T], task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not flight.ended:
+            # Cancelled before its first step, it has taken none.
+            self._end(key, flight, asyncio.CancelledError())
 
     async def _fly(
         self,

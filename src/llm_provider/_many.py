@@ -136,6 +136,9 @@ class _Crew(Generic[CallT]):
             result: Result | Exception
             try:
                 result = await self._work.send(call)
+            except LLMError as error:
+                # It says what has failed; its traceback would keep all of the call as long as the error is kept.
+                result = error.with_traceback(None)
             except Exception as error:
                 result = error
             self._finished.append((index, result))
