@@ -31,7 +31,7 @@ for name in list(os.environ):
     if FOREIGN.fullmatch(name):
         del os.environ[name]
 
-# Programs that a shell starts in the background ignore Ctrl-C, and so would all that tests start and interrupt.
+# What a shell starts in the background ignores Ctrl-C, and so would the programs that tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -137,7 +137,7 @@ class _Crew(Generic[CallT]):
             try:
                 result = await self._work.send(call)
             except LLMError as error:
-                # It says what has failed; its traceback would keep all of the call as long as the error is kept.
+                # Its message says what failed. Its traceback would keep all of the call as long as it lives.
                 result = error.with_traceback(None)
             except Exception as error:
                 result = error

@@ -26,36 +26,36 @@ class EventSplitter:
     [b'{"a": 1}', b'[DONE]']
     """
 
-    __slots__ = ("_data", "_rest")
+    __slots__ = ("_rest",)
 
     def __init__(self) -> None:
         self._rest = b""
-        self._data: list[bytes] = []
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Take the next bytes; returns the data of every event that is now complete."""
         buffer = self._rest + chunk if self._rest else chunk
+        held = b""
         if b"\r" in buffer:
             # A line ends with any of three; of the pair, the second half may still be on its way.
-            held = buffer.endswith(b"\r")
-            buffer = (buffer[:-1] if held else buffer).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-            lines = buffer.split(b"\n")
-            self._rest = lines.pop() + (b"\r" if held else b"")
-        else:
-            lines = buffer.split(b"\n")
-            self._rest = lines.pop()
-        events, data = [], self._data
-        for line in lines:
-            if line.startswith(b"data:"):
-                data.append(line[6:] if line.startswith(b"data: ") else line[5:])
-            elif not line and data:
-                events.append(data[0] if len(data) == 1 else b"\n".join(data))
-                data.clear()
-        return events
+            held = b"\r" if buffer.endswith(b"\r") else b""
+            buffer = buffer.removesuffix(held).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        blocks = buffer.split(b"\n\n")
+        self._rest = blocks.pop() + held
+        found = []
+        for block in blocks:
+            if block.startswith(b"data: ") and b"\n" not in block:
+                found.append(block[6:])
+            elif data := [_value(line) for line in block.split(b"\n") if line.startswith(b"data:")]:
+                found.append(b"\n".join(data))
+        return found
 
     def end(self) -> list[bytes]:
         """The data of an event whose closing blank line never came: some servers leave it out."""
         return self.feed(b"\n\n")
+
+
+def _value(line: bytes) -> bytes:
+    return line[6:] if line.startswith(b"data: ") else line[5:]
 
 
 async def events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[list[Any], None]:
