@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from llm_provider import (
+    BadResponse,
     BatchError,
     Budget,
     BudgetExceeded,
@@ -183,6 +184,19 @@ def test_what_was_perhaps_billed_counts_its_worst_case(
         with pytest.raises(BudgetExceeded, match="perhaps not billed"):
             spender.call(MODEL, "Ho", **SHORT)
         assert "uncertain=" in repr(budget)
+
+
+def test_an_answer_that_cannot_be_used_counts_what_it_says_it_used(
+    client: Client, simulator: Simulator
+) -> None:
+    simulator.inject(Fault(finish="no_choices"), times=1)
+    with limited(client, 1) as spender:
+        with pytest.raises(BadResponse) as caught:
+            spender.call(MODEL, "Hi", max_retries=0, **SHORT)
+        budget = budget_of(spender)
+        assert budget.spent == spender.usage.wasted == billed(simulator) > 0
+        assert (budget.reserved, budget.uncertain) == (0, 0)
+        assert "perhaps billed" not in str(caught.value)
 
 
 def test_a_retry_that_cannot_be_paid_is_not_sent(client: Client, simulator: Simulator) -> None:

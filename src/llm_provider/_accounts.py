@@ -98,7 +98,9 @@ class Accounts:
             refused="strict_model" if refused else None,
         )
 
-    def failed(self, call: Call, error: BaseException, bound: Bound, usage: Usage | None = None) -> None:
+    def failed(
+        self, call: Call, error: BaseException, bound: Bound, usage: Usage | None = None
+    ) -> Decimal | None:
         """Enter a request that failed or was cancelled, and may have been billed.
 
         Args:
@@ -106,12 +108,16 @@ class Accounts:
             error: How it ended.
             bound: What it can have cost at most, asked where its usage is not known.
             usage: What its answer said it used, if there was one that said so.
+
+        Returns:
+            USD that it cost; None where that is not known.
         """
         place = self._place(call, None)
         cost = self._cost(place, tier_asked(call.wire), usage)
         at_most = bound(self.prices()) if cost is None else None
         posting = Posting(time.time(), "failed", place.key, cost, usage, at_most)
         self._post(call, place, posting, error=type(error).__name__)
+        return cost
 
     def hit(self, call: Call, answer: Answer) -> str | None:
         """Enter an answer that costs nothing.

@@ -241,10 +241,11 @@ class _Sending:
         self, attempt: Attempt, error: LLMError, waited: float, ticket: Ticket, hold: Hold | None
     ) -> None:
         self._scope.ended(ticket, error)
+        cost = None
         if error.maybe_billed:
-            self._sender.accounts.failed(self._call, error, self._bound, attempt.usage)
+            cost = self._sender.accounts.failed(self._call, error, self._bound, attempt.usage)
         if hold is not None:
-            hold.failed(error)
+            hold.failed(error, cost)
         self._failures += (attempt.failure(waited),)
         deadline = self._call.deadline
         if deadline is not None:

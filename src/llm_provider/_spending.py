@@ -108,8 +108,9 @@ class Hold:
         """Count what the request cost in USD; its worst case if that is not known."""
         if cost is None:
             self.lost()
-        for reservation in self._reservations:
-            reservation.settle(cost)
+        else:
+            for reservation in self._reservations:
+                reservation.settle(cost)
 
     def lost(self) -> None:
         """Count the worst case: the request was sent, and may be billed."""
@@ -119,13 +120,18 @@ class Hold:
             else:
                 reservation.release()
 
-    def failed(self, error: LLMError) -> None:
-        """Count a failed request as what it may have been billed, and say so in its error."""
+    def failed(self, error: LLMError, cost: Decimal | None) -> None:
+        """Count a failed request as what it cost, or may have cost, which its error tells.
+
+        Args:
+            error: How it failed.
+            cost: USD, as its answer told although it cannot be used.
+        """
         if not error.maybe_billed:
             release(self._reservations)
             return
-        self.lost()
-        if self._known:
+        self.answered(cost)
+        if cost is None and self._known:
             worst = shown(self._reservations[0].amount)
             error.message += f" (perhaps billed, so its budget counts its worst case, ${worst})"
             error.args = (error.message,)
