@@ -7,9 +7,9 @@ MATRIX_PYTHONS ?= 3.11 3.12 3.13
 # newest that litellm allows, openai 2), highest (openai 3, no litellm) and lowest (every floor of pyproject.toml).
 SDK_TESTS := tests/test_routes.py tests/test_failures.py tests/providers
 
-# Half of a test's time is waiting, so three processes keep two processors busy. One that has nothing left to do
+# More than half of a test's time is waiting, so four processes keep two processors busy. One that has nothing left to do
 # takes over what another has not begun.
-PARALLEL := --numprocesses 3 --dist worksteal
+PARALLEL := --numprocesses 4 --dist worksteal
 
 UV := .venv/bin/uv
 RUN := .venv/bin/python
