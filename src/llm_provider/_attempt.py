@@ -86,7 +86,8 @@ class Attempt:
                 try:
                     for event in batch:
                         delta = assembler.feed(event)
-                        if delta:
+                        # Nearly always text, and to ask the object itself takes a call.
+                        if delta.text or delta:
                             deltas.append(delta)
                 finally:
                     # Also what came together with the failure that ends the stream.

@@ -13,6 +13,7 @@ from collections.abc import (
     AsyncIterator,
     Callable,
     Collection,
+    Coroutine,
     Iterable,
     Iterator,
     Mapping,
@@ -328,8 +329,8 @@ class Client(Batches):
 
         return Estimator(self._front, prepare, self._prices, self.statistics(), counted=counted)
 
-    async def _send(self, call: Call) -> Response:
-        return await self._started().run(call)
+    def _send(self, call: Call) -> Coroutine[None, None, Response]:
+        return self._started().run(call)
 
     # --- the client itself -----------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -129,11 +129,11 @@ class Engine:
             answered = await self._state_here().sender.send(call, len(wanted), emit)
             got = [answered] if len(draws) == 1 else _split(call, answered)[: len(wanted)]
             if call.cache in _WRITING:
-                await self._store(call, dict(zip(wanted, got, strict=False)))
+                await self._store(call, wanted, got)
             samples += got
         return samples
 
-    async def _store(self, call: Call, samples: Mapping[int, Sample]) -> None:
+    async def _store(self, call: Call, draws: Sequence[int], samples: Sequence[Sample]) -> None:
         here, created = asyncio.get_running_loop(), now()
         writes = [
             self._cache.put_soon(
@@ -141,7 +141,7 @@ class Engine:
                 Entry(sample.body, sample.sending, created, sample.answer.model, call.asked(draw)),
                 here,
             )
-            for draw, sample in samples.items()
+            for draw, sample in zip(draws, samples, strict=False)
             if is_kept(sample.answer, self._settings.kept)
         ]
         for write in writes:

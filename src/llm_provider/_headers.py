@@ -8,12 +8,31 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 _NUMBER = re.compile(r"\d{1,15}(\.\d{1,9})?", re.ASCII)
 _DURATION = re.compile(r"(?=\d)(?:(\d{1,6})h)?(?:(\d{1,6})m(?!s))?(?:(\d{1,9}(?:\.\d{1,9})?)s)?", re.ASCII)
 _MILLISECONDS = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)ms", re.ASCII)
+
+
+class _Names(NamedTuple):
+    """The headers of one limit."""
+
+    limit: str
+    remaining: str
+    reset: str
+
+
+def _names(pattern: str) -> _Names:
+    return _Names(*(pattern.format(name) for name in _Names._fields))
+
+
+_REQUESTS = tuple(
+    map(_names, ("x-ratelimit-{}-requests", "anthropic-ratelimit-requests-{}", "x-ratelimit-{}"))
+)
+_TOKENS = tuple(map(_names, ("x-ratelimit-{}-tokens", "anthropic-ratelimit-tokens-{}")))
 
 _LONG_RESET = 10.0
 """Seconds. A shorter reset is too coarse to compute a rate from: some are rounded to whole seconds."""
@@ -60,25 +79,24 @@ def headroom(headers: Mapping[str, str]) -> Headroom | None:
     >>> headroom({"x-ratelimit-limit-requests": "many"}) is None
     True
     """
-    allowances = []
-    for kind in ("requests", "tokens"):
-        allowance = _allowance(headers, f"x-ratelimit-{{}}-{kind}")
-        if allowance is None:
-            allowance = _allowance(headers, f"anthropic-ratelimit-{kind}-{{}}")
-        allowances.append(allowance)
-    requests, tokens = allowances
-    if requests is None:
-        requests = _allowance(headers, "x-ratelimit-{}")
+    requests, tokens = _first(headers, _REQUESTS), _first(headers, _TOKENS)
     return None if requests is None and tokens is None else Headroom(requests, tokens)
 
 
-def _allowance(headers: Mapping[str, str], name: str) -> Allowance | None:
-    limit = _number(headers.get(name.format("limit")))
-    remaining = _number(headers.get(name.format("remaining")))
+def _first(headers: Mapping[str, str], families: Iterable[_Names]) -> Allowance | None:
+    for names in families:
+        # Most answers have none of them, and this is looked for in each.
+        if names.limit in headers and (allowance := _allowance(headers, names)) is not None:
+            return allowance
+    return None
+
+
+def _allowance(headers: Mapping[str, str], names: _Names) -> Allowance | None:
+    limit, remaining = _number(headers.get(names.limit)), _number(headers.get(names.remaining))
     if not limit or remaining is None:
         return None
     rate = limit / 60
-    reset = duration(headers.get(name.format("reset")))
+    reset = duration(headers.get(names.reset))
     if reset is not None and reset > _LONG_RESET and remaining < limit:
         rate = min(rate, (limit - remaining) / reset)
     return Allowance(rate, remaining)

@@ -169,10 +169,10 @@ def _check_thinking(request: Request, payload: Mapping[str, Any]) -> None:
 
 
 def _thinking_fields(body: Mapping[str, Any]) -> Iterator[str]:
-    for outer in ("generationConfig", "generation_config"):
-        for inner in ("thinkingConfig", "thinking_config"):
-            settings = body.get(outer)
-            config = settings.get(inner) if isinstance(settings, Mapping) else None
+    for settings in (body.get("generationConfig"), body.get("generation_config")):
+        if not isinstance(settings, Mapping):
+            continue
+        for config in (settings.get("thinkingConfig"), settings.get("thinking_config")):
             for name in config if isinstance(config, Mapping) else ():
                 if name in ("thinkingLevel", "thinking_level", "thinkingBudget", "thinking_budget"):
                     yield name
