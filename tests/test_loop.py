@@ -77,6 +77,31 @@ def test_what_is_no_task_is_begun_in_the_callers_context_and_cancelled() -> None
         _loop.wait(_loop.submit(fail))
 
 
+def test_what_follows_from_the_first_does_not_wait_for_all_that_is_posted() -> None:
+    done: list[str] = []
+
+    async def main() -> None:
+        inbox, everything = _loop.Inbox(asyncio.get_running_loop()), asyncio.Event()
+
+        def begun(number: int) -> None:
+            done.append(f"began {number}")
+            asyncio.get_running_loop().call_soon(sent, number)
+
+        def sent(number: int) -> None:
+            done.append(f"sent {number}")
+            if number == 99:
+                everything.set()
+
+        for number in range(100):
+            inbox.post(begun, number)
+        await asyncio.wait_for(everything.wait(), 10)
+
+    asyncio.run(main())
+    for step in ("began", "sent"):
+        assert [entry for entry in done if entry.startswith(step)] == [f"{step} {n}" for n in range(100)]
+    assert done.index("sent 0") < done.index("began 20")
+
+
 def test_errors_come_through() -> None:
     async def fail() -> None:
         raise LookupError("lost")
