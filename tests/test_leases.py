@@ -279,7 +279,7 @@ def names_of_one_place(leases: Leases) -> tuple[str, str]:
     number = 0
     while True:
         name = str(number)
-        descriptor, _, mark = leases._files._place(_tag(name))
+        descriptor, _, mark = leases._files.place(_tag(name))
         if (descriptor, mark) in seen:
             return seen[descriptor, mark], name
         seen[descriptor, mark] = name

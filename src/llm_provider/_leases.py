@@ -39,6 +39,7 @@ import stat
 import time
 import weakref
 from pathlib import Path
+from typing import TypeAlias
 
 _FILES = 8
 _SLOTS = 4096
@@ -57,14 +58,21 @@ PATIENCE_SECONDS = 15.0
 """A holder whose loop has not run for so long is taken for stopped."""
 
 
+_Place: TypeAlias = "tuple[int, int, int]"
+"""Of a name: the file's descriptor, the position of the byte to lock, and that of the mark."""
+
+
 class Lease:
     """A name that this process holds until it releases it or ends."""
 
-    __slots__ = ("_files", "_tag", "released_before")
+    __slots__ = ("_files", "_place", "_tag", "released_before")
 
-    def __init__(self, files: _Files | None, tag: bytes, released_before: bool) -> None:
+    def __init__(
+        self, files: _Files | None, tag: bytes, place: _Place = (0, 0, 0), *, released_before: bool = False
+    ) -> None:
         self._files = files
         self._tag = tag
+        self._place = place
         self.released_before = released_before
         """Whether an earlier holder has finished, perhaps a moment ago."""
 
@@ -79,7 +87,7 @@ class Lease:
         if files is not None and files.held.get(self._tag) is self:
             del files.held[self._tag]
             with contextlib.suppress(OSError):  # the lease ends with the process then
-                files.release(self._tag, finished)
+                files.release(self._tag, self._place, finished)
 
 
 class _Mark:
@@ -108,27 +116,29 @@ class _Files:
         for number in range(_FILES):
             self._descriptors.append(os.open(directory / str(number), flags, 0o600))
 
-    def _place(self, tag: bytes) -> tuple[int, int, int]:
-        """The descriptor, the position of the byte to lock, and that of the mark."""
+    def place(self, tag: bytes) -> _Place:
         number = int.from_bytes(tag, "big")
         slot = number // _FILES % _SLOTS
         # Positions are signed; a locked byte need not exist.
         return self._descriptors[number % _FILES], number >> 2, slot * _MARK_BYTES
 
-    def take(self, tag: bytes) -> bool:
-        descriptor, position, _ = self._place(tag)
+    def take(self, tag: bytes) -> Lease | None:
         if tag in self.held:
-            return False
+            return None
+        descriptor, position, mark = place = self.place(tag)
         try:
             self._lockf(descriptor, self._take, 1, position)
         except OSError as error:
             if error.errno in (errno.EACCES, errno.EAGAIN):
-                return False
+                return None
             raise
-        return True
+        lease = self.held[tag] = Lease(self, tag, place)
+        with contextlib.suppress(OSError):  # the next look finds out
+            lease.released_before = os.pread(descriptor, _TAG_BYTES, mark) == tag
+        return lease
 
-    def release(self, tag: bytes, finished: bool) -> None:
-        descriptor, position, mark = self._place(tag)
+    def release(self, tag: bytes, place: _Place, finished: bool) -> None:
+        descriptor, position, mark = place
         try:
             if finished:
                 os.pwrite(descriptor, tag + _token(), mark)
@@ -136,14 +146,14 @@ class _Files:
             self._lockf(descriptor, self._unlock, 1, position)
 
     def mark(self, tag: bytes) -> _Mark:
-        descriptor, _, mark = self._place(tag)
+        descriptor, _, mark = self.place(tag)
         return _Mark(os.pread(descriptor, _MARK_BYTES, mark))
 
     def beat(self) -> None:
         """Show that the holder of every held lease is alive."""
         token = _token()
         for tag in self.held:
-            descriptor, _, mark = self._place(tag)
+            descriptor, _, mark = self.place(tag)
             os.pwrite(descriptor, token, mark + _BEAT_OFFSET)
 
 
@@ -193,17 +203,15 @@ class Leases:
 
     def _take(self, tag: bytes) -> Lease | None:
         if self._directory is None:
-            return Lease(None, tag, released_before=False)
+            return Lease(None, tag)
         try:
             if self._files is None:
                 self._files = _files_in(self._directory)
-            if not self._files.take(tag):
-                return None
+            lease = self._files.take(tag)
         except (OSError, ImportError):
             self._directory = self._files = None
-            return Lease(None, tag, released_before=False)
-        lease = self._files.held[tag] = Lease(self._files, tag, released_before=self._mark(tag).tag == tag)
-        if self._timer is None:
+            return Lease(None, tag)
+        if lease is not None and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(self._beat, self._show_life)
         return lease
 
@@ -295,11 +303,7 @@ def hold(directory: Path, name: str) -> Lease | None:
     ...     print(hold(Path(directory), "process 1"))
     None
     """
-    files, tag = _files_in(directory), _tag(name)
-    if not files.take(tag):
-        return None
-    lease = files.held[tag] = Lease(files, tag, released_before=False)
-    return lease
+    return _files_in(directory).take(_tag(name))
 
 
 def _close(descriptors: list[int]) -> None:
