@@ -513,6 +513,20 @@ def test_both_ways_send_the_same(simulator: Simulator, way: Way) -> None:
     assert private.headers == public.headers
 
 
+def test_headers_that_always_differ_take_no_more_memory(simulator: Simulator, transport: str) -> None:
+    async def main() -> int:
+        async with connected(transport) as connection:
+            for number in range(_genai._MOST_PREPARED + 10):
+                request = outgoing(simulator.url("gemini"), extra_headers={"X-Trace": str(number)})
+                await connection.send(request, ignore)
+            return len(connection._prepared)
+
+    assert asyncio.run(main()) == 10
+    assert [request.headers["x-trace"] for request in simulator.requests()] == [
+        str(number) for number in range(_genai._MOST_PREPARED + 10)
+    ]
+
+
 def test_closing_what_was_never_opened() -> None:
     asyncio.run(gemini.connect("aiohttp").close())
 

@@ -15,16 +15,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
+import copy
+import functools
 import importlib
 import logging
 import math
 import os
 import ssl
 import warnings
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextvars import ContextVar
-from typing import Any, cast
+from typing import Any, Self, cast
 
 from .._errors import BadResponse
 from . import _aiohttp
@@ -38,35 +39,39 @@ PRIVATE_WAY = ((3, 0), (3, 4))
 """The first and the last release of the SDK whose private request methods are as they are used here."""
 
 
-@dataclasses.dataclass(slots=True)
+_MOST_PREPARED = 256
+"""Prepared requests kept, of some kB each."""
+
+
 class _Exchange:
-    """What the HTTP client gets and gives beside the SDK, which has no place for either."""
+    """What the HTTP client gets and gives beside the SDK, which has no place for either.
 
-    outgoing: Outgoing
-    response: Any = None
-
-
-_EXCHANGE: ContextVar[_Exchange] = ContextVar("exchange")
-
-
-@contextlib.contextmanager
-def _exchange(outgoing: Outgoing) -> Iterator[_Exchange]:
-    """Follows a call from sending to its answer, or to the first event of its stream.
+    A context that follows a call from sending to its answer, or to the first event of its stream. One of
+    `contextlib`'s would be three objects.
 
     Raises:
         LLMError: a failure whose body is not the JSON that its headers promise: the status still tells.
     """
-    exchange = _Exchange(outgoing)
-    token = _EXCHANGE.set(exchange)
-    try:
-        yield exchange
-    except ValueError as error:
-        status = getattr(exchange.response, "status", getattr(exchange.response, "status_code", 200))
-        if status == 200:
-            raise
-        raise error_of(None, status=status, headers=headers_of(exchange.response)) from error
-    finally:
-        _EXCHANGE.reset(token)
+
+    __slots__ = ("_token", "outgoing", "response")
+
+    def __init__(self, outgoing: Outgoing) -> None:
+        self.outgoing = outgoing
+        self.response: Any = None
+
+    def __enter__(self) -> Self:
+        self._token = _EXCHANGE.set(self)
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        _EXCHANGE.reset(self._token)
+        if isinstance(error, ValueError):
+            status = getattr(self.response, "status", getattr(self.response, "status_code", 200))
+            if status != 200:
+                raise error_of(None, status=status, headers=headers_of(self.response)) from error
+
+
+_EXCHANGE: ContextVar[_Exchange] = ContextVar("exchange")
 
 
 class GeminiConnection:
@@ -117,16 +122,20 @@ class GeminiConnection:
 
     async def send(self, outgoing: Outgoing, heard: Heard) -> bytes:
         """Post and return the body of a successful answer."""
-        with _exchange(outgoing) as exchange:
-            if self._private:
-                await self._post(outgoing, events=False, streamed=False)
-            else:
+        if self._private:
+            # The SDK would make a text of the body.
+            response = await self._open(outgoing, events=False)
+        else:
+            with _Exchange(outgoing) as exchange:
                 call = self._typed_call(outgoing)
                 await self._client(outgoing).aio.models.generate_content(**call)
-        response = exchange.response
-        heard(response.headers)
-        # The SDK has read it, so this one waits for nothing.
-        body: bytes = await response.read() if self._transport == "aiohttp" else response.content
+            response = exchange.response
+        try:
+            heard(response.headers)
+            body: bytes = await (response.read() if self._transport == "aiohttp" else response.aread())
+        except BaseException:
+            await _close_response(response)
+            raise
         return body
 
     async def stream(self, outgoing: Outgoing, heard: Heard) -> AsyncGenerator[list[Any], None]:
@@ -160,21 +169,20 @@ class GeminiConnection:
 
     async def _open(self, outgoing: Outgoing, *, events: bool) -> Any:
         """Post, the private way, and return the response before its body has come."""
-        with _exchange(outgoing) as exchange:
-            await self._post(outgoing, events=events, streamed=True)
+        with _Exchange(outgoing) as exchange:
+            await self._post(outgoing, events=events)
         return exchange.response
 
     def _chunks(self, response: Any) -> AsyncIterator[bytes]:
         chunks = response.content.iter_any() if self._transport == "aiohttp" else response.aiter_bytes()
         return cast("AsyncIterator[bytes]", chunks)
 
-    async def _post(self, outgoing: Outgoing, *, events: bool, streamed: bool) -> None:
+    async def _post(self, outgoing: Outgoing, *, events: bool) -> None:
         """The private way: a request that the SDK has prepared once, sent by the SDK each time.
 
         Args:
             outgoing: What is sent.
             events: Whether the answer shall come as events.
-            streamed: Whether the SDK leaves the body to be read by others.
         """
         api = self._client(outgoing)._api_client  # noqa: SLF001  # see PRIVATE_WAY
         name = (*_place(outgoing), events)
@@ -185,10 +193,12 @@ class GeminiConnection:
                 resource = resource.removesuffix(":generateContent") + ":streamGenerateContent?alt=sse"
             options = _http_options(outgoing, version)
             prepared = api._build_request("post", resource, {}, options)  # noqa: SLF001  # see PRIVATE_WAY
-            self._prepared[name] = prepared
+            self._remember(name, prepared)
         # A copy, since the SDK may add to the headers while it sends.
-        request = dataclasses.replace(prepared, headers=dict(prepared.headers))
-        await api._async_request_once(request, streamed, implicit_retry=False)  # noqa: SLF001  # the same
+        request = copy.copy(prepared)
+        request.headers = dict(prepared.headers)
+        # The body is left to be read here.
+        await api._async_request_once(request, True, implicit_retry=False)  # noqa: SLF001  # the same
 
     def _typed_call(self, outgoing: Outgoing) -> dict[str, Any]:
         """The public way's arguments; its contents are never sent, as the payload takes their place."""
@@ -198,15 +208,24 @@ class GeminiConnection:
         call = self._prepared.get(name)
         if call is None:
             version, _, resource = outgoing.wire.operation.partition("/")
-            config = types.GenerateContentConfig(
+            config = _config_class()(
                 http_options=_http_options(outgoing, version),
                 automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
                 automatic_continuation=False,
                 should_return_http_response=True,
             )
             model = resource.removesuffix(":generateContent")
-            call = self._prepared[name] = {"model": model, "contents": "x", "config": config}
+            # A content without parts is the one that the SDK is soonest done with.
+            contents = types.Content(role="user")
+            call = {"model": model, "contents": contents, "config": config}
+            self._remember(name, call)
         return dict(call)
+
+    def _remember(self, name: tuple[Any, ...], prepared: Any) -> None:
+        if len(self._prepared) >= _MOST_PREPARED:
+            # Headers may be others with every call.
+            self._prepared.clear()
+        self._prepared[name] = prepared
 
     async def _typed_stream(self, outgoing: Outgoing, heard: Heard) -> AsyncGenerator[Any, None]:
         call = self._typed_call(outgoing)
@@ -215,7 +234,7 @@ class GeminiConnection:
         exchange = None
         try:
             # A request is sent when its first event is asked for; a context cannot span a `yield`.
-            with _exchange(outgoing) as exchange:
+            with _Exchange(outgoing) as exchange:
                 chunk = await anext(stream, None)
             heard(exchange.response.headers)
             while chunk is not None:
@@ -259,6 +278,27 @@ def _http_options(outgoing: Outgoing, version: str) -> Any:
 
     milliseconds = max(1, math.ceil(outgoing.timeout * 1000))
     return types.HttpOptions(api_version=version, headers=dict(outgoing.wire.headers), timeout=milliseconds)
+
+
+@functools.cache
+def _config_class() -> Any:
+    from google.genai import types
+
+    class Config(types.GenerateContentConfig):
+        """One that costs the SDK little.
+
+        For each of some sixty fields it asks whether the configuration holds it, which pydantic answers by
+        walking through all of them, and then whether there is such an attribute. And it copies the whole,
+        deeply, for each call.
+        """
+
+        def __contains__(self, name: object) -> bool:
+            return False
+
+        def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Any:
+            return super().model_copy(update=update, deep=deep) if update else self
+
+    return Config
 
 
 def _certificates() -> ssl.SSLContext:

@@ -205,10 +205,11 @@ def decode_usage(usage: Mapping[str, Any]) -> Usage:
 
 def _of_kind(usage: Mapping[str, Any], name: str, modality: str) -> int:
     details = usage.get(name)
-    entries = details if isinstance(details, list) else []
+    if not details or not isinstance(details, list):
+        return 0
     return sum(
         count(entry, "tokenCount")
-        for entry in entries
+        for entry in details
         if isinstance(entry, dict) and entry.get("modality") == modality
     )
 
