@@ -124,6 +124,17 @@ def test_a_retried_call_succeeds_and_tells_its_attempts(client: Client, simulato
     assert answer.text == "echo: Hi"
 
 
+@pytest.mark.parametrize("model", [MODEL, CLAUDE])
+def test_the_sdk_tells_how_many_attempts_came_before(
+    client: Client, simulator: Simulator, model: str
+) -> None:
+    simulator.inject(Fault(status=503), times=2)
+    client.call(model, "Hi", timeout=45)
+    told = [request.headers for request in simulator.requests()]
+    assert [headers["x-stainless-retry-count"] for headers in told] == ["0", "1", "2"]
+    assert {float(headers["x-stainless-read-timeout"]) for headers in told} == {45}
+
+
 def test_retry_after_is_kept(client: Client, simulator: Simulator) -> None:
     simulator.inject(Fault(status=429, retry_after="1"), times=1)
     client.call(MODEL, "Hi")

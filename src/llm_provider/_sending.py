@@ -247,6 +247,7 @@ class _Sending:
         if hold is not None:
             hold.failed(error, cost)
         self._failures += (attempt.failure(waited),)
+        self._outgoing.retries += 1
         deadline = self._call.deadline
         if deadline is not None:
             deadline.unfailed -= 1

@@ -55,6 +55,8 @@ class Outgoing:
     key: APIKey
     timeouts: Timeouts
     """`_attempt` keeps all but `connect`. An SDK needs `total` too, for what it tells the server."""
+    retries: int = 0
+    """Attempts before this one."""
 
     @property
     def timeout(self) -> float:

@@ -131,12 +131,12 @@ class _Prepared:
         self.method = method
         self.url = url
         # openai 3 gives pairs, the others a mapping; both SDKs look their own marks up in it.
-        self.headers = headers if hasattr(headers, "get") else dict(headers)
+        self.headers = dict(headers if isinstance(headers, list) else headers.multi_items())
         self.content = content
         self.options = options
 
     def aiohttp_headers(self) -> Any:
-        return dict(self.headers.items())
+        return self.headers
 
     def connect_timeout(self) -> float | None:
         timeout = self.options.get("timeout")

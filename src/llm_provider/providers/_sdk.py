@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import os
 from collections.abc import AsyncGenerator, Callable, Mapping
 from types import ModuleType
 from typing import Any
@@ -72,8 +73,9 @@ class PostConnection:
         self._http_client: Any = None
         self._clients: dict[tuple[str | None, str], Any] = {}
         self._addresses: dict[tuple[str | None, str, str], _Address] = {}
+        # For the SDK, and as it is told to the server.
         self._timeout = functools.lru_cache(maxsize=64)(
-            lambda total, connect: sdk.Timeout(total, connect=connect)
+            lambda total, connect: (sdk.Timeout(total, connect=connect), str(total))
         )
 
     def _address(self, outgoing: Outgoing) -> _Address:
@@ -156,13 +158,22 @@ class PostConnection:
         )
 
     def _options(self, outgoing: Outgoing) -> dict[str, Any]:
+        timeout, seconds = self._timeout(outgoing.timeout, outgoing.timeouts.connect)
         # Given in full: a missing one is copied from a default, deeply, for each request.
         return {
             "params": {},
-            "headers": {"Content-Type": "application/json", **outgoing.wire.headers},
-            "timeout": self._timeout(outgoing.timeout, outgoing.timeouts.connect),
+            # The first two are the SDK's own, which takes several times as long to put them in afterwards,
+            # and would not know of the retries.
+            "headers": {
+                "x-stainless-retry-count": str(outgoing.retries),
+                "x-stainless-read-timeout": seconds,
+                **outgoing.wire.headers,
+            },
+            "timeout": timeout,
             "max_retries": 0,
+            "idempotency_key": os.urandom(16).hex(),
             "follow_redirects": False,
+            "post_parser": self._sdk.NOT_GIVEN,
             **self._post_options,
         }
 
