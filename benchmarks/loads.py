@@ -104,14 +104,17 @@ async def arrivals(
     """
     draw = random.Random(seed)
     due = time.perf_counter()
-    calls = []
+    # None is kept longer than it takes: what piles up makes the collector of cycles go through all of it.
+    calls: set[asyncio.Task[None]] = set()
     async with asyncio.timeout(SECONDS_AT_MOST):
         for prompt in prompts:
             due += draw.expovariate(rate)
             pause = due - time.perf_counter()
             if pause > 0:
                 await asyncio.sleep(pause)
-            calls.append(asyncio.ensure_future(_call(client, prompt, notes, due)))
+            call = asyncio.create_task(_call(client, prompt, notes, due))
+            calls.add(call)
+            call.add_done_callback(calls.discard)
         await asyncio.gather(*calls)
 
 
