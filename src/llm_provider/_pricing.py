@@ -122,6 +122,8 @@ class _Rates(NamedTuple):
     """By column: units of money for a token, a search or a request."""
     places: int
     """Ten to this power are a dollar."""
+    apart: tuple[tuple[str, str], ...]
+    """The columns that have a price of their own, each with the one that it is a part of."""
 
 
 class PriceTable:
@@ -323,9 +325,9 @@ class PriceTable:
         rates = self._find(provider, model, variant, size, at)
         if rates is None:
             return None
-        row, prices, places = rates
+        row, prices, places, apart = rates
         total = (prices["request"] or 0) * requests
-        for column, count in _billed_once(usage, row).items():
+        for column, count in _billed_once(usage, apart).items():
             if count < 0:
                 self._warn_once(row, column, f"contradictory token counts, {usage}")
                 return None
@@ -372,7 +374,8 @@ def _rates(row: PriceRow) -> _Rates:
         # Prices of tokens are per million, fees per thousand.
         shift = places + 3 if column in _FEES else places
         whole[column] = None if price is None else int(context.scaleb(price, shift))
-    return _Rates(row, whole, places + 6)
+    apart = tuple((part, of) for part, of in PART_OF.items() if prices[part] is not None)
+    return _Rates(row, whole, places + 6, apart)
 
 
 @functools.cache
@@ -390,8 +393,13 @@ def _grouped(rows: Iterable[PriceRow]) -> dict[tuple[str, str, str], list[PriceR
     return groups
 
 
-def _billed_once(usage: Usage, row: PriceRow) -> dict[str, int]:
-    """Each price column with how much is paid by it; the token counts add up to the inclusive totals."""
+def _billed_once(usage: Usage, apart: Iterable[tuple[str, str]]) -> dict[str, int]:
+    """Each price column with how much is paid by it; the token counts add up to the inclusive totals.
+
+    Args:
+        usage: What was used.
+        apart: The columns that are billed apart, each with the one that it is a part of.
+    """
     read, written = usage.cache_read_input_tokens, usage.cache_write_input_tokens
     hour = usage.cache_write_1h_input_tokens
     billed = {
@@ -402,9 +410,7 @@ def _billed_once(usage: Usage, row: PriceRow) -> dict[str, int]:
         "output": usage.output_tokens,
         "web_search": _count(usage, "web_search"),
     }
-    for part, whole in PART_OF.items():
-        if getattr(row, part) is None:
-            continue
+    for part, whole in apart:
         count = _count(usage, part)
         if part == "input_audio":
             # Told with what was read from the cache, which is a part of `cache_read`.

@@ -100,7 +100,7 @@ def encode(request: Request, target: Target) -> Wire:
     payload |= _tools(request)
     if request.extra_body:
         payload = merge(payload, request.extra_body)
-    _check_thinking(request, payload)
+        _check_thinking(request, payload, request.extra_body)
     named_in_full = target.model.startswith(("models/", "tunedModels/"))
     resource = target.model if named_in_full else f"models/{target.model}"
     operation = f"{family.version}/{resource}:generateContent"
@@ -156,9 +156,9 @@ def _thinking(request: Request, family: _Family) -> dict[str, Any]:
     return {"thinkingConfig": config}
 
 
-def _check_thinking(request: Request, payload: Mapping[str, Any]) -> None:
+def _check_thinking(request: Request, payload: Mapping[str, Any], added: Mapping[str, Any]) -> None:
     """Gemini answers 400 to a level together with a budget; JSON may name either in either case."""
-    extra = sorted(_thinking_fields(request.extra_body or {}))
+    extra = sorted(_thinking_fields(added))
     if request.reasoning_effort and extra:
         problem = f"reasoning_effort and extra_body's {', '.join(extra)} say the same thing: leave one out"
     elif len({name.replace("_", "").lower() for name in _thinking_fields(payload)}) > 1:
