@@ -25,7 +25,7 @@ _Task: TypeAlias = "tuple[Callable[..., object], tuple[Any, ...]]"
 _CLOSING_SECONDS = 3.0
 
 
-_AT_ONCE = 32
+_AT_ONCE = 16
 """Of what is posted, so many are done before the loop turns to what follows from them: a hundred calls that
 begin together would all be prepared before the first of them is sent."""
 
