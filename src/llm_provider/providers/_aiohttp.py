@@ -90,7 +90,7 @@ def client_class(library: ModuleType) -> Any:
                 request.method,
                 parsed(request.url),
                 data=body_of(request.content),
-                headers=request.aiohttp_headers(),
+                headers=request.headers,
                 allow_redirects=False,
                 timeout=connecting_within(request.connect_timeout()),
             )
@@ -134,9 +134,6 @@ class _Prepared:
         self.headers = dict(headers if isinstance(headers, list) else headers.multi_items())
         self.content = content
         self.options = options
-
-    def aiohttp_headers(self) -> Any:
-        return self.headers
 
     def connect_timeout(self) -> float | None:
         timeout = self.options.get("timeout")

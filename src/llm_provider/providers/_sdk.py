@@ -171,6 +171,7 @@ class PostConnection:
             },
             "timeout": timeout,
             "max_retries": 0,
+            # Not sent; but the SDK would make one, in a slower way.
             "idempotency_key": os.urandom(16).hex(),
             "follow_redirects": False,
             "post_parser": self._sdk.NOT_GIVEN,
