@@ -11,6 +11,7 @@ import sys
 import textwrap
 import traceback
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llm_provider import RateLimited
-from llm_provider._flight import Flights, Outcome
+from llm_provider._flight import Flights, Outcome, Share
 from llm_provider._leases import Leases
 from support import wait_until
+
+
+@dataclass(eq=False)
+class Call:
+    """A call that is called back, or the source of one that waits."""
+
+    ask: Callable[[], Awaitable[str]]
+    stored: Callable[[], Awaitable[str | None]]
+    told: list[Outcome[str]] = field(default_factory=list)
+
+    def ended(self, share: Share[str]) -> None:
+        self.told.append(share())
+
+
+async def nothing() -> None:
+    return None
 
 
 class Service:
@@ -63,7 +80,10 @@ class Service:
         return lookup
 
     def call(self, flights: Flights[str], key: str = "key") -> asyncio.Task[Outcome[str]]:
-        return asyncio.create_task(flights.run(key, self.work(key), self.lookup(key)))
+        return asyncio.create_task(flights.run(key, self.source(key)))
+
+    def source(self, key: str = "key") -> Call:
+        return Call(self.work(key), self.lookup(key))
 
 
 async def settle() -> None:
@@ -90,23 +110,22 @@ def test_equal_calls_share_one_request_and_one_of_them_counts_it() -> None:
 def test_who_is_called_back_shares_with_who_waits() -> None:
     async def main() -> None:
         service, flights = Service(), Flights[str](Leases(None))
-        told: list[Outcome[str]] = []
-        leave, stay = (
-            flights.join(
-                "key", service.work("key"), service.lookup("key"), lambda share: told.append(share())
-            )
-            for _ in range(2)
+        leaving, staying = service.source(), service.source()
+        flight, same = (
+            flights.join("key", waiter, contextvars.copy_context()) for waiter in (leaving, staying)
         )
+        assert flight is same
         waiting = service.call(flights)
         await settle()
-        leave()
-        leave()
+        flights.leave(flight, leaving)
+        flights.leave(flight, leaving)
         service.pending["key"].set_result("answer")
         await settle()
         # Who has left is not told, and the first of those who are left counts the request.
-        assert (told, await waiting) == ([Outcome("answer", True)], Outcome("answer", False))
+        assert (leaving.told, staying.told) == ([], [Outcome("answer", True)])
+        assert await waiting == Outcome("answer", False)
         assert (service.begun, service.cancelled) == (["key"], [])
-        stay()
+        flights.leave(flight, staying)
 
     asyncio.run(main())
 
@@ -212,10 +231,7 @@ def test_a_failure_that_nobody_waits_for_is_not_reported_as_lost() -> None:
             finally:
                 raise RuntimeError("while closing")
 
-        async def nothing() -> None:
-            return None
-
-        call = asyncio.create_task(Flights[str](Leases(None)).run("key", work, nothing))
+        call = asyncio.create_task(Flights[str](Leases(None)).run("key", Call(work, nothing)))
         await settle()
         call.cancel()
         await settle()
@@ -237,12 +253,9 @@ def test_the_request_runs_in_the_context_of_the_call_that_started_it() -> None:
         async def work() -> str:
             return who.get()
 
-        async def nothing() -> None:
-            return None
-
         async def call(name: str) -> str:
             who.set(name)
-            return (await flights.run("key", work, nothing)).value
+            return (await flights.run("key", Call(work, nothing))).value
 
         assert await asyncio.gather(*(asyncio.create_task(call(name)) for name in "abc")) == ["a"] * 3
 
@@ -405,11 +418,18 @@ PROGRAM = """
         stored = folder / "answer"
         return stored.read_text() if stored.exists() else None
 
+    class Source:
+        def ask(self):
+            return work()
+
+        def stored(self):
+            return lookup()
+
     async def main():
         flights = Flights(Leases(folder / "leases", beat=0.02, patience=2))
         print("ready", flush=True)
         sys.stdin.readline()
-        outcomes = await asyncio.gather(*(flights.run("key", work, lookup) for _ in range(calls)))
+        outcomes = await asyncio.gather(*(flights.run("key", Source()) for _ in range(calls)))
         print(*(f"{value}:{paid}" for value, paid in outcomes), flush=True)
 
     asyncio.run(main())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
-from collections.abc import Callable
 
 import pytest
 
@@ -52,29 +51,29 @@ def test_what_is_no_task_is_begun_in_the_callers_context_and_cancelled() -> None
     name = contextvars.ContextVar("name", default="nobody's")
     began, ended = threading.Event(), threading.Event()
 
-    def begin(finished: _loop.Finished[str]) -> Callable[[], object]:
-        seen.extend((name.get(), asyncio.get_running_loop() is _loop.current().loop))
-        began.set()
+    class Waits(_loop.Job[str]):
+        def _begin(self) -> None:
+            seen.extend((self._context.run(name.get), asyncio.get_running_loop() is _loop.current().loop))
+            began.set()
 
-        def cancel() -> None:
-            finished(asyncio.CancelledError())
+        def _give_up(self) -> None:
+            self._end(asyncio.CancelledError())
             # A second end is nobody's.
-            finished("late")
+            self._end("late")
             ended.set()
 
-        return cancel
-
-    def fail(finished: _loop.Finished[str]) -> Callable[[], object]:
-        raise OSError("cannot begin")
+    class Fails(_loop.Job[str]):
+        def _begin(self) -> None:
+            raise OSError("cannot begin")
 
     name.set("the caller's")
-    future = _loop.submit(begin)
+    future = _loop.submit(Waits)
     assert began.wait(5)
     future.cancel()
     assert ended.wait(5)
     assert seen == ["the caller's", True]
     with pytest.raises(OSError, match="cannot begin"):
-        _loop.wait(_loop.submit(fail))
+        _loop.wait(_loop.submit(Fails))
 
 
 def test_what_follows_from_the_first_does_not_wait_for_all_that_is_posted() -> None:

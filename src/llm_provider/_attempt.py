@@ -24,6 +24,11 @@ Emit = Callable[[list[Delta]], None]
 class Attempt:
     """One request and what became of it: an answer, or an error of ours."""
 
+    __slots__ = (
+        "_answer", "_body", "_call", "_emit", "_heard", "_outgoing", "_seconds", "_sent", "_watch", "error",
+        "first_token",
+    )  # fmt: skip
+
     def __init__(self, call: Call, outgoing: Outgoing, emit: Emit | None, heard: Heard) -> None:
         self._call = call
         self._outgoing = outgoing

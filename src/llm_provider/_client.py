@@ -185,8 +185,7 @@ class Client(Batches):
                 from . import _loop
 
                 _loop.refuse_own_thread("call")
-                sending: _loop.Begin[Response] = functools.partial(self._started().begin, call)
-                response = _loop.wait(_loop.submit(sending))
+                response = _loop.wait(_loop.submit(functools.partial(self._started().begin, call)))
         except LLMError as error:
             self._tell(error)
             raise
@@ -203,8 +202,7 @@ class Client(Batches):
             call = self._prepare(model, messages, parameters, self._concurrency)
             response = await self._front.lookup_soon(call)
             if response is None:
-                sending: _loop.Begin[Response] = functools.partial(self._started().begin, call)
-                response = await _loop.run(sending)
+                response = await _loop.run(functools.partial(self._started().begin, call))
         except LLMError as error:
             self._tell(error)
             raise
@@ -245,7 +243,7 @@ class Client(Batches):
         engine = self._started()
 
         def start(put: Callable[[Arrived], None]) -> Callable[[], object]:
-            return _loop.Job(engine.stream(call, put), put).cancel
+            return _loop.Running(engine.stream(call, put), put).cancel
 
         return start
 

@@ -8,8 +8,7 @@ Everything mutable is in `_LoopState`, so that a new loop, after a fork, starts 
 from __future__ import annotations
 
 import asyncio
-import contextvars
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Coroutine, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -20,7 +19,7 @@ from ._attempt import Emit
 from ._cache import Entry, now
 from ._call import Call, Sample
 from ._errors import BudgetExceeded, UnknownPrice
-from ._flight import Flights, Outcome, Share
+from ._flight import Flight, Flights, Outcome, Share
 from ._front import READING, Front, is_kept
 from ._leases import Leases
 from ._limits import ScopeStatistics
@@ -60,14 +59,11 @@ class Engine:
         """
         return self._run(call) if call.deadline is None else _within(call.deadline, call, self._run(call))
 
-    def begin(
-        self, call: Call, finished: Callable[[Response | BaseException], object]
-    ) -> Callable[[], object]:
-        """`run` on the loop for who is called back; what it returns cancels it."""
+    def begin(self, call: Call, finished: _loop.Finished[Response]) -> _loop.Job[Response]:
+        """`run` for another thread, which is called back."""
         if call.cache != "use" or call.request.n > 1 or call.deadline is not None:
-            return _loop.begin(self.run(call), finished)
-
-        return _CalledBack(self, call, finished).join()
+            return _loop.Running(self.run(call), finished)
+        return _SharedJob(self, call, finished)
 
     def stream(self, call: Call, emit: Emit) -> Coroutine[None, None, Response]:
         """Like `run`, with the deltas given to `emit` as they arrive."""
@@ -75,8 +71,11 @@ class Engine:
         return work if call.deadline is None else _within(call.deadline, call, work)
 
     async def _run(self, call: Call) -> Response:
-        if call.request.n == 1:
-            return self._front.respond(call, await self._fetch(call, call.draws))
+        fetched = self._fetch(call, call.draws) if call.request.n == 1 else self._several(call)
+        return self._front.respond(call, await fetched)
+
+    async def _several(self, call: Call) -> list[Sample]:
+        """The samples of a call for several, of which the cache may hold some."""
         samples = await self._stored(call, call.draws) if call.cache in READING else {}
         missing = [draw for draw in call.draws if draw not in samples]
         most = call.wire.most_samples
@@ -88,21 +87,22 @@ class Engine:
             if isinstance(outcome, BaseException):
                 raise outcome
             samples.update(zip(group, outcome, strict=True))
-        return self._front.respond(call, [samples[draw] for draw in call.draws])
+        return [samples[draw] for draw in call.draws]
 
     async def _stream(self, call: Call, emit: Emit) -> Response:
         return self._front.respond(call, await self.ask(call, call.draws, emit))
 
-    async def _fetch(self, call: Call, draws: Sequence[int]) -> list[Sample]:
+    def _fetch(self, call: Call, draws: Sequence[int]) -> Coroutine[None, None, list[Sample]]:
         """Get samples from the provider, or from an equal call that is asking for them already."""
-        if call.cache != "use":
-            return await self.ask(call, draws)
-        shared = _Shared(self, call, draws)
+        return self._share(call, draws) if call.cache == "use" else self.ask(call, draws)
+
+    async def _share(self, call: Call, draws: Sequence[int]) -> list[Sample]:
+        source = _Source(self, call, draws)
         while True:
             try:
-                return _share(await self.flights.run(shared.name, shared.ask, shared.stored))
+                return _share(await self.flights.run(source.name, source))
             except _NO_MONEY:
-                if not shared.may_ask():
+                if not source.may_ask():
                     raise
 
     async def _stored(self, call: Call, draws: Sequence[int]) -> dict[int, Sample]:
@@ -182,21 +182,23 @@ class Engine:
 
 
 class _Shared:
-    """Samples of a call, for which equal calls may ask too: their name, and where they come from."""
+    """Samples of a call, for which equal calls may ask too."""
 
-    __slots__ = ("_call", "_draws", "_engine", "_mine", "name")
+    __slots__ = ()
 
-    def __init__(self, engine: Engine, call: Call, draws: Sequence[int]) -> None:
-        self._engine = engine
-        self._call = call
-        self._draws = draws
-        self._mine = False
-        key = call.key(draws[0])
-        self.name = key if len(draws) == 1 else f"{key}+{len(draws)}"
+    _engine: Engine
+    _call: Call
+    _draws: Sequence[int]
+
+    @property
+    def name(self) -> str:
+        """Under which they are shared."""
+        key = self._call.key(self._draws[0])
+        return key if len(self._draws) == 1 else f"{key}+{len(self._draws)}"
 
     def ask(self) -> Awaitable[list[Sample]]:
         """From the provider."""
-        self._mine = True
+        self._mine = True  # type: ignore[misc]  # a slot of both kinds
         return self._engine.ask(self._call, self._draws)
 
     def stored(self) -> Awaitable[list[Sample] | None]:
@@ -209,54 +211,52 @@ class _Shared:
         return not self._mine and self._engine.affordable(self._call, len(self._draws))
 
 
-class _CalledBack(_Shared):
-    """A call of one sample that may share it, told to who is called back.
+class _Source(_Shared):
+    """What a coroutine shares."""
 
-    An object and no closures: those would know each other, and all of a call would be left to the collector.
+    __slots__ = ("_call", "_draws", "_engine", "_mine")
+
+    def __init__(self, engine: Engine, call: Call, draws: Sequence[int]) -> None:
+        self._engine, self._call, self._draws, self._mine = engine, call, draws, False
+
+
+class _SharedJob(_Shared, _loop.Job[Response]):
+    """A call of one sample that may share it, and is called back.
+
+    All in one object, and no closures: those would know each other, and leave all of a call to the collector.
     """
 
-    __slots__ = ("_context", "_finished", "_leave")
+    __slots__ = ("_call", "_draws", "_engine", "_flight", "_mine")
 
-    def __init__(
-        self, engine: Engine, call: Call, finished: Callable[[Response | BaseException], object]
-    ) -> None:
-        super().__init__(engine, call, call.draws)
-        self._finished = finished
-        # The end of a request is told in the context of whose it was, in which this call asks for nothing.
-        self._context = contextvars.copy_context()
+    def __init__(self, engine: Engine, call: Call, finished: _loop.Finished[Response]) -> None:
+        self._engine, self._call, self._draws, self._mine = engine, call, call.draws, False
+        self._flight: Flight[list[Sample]] | None = None
+        super().__init__(finished)
 
-    def join(self) -> Callable[[], object]:
-        """Share the request that is under way, or begin one; what is returned cancels the call."""
-        self._leave = self._engine.flights.join(self.name, self.ask, self.stored, self._ended)
-        return self._cancel
+    def _begin(self) -> None:
+        self._flight = self._engine.flights.join(self.name, self, self._context)
 
-    def _ended(self, share: Share[list[Sample]]) -> None:
+    def ended(self, share: Share[list[Sample]]) -> None:
+        """Tell the answer; or begin again, if the call may send a request of its own."""
+        self._flight = None
+        response: Response | BaseException
         try:
-            response: Response | BaseException | None = self._told(share)
+            response = self._engine.respond(self._call, _share(share()))
         except BaseException as error:  # told to who waits, whatever it is
             response = error
         try:
-            if response is None:
-                self._context.run(self.join)
+            if isinstance(response, _NO_MONEY) and self.may_ask():
+                self._start()
             else:
-                self._finished(response)
+                self._end(response)
         finally:
             # Its traceback holds this frame.
             del response
 
-    def _told(self, share: Share[list[Sample]]) -> Response | None:
-        """The answer, once the request has ended; None if the call may send one of its own."""
-        try:
-            samples = _share(share())
-        except _NO_MONEY:
-            if not self.may_ask():
-                raise
-            return None
-        return self._engine.respond(self._call, samples)
-
-    def _cancel(self) -> None:
-        self._leave()
-        self._finished(asyncio.CancelledError())
+    def _give_up(self) -> None:
+        if self._flight is not None:
+            self._engine.flights.leave(self._flight, self)
+        self._end(asyncio.CancelledError())
 
 
 async def _within(deadline: Deadline, call: Call, work: Coroutine[None, None, Response]) -> Response:

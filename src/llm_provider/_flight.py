@@ -22,14 +22,15 @@ Decisions:
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import copy
-import functools
 from collections.abc import Awaitable, Callable
-from typing import Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from ._leases import Leases
+from ._leases import Lease, Leases
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 class Outcome(NamedTuple, Generic[T]):
@@ -44,35 +45,47 @@ Share: TypeAlias = Callable[[], Outcome[T]]
 """Gives or raises one waiter's share of a flight that has ended; called once by each who takes it."""
 
 
-class _Flight(Generic[T]):
+class Source(Protocol[T_co]):
+    """Where a call's answer comes from."""
+
+    def ask(self) -> Awaitable[T_co]:
+        """Send the request and store the answer."""
+
+    def stored(self) -> Awaitable[T_co | None]:
+        """Look into the cache; None if nothing is there."""
+
+
+class Waiter(Source[T], Protocol[T]):
+    """A call that is told of the end, which takes one task less than waiting and fewer turns of the loop."""
+
+    def ended(self, share: Share[T]) -> None:
+        """Take what gives or raises the outcome; called once, and must not raise."""
+
+
+class Flight(Generic[T]):
     """A request under way, and those who wait for it."""
 
-    __slots__ = ("_counted", "_found", "_shared", "task", "waiting")
+    __slots__ = ("_counted", "_found", "_shared", "key", "task", "waiting")
 
-    def __init__(self) -> None:
+    def __init__(self, key: str) -> None:
+        self.key = key
         self.task: asyncio.Task[None]
-        self.waiting: dict[object, Callable[[Share[T]], object]] = {}
+        self.waiting: dict[Waiter[T], None] = {}
         """Whom to tell of the end, in the order in which they came: the first counts the request."""
         self._shared = self._counted = False
         self._found: Outcome[T] | BaseException | None = None
 
-    @property
-    def ended(self) -> bool:
-        """Whether its outcome is known."""
-        return self._found is not None
-
-    def join(self, ended: Callable[[Share[T]], object]) -> object:
-        """Wait for the end; returns what `waiting` has this waiter under."""
+    def join(self, waiter: Waiter[T]) -> None:
+        """Let a call wait for the end."""
         self._shared = self._shared or bool(self.waiting)
-        ticket = object()
-        self.waiting[ticket] = ended
-        return ticket
+        self.waiting[waiter] = None
 
     def end(self, found: Outcome[T] | BaseException) -> None:
+        """Tell all who wait."""
         self._found = found
         waiting, self.waiting = self.waiting, {}
-        for ended in waiting.values():
-            ended(self.outcome)
+        for waiter in waiting:
+            waiter.ended(self.outcome)
 
     def outcome(self) -> Outcome[T]:
         """One waiter's share of what has come out, or was raised."""
@@ -92,15 +105,16 @@ class Flights(Generic[T]):
     Args:
         leases: What keeps other processes from sending the same.
 
-    >>> async def work():
-    ...     print("sent")
-    ...     await asyncio.sleep(0.01)
-    ...     return "answer"
-    >>> async def nothing_stored():
-    ...     return None
+    >>> class Example:
+    ...     async def ask(self):
+    ...         print("sent")
+    ...         await asyncio.sleep(0.01)
+    ...         return "answer"
+    ...     async def stored(self):
+    ...         return None
     >>> async def example():
     ...     flights = Flights(Leases(None))
-    ...     calls = (flights.run("key", work, nothing_stored) for _ in range(3))
+    ...     calls = (flights.run("key", Example()) for _ in range(3))
     ...     return [(value, paid) for value, paid in await asyncio.gather(*calls)]
     >>> asyncio.run(example())
     sent
@@ -109,135 +123,113 @@ class Flights(Generic[T]):
 
     def __init__(self, leases: Leases) -> None:
         self._leases = leases
-        self._flights: dict[str, _Flight[T]] = {}
+        self._flights: dict[str, Flight[T]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def run(
-        self,
-        key: str,
-        work: Callable[[], Awaitable[T]],
-        lookup: Callable[[], Awaitable[T | None]],
-    ) -> Outcome[T]:
-        """What `work` returns, or what `lookup` finds when another process has done the work.
+    async def run(self, key: str, source: Source[T]) -> Outcome[T]:
+        """What is asked for, or what is found stored when another process has asked.
 
         Args:
             key: Calls with equal keys share. The caller has just looked and found nothing stored.
-            work: Sends the request and stores the answer. Runs in the context of the call that started it.
-            lookup: Looks into the cache; None if nothing is there.
+            source: Asked by the call that comes first, in its context.
 
         Raises:
-            Exception: a copy of what `work` or `lookup` raised.
+            Exception: a copy of what `source` raised.
         """
-        waiter: asyncio.Future[Share[T]] = asyncio.get_running_loop().create_future()
-
-        def wake(share: Share[T]) -> None:
-            if not waiter.done():
-                waiter.set_result(share)
-
-        leave = self.join(key, work, lookup, wake)
+        waiter = _Awaiting(source)
+        flight = self.join(key, waiter, contextvars.copy_context())
         try:
-            share = await waiter
+            share = await waiter.told
         finally:
-            leave()
+            self.leave(flight, waiter)
         return share()
 
-    def join(
-        self,
-        key: str,
-        work: Callable[[], Awaitable[T]],
-        lookup: Callable[[], Awaitable[T | None]],
-        ended: Callable[[Share[T]], object],
-    ) -> Callable[[], None]:
-        """`run` for who is called back, which takes one task less and fewer turns of the loop.
+    def join(self, key: str, waiter: Waiter[T], context: contextvars.Context) -> Flight[T]:
+        """`run` for who is called back.
 
         Args:
-            key: As for `run`, and so `work` and `lookup`.
-            work: Sends the request.
-            lookup: Looks into the cache.
-            ended: Called once, when it is over, with what gives or raises the outcome; it must not raise.
+            key: As for `run`.
+            waiter: Whom to tell; and to ask, if nobody has asked yet.
+            context: What it is asked in.
 
         Returns:
-            What gives up waiting: `ended` is not called any more. The last to do so cancels the request.
+            What `leave` takes.
         """
         flight = self._flights.get(key)
         if flight is None:
-            flight = self._start(key, work, lookup)
-        return functools.partial(self._leave, key, flight, flight.join(ended))
-
-    def _leave(self, key: str, flight: _Flight[T], ticket: object) -> None:
-        if flight.waiting.pop(ticket, None) is not None and not flight.waiting:
-            # A call that comes now must not join what is ending.
-            self._forget(key, flight)
-            flight.task.cancel()
-
-    def _start(
-        self, key: str, work: Callable[[], Awaitable[T]], lookup: Callable[[], Awaitable[T | None]]
-    ) -> _Flight[T]:
-        flight = self._flights[key] = _Flight[T]()
-        flight.task = asyncio.get_running_loop().create_task(self._fly(key, flight, work, lookup))
-        self._tasks.add(flight.task)
-        flight.task.add_done_callback(functools.partial(self._over, key, flight))
+            flight = self._flights[key] = Flight(key)
+            flight.task = asyncio.get_running_loop().create_task(self._fly(flight, waiter), context=context)
+            self._tasks.add(flight.task)
+        flight.join(waiter)
         return flight
 
-    def _over(self, key: str, flight: _Flight[T], task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not flight.ended:
-            # Cancelled before its first step, it has taken none.
-            self._end(key, flight, asyncio.CancelledError())
+    def leave(self, flight: Flight[T], waiter: Waiter[T]) -> None:
+        """Give up waiting: `ended` is not called any more. The last to do so cancels the request."""
+        if waiter in flight.waiting:
+            del flight.waiting[waiter]
+            if not flight.waiting:
+                # A call that comes now must not join what is ending.
+                self._forget(flight)
+                # Before its first step it takes none, not even that by which its task is dropped.
+                flight.task.add_done_callback(self._tasks.discard)
+                flight.task.cancel()
 
-    async def _fly(
-        self,
-        key: str,
-        flight: _Flight[T],
-        work: Callable[[], Awaitable[T]],
-        lookup: Callable[[], Awaitable[T | None]],
-    ) -> None:
+    async def _fly(self, flight: Flight[T], source: Source[T]) -> None:
+        lease: Lease | None = None
+        found: Outcome[T] | BaseException
         try:
-            found: Outcome[T] | BaseException = await self._found(key, work, lookup)
+            lease = self._leases.take(flight.key)
+            look = lease is None or lease.released_before
+            if lease is None:
+                lease = await self._leases.wait(flight.key)
+            stored = await source.stored() if look else None
+            if stored is None:
+                if lease is None:
+                    # For those who come later. Whoever does not get it goes on without.
+                    lease = self._leases.take(flight.key)
+                found = Outcome(await source.ask(), paid=True)
+            else:
+                found = Outcome(stored, paid=False)
         except BaseException as error:  # told to who waits, whatever it is
             found = error
+        if lease is not None:
+            lease.release(finished=isinstance(found, Outcome | Exception))
         # Here and not in a callback of the task's, which would take the loop another turn.
+        self._forget(flight)
+        self._tasks.discard(flight.task)
         try:
-            self._end(key, flight, found)
+            flight.end(found)
         finally:
             # Its traceback holds this frame.
             del found
 
-    def _end(self, key: str, flight: _Flight[T], found: Outcome[T] | BaseException) -> None:
-        self._forget(key, flight)
-        flight.end(found)
-
-    def _forget(self, key: str, flight: _Flight[T]) -> None:
-        if self._flights.get(key) is flight:
-            del self._flights[key]
-
-    async def _found(
-        self, key: str, work: Callable[[], Awaitable[T]], lookup: Callable[[], Awaitable[T | None]]
-    ) -> Outcome[T]:
-        lease = self._leases.take(key)
-        look = lease is None or lease.released_before
-        if lease is None:
-            lease = await self._leases.wait(key)
-        finished = True
-        try:
-            if look:
-                found = await lookup()
-                if found is not None:
-                    return Outcome(found, paid=False)
-            if lease is None:
-                # For those who come later. Whoever does not get it goes on without.
-                lease = self._leases.take(key)
-            return Outcome(await work(), paid=True)
-        except BaseException as error:
-            finished = isinstance(error, Exception)
-            raise
-        finally:
-            if lease is not None:
-                lease.release(finished=finished)
+    def _forget(self, flight: Flight[T]) -> None:
+        if self._flights.get(flight.key) is flight:
+            del self._flights[flight.key]
 
     def close(self) -> None:
         """Close the leases' files; what is under way goes on."""
         self._leases.close()
+
+
+class _Awaiting(Generic[T]):
+    """A waiter whose end is awaited."""
+
+    __slots__ = ("_source", "told")
+
+    def __init__(self, source: Source[T]) -> None:
+        self._source = source
+        self.told: asyncio.Future[Share[T]] = asyncio.get_running_loop().create_future()
+
+    def ask(self) -> Awaitable[T]:
+        return self._source.ask()
+
+    def stored(self) -> Awaitable[T | None]:
+        return self._source.stored()
+
+    def ended(self, share: Share[T]) -> None:
+        if not self.told.done():
+            self.told.set_result(share)
 
 
 def _copy(error: BaseException) -> BaseException:

@@ -117,40 +117,44 @@ def current() -> BackgroundLoop:
 Finished: TypeAlias = Callable[[T | BaseException], object]
 """Called on the loop with what was returned or raised; it does not raise."""
 
-Begin: TypeAlias = Callable[[Finished[T]], Callable[[], object]]
-"""Begins something on the loop, and returns what cancels it. Its end is told in any case, perhaps twice."""
+Begin: TypeAlias = "Callable[[Finished[T]], Job[T]]"
+"""Makes a job of which the end is told so."""
 
 
 class Job(Generic[T]):
-    """Something on its way to the loop, done there with the context variables of who made it.
+    """Something done on the loop for another thread, with the context variables of who asked for it.
+
+    A subclass says what. Its own fields are set before `super().__init__`, which sends the job on its way.
 
     Args:
-        work: A coroutine, or what begins something that is no task of its own.
         finished: Called on the loop, once, with what came out or was raised; it must not raise.
     """
 
-    __slots__ = ("_cancel", "_context", "_finished", "_inbox", "_work")
+    __slots__ = ("_context", "_finished", "_inbox")
 
-    def __init__(self, work: Coroutine[Any, Any, T] | Begin[T], finished: Finished[T]) -> None:
-        self._inbox = current().inbox
-        self._work: Begin[T] = work if callable(work) else functools.partial(begin, work)
+    def __init__(self, finished: Finished[T]) -> None:
         self._context = contextvars.copy_context()
         self._finished: Finished[T] | None = finished
-        self._cancel: Callable[[], object] | None = None
+        self._inbox = current().inbox
         self._inbox.post(self._start)
+
+    def _begin(self) -> None:
+        """Begin it, on the loop."""
+        raise NotImplementedError
+
+    def _give_up(self) -> None:
+        """Cancel what has begun, on the loop. That has an end too, which is told."""
+        raise NotImplementedError
 
     def _start(self) -> None:
         try:
-            cancel = self._context.run(self._work, self._finish)
+            self._begin()
         except BaseException as error:  # told to who waits, whatever it is
-            self._finish(error)
-        else:
-            self._cancel = cancel if self._finished is not None else None
+            self._end(error)
 
-    def _finish(self, found: T | BaseException) -> None:
+    def _end(self, found: T | BaseException) -> None:
+        """Tell the end; a second one is nobody's."""
         finished, self._finished = self._finished, None
-        # What cancels it knows this job, and would leave both to the collector.
-        self._cancel = None
         if finished is not None:
             finished(found)
 
@@ -158,23 +162,26 @@ class Job(Generic[T]):
         """Cancel it, from any thread."""
         # The loop may have ended first, and everything on it.
         with contextlib.suppress(RuntimeError):
-            self._inbox.post(self._give_up)
+            self._inbox.post(self._cancel_here)
 
-    def _give_up(self) -> None:
+    def _cancel_here(self) -> None:
         # What was posted first is done first, so it has been begun.
-        if self._cancel is not None:
-            self._cancel()
+        if self._finished is not None:
+            self._give_up()
 
 
-class _Running(Generic[T]):
-    """A coroutine as a task that tells what came out."""
+class Running(Job[T]):
+    """A coroutine as a task."""
 
-    __slots__ = ("_coroutine", "_finished", "_task")
+    __slots__ = ("_coroutine", "_task")
 
     def __init__(self, coroutine: Coroutine[Any, Any, T], finished: Finished[T]) -> None:
         self._coroutine = coroutine
-        self._finished = finished
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        self._task: asyncio.Task[None]
+        super().__init__(finished)
+
+    def _begin(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._run(), context=self._context)
 
     async def _run(self) -> None:
         found: T | BaseException
@@ -183,27 +190,26 @@ class _Running(Generic[T]):
         except BaseException as error:  # told to who waits, whatever it is
             found = error
         # Here and not in a callback of the task's, which would take the loop another turn.
-        self._finished(found)
+        self._end(found)
 
-    def cancel(self) -> None:
+    def _give_up(self) -> None:
         if self._task.cancel():
             self._task.add_done_callback(self._cancelled)
 
     def _cancelled(self, _: asyncio.Task[None]) -> None:
         # A task that is cancelled before its first step takes none.
         self._coroutine.close()
-        self._finished(asyncio.CancelledError())
+        self._end(asyncio.CancelledError())
 
 
-def begin(coroutine: Coroutine[Any, Any, T], finished: Finished[T]) -> Callable[[], object]:
-    """Run a coroutine in a task of the running loop; see `Begin`."""
-    return _Running(coroutine, finished).cancel
+def _send(work: Coroutine[Any, Any, T] | Begin[T], finished: Finished[T]) -> Job[T]:
+    return work(finished) if callable(work) else Running(work, finished)
 
 
 def submit(work: Coroutine[Any, Any, T] | Begin[T]) -> Future[T]:
     """Do something on the loop, with the caller's context variables; cancelling the future cancels it."""
     future: Future[T] = Future()
-    job = Job(work, functools.partial(_settle, future))
+    job = _send(work, functools.partial(_settle, future))
     future.add_done_callback(lambda waiter: job.cancel() if waiter.cancelled() else None)
     return future
 
@@ -218,10 +224,13 @@ def _settle(future: Future[T], found: T | BaseException) -> None:
             future.set_result(found)
 
 
-async def run(work: Coroutine[Any, Any, T] | Begin[T]) -> T:
+def run(work: Coroutine[Any, Any, T] | Begin[T]) -> Coroutine[Any, Any, T]:
     """`submit`, awaited on the caller's own event loop; cancelling the caller cancels what is done."""
     future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-    job = Job(work, functools.partial(_hand_over, inbox_here(), future))
+    return _end_of(_send(work, _HandOver(inbox_here(), future)), future)
+
+
+async def _end_of(job: Job[T], future: asyncio.Future[T]) -> T:
     try:
         return await future
     except asyncio.CancelledError:
@@ -242,9 +251,18 @@ def inbox_here() -> Inbox:
     return inbox
 
 
-def _hand_over(inbox: Inbox, future: asyncio.Future[T], found: T | BaseException) -> None:
-    with contextlib.suppress(RuntimeError):  # the user's loop has ended
-        inbox.post(_resolve, future, found)
+class _HandOver(Generic[T]):
+    """Tells a future of another event loop; an object less for each call than a partial function."""
+
+    __slots__ = ("_future", "_inbox")
+
+    def __init__(self, inbox: Inbox, future: asyncio.Future[T]) -> None:
+        self._inbox = inbox
+        self._future = future
+
+    def __call__(self, found: T | BaseException) -> None:
+        with contextlib.suppress(RuntimeError):  # the user's loop has ended
+            self._inbox.post(_resolve, self._future, found)
 
 
 def _resolve(future: asyncio.Future[T], found: T | BaseException) -> None:

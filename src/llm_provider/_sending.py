@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import random
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING
 
 from . import _retry
@@ -68,37 +67,33 @@ class Sender:
             return Control()
         return SharedControl(self._shared, scope, from_start=rate_control == "shared")
 
-    async def send(self, call: Call, samples: int, emit: Emit | None) -> Sample:
+    def send(self, call: Call, samples: int, emit: Emit | None) -> Coroutine[None, None, Sample]:
         """Get an answer with so many samples from the provider.
 
         Raises:
             LLMError: there is none; retries are over.
         """
         request, target = call.request, call.target
-        turn, secrets, connection = self._means(call, streamed=emit is not None)
-        outgoing = self._outgoing(call, samples, secrets[0])
-        scope = self.limiter.scope(target.provider, target.base_url, target.model, outgoing.key.identity)
+        turn, key, connection = self._means(call, streamed=emit is not None)
+        outgoing = self._outgoing(call, samples, key)
+        scope = self.limiter.scope(target.provider, target.base_url, target.model, key.identity)
         most = self._settings.max_retries if request.max_retries is None else request.max_retries
         spending = self.spending(call, samples) if self._is_limited(call) else None
-        sending = _Sending(self, call, samples, emit, outgoing, scope, turn, spending, most)
-        try:
-            return await sending.run(connection)
-        except LLMError as error:
-            raise sending.explained(error, secrets) from None
+        return _Sending(self, call, samples, emit, outgoing, scope, turn, spending, most).run(connection)
 
-    def _means(self, call: Call, *, streamed: bool) -> tuple[Turn | None, Sequence[APIKey], Connection]:
-        """What a call is sent with: its way through several keys, if there are, all of them, a connection."""
+    def _means(self, call: Call, *, streamed: bool) -> tuple[Turn | None, APIKey, Connection]:
+        """What a call is sent with: its way through several keys, if there are, the first, a connection."""
         target, request = call.target, call.request
         try:
             turn = self.rings.turn(target, request)
-            secrets = [self.rings.key(target, request.api_key)] if turn is None else turn.secrets
+            key = self.rings.key(target, request.api_key) if turn is None else turn.secrets[0]
             connection = self._connection(call)
             if request.timeout is not None and request.timeout.watches and not streamed:
                 _check_watchable(connection)
         except LLMError as error:
             error.provider, error.model = target.provider, request.model
             raise
-        return turn, secrets, connection
+        return turn, key, connection
 
     def _is_limited(self, call: Call) -> bool:
         """Whether a budget limits what the call may cost."""
@@ -141,7 +136,7 @@ class _Sending:
 
     __slots__ = (
         "_call", "_cost", "_emit", "_failures", "_most_retries", "_outgoing", "_queue", "_samples", "_scope",
-        "_sender", "_spending", "_turn", "_verdict", "_waits_since",
+        "_sender", "_spending", "_ticket", "_turn", "_verdict",
     )  # fmt: skip
 
     def __init__(
@@ -170,7 +165,7 @@ class _Sending:
         self._queue = 0.0
         self._failures: tuple[FailedAttempt, ...] = ()
         self._verdict = _retry.FINAL
-        self._waits_since = 0.0
+        self._ticket: Ticket
 
     async def run(self, connection: Connection) -> Sample:
         """Send until there is an answer.
@@ -178,58 +173,60 @@ class _Sending:
         Raises:
             LLMError: what the last request ended with, or why it was not sent.
         """
-        self._waits_since = time.perf_counter()
-        while True:
-            ticket, hold = await self._leave()
-            waited = time.perf_counter() - self._waits_since
-            self._queue += waited
-            attempt = Attempt(
-                self._call, self._outgoing, self._emit, functools.partial(self._scope.heard, ticket)
-            )
-            await self._make(attempt, connection, ticket, hold)
-            if attempt.error is None:
-                return self._answered(attempt, ticket, hold)
-            self._failed(attempt, attempt.error, waited, ticket, hold)
-            if not self._verdict.retry:
-                raise attempt.error
-            # After a refusal the scope holds everyone back as long as it takes, this call included.
-            await asyncio.sleep(0.0 if _retry.is_congestion(attempt.error) else self._verdict.delay)
+        since = time.perf_counter()
+        try:
+            while True:
+                hold = await self._leave()
+                waited = time.perf_counter() - since
+                self._queue += waited
+                attempt = Attempt(self._call, self._outgoing, self._emit, self._heard)
+                try:
+                    await attempt.make(connection)
+                except BaseException as cancellation:
+                    self._cancelled(cancellation, hold)
+                    raise
+                since = time.perf_counter()
+                if attempt.error is None:
+                    return self._answered(attempt, hold)
+                self._failed(attempt, attempt.error, waited, hold)
+                if not self._verdict.retry:
+                    raise attempt.error
+                # After a refusal the scope holds everyone back as long as it takes, this call included.
+                await asyncio.sleep(0.0 if _retry.is_congestion(attempt.error) else self._verdict.delay)
+        except LLMError as error:
+            raise self._explained(error) from None
 
-    async def _leave(self) -> tuple[Ticket, Hold | None]:
+    async def _leave(self) -> Hold | None:
         """Wait for leave to send, and for the money."""
-        call, first = self._call, bool(self._failures)
-        hold = None
+        call, first, hold = self._call, bool(self._failures), None
         if self._spending is not None:
             self._verdict = _retry.FINAL
-            ticket, hold = await self._spending.acquire(self._turn or self._scope, self._cost, first=first)
+            self._ticket, hold = await self._spending.acquire(
+                self._turn or self._scope, self._cost, first=first
+            )
         else:
-            ticket = await (self._turn or self._scope).acquire(
+            self._ticket = await (self._turn or self._scope).acquire(
                 call.max_concurrent, cost=self._cost, at_once=call.at_once, first=first
             )
         if self._turn is not None:
             self._scope, self._outgoing.key = self._turn.scope, self._turn.key
-        return ticket, hold
+        if call.deadline is not None:
+            call.deadline.unfailed += 1
+        return hold
 
-    async def _make(
-        self, attempt: Attempt, connection: Connection, ticket: Ticket, hold: Hold | None
-    ) -> None:
-        deadline = self._call.deadline
-        if deadline is not None:
-            deadline.unfailed += 1
-        try:
-            await attempt.make(connection)
-        except BaseException as cancellation:
-            self._scope.cancelled(ticket)
-            # What was sent may be billed all the same.
-            self._sender.accounts.failed(self._call, cancellation, self._bound)
-            if hold is not None:
-                hold.lost()
-            raise
-        self._waits_since = time.perf_counter()
+    def _heard(self, headers: Mapping[str, str]) -> None:
+        self._scope.heard(self._ticket, headers)
 
-    def _answered(self, attempt: Attempt, ticket: Ticket, hold: Hold | None) -> Sample:
+    def _cancelled(self, cancellation: BaseException, hold: Hold | None) -> None:
+        self._scope.cancelled(self._ticket)
+        # What was sent may be billed all the same.
+        self._sender.accounts.failed(self._call, cancellation, self._bound)
+        if hold is not None:
+            hold.lost()
+
+    def _answered(self, attempt: Attempt, hold: Hold | None) -> Sample:
         sample = attempt.sample(self._queue, self._failures)
-        self._scope.ended(ticket, None, cost=self._charged(sample.answer.usage))
+        self._scope.ended(self._ticket, None, cost=self._charged(sample.answer.usage))
         self._sender.accounts.answered(self._call, sample, self._bound)
         if hold is not None:
             hold.answered(sample.cost)
@@ -237,10 +234,8 @@ class _Sending:
             self._turn.served()
         return sample
 
-    def _failed(
-        self, attempt: Attempt, error: LLMError, waited: float, ticket: Ticket, hold: Hold | None
-    ) -> None:
-        self._scope.ended(ticket, error)
+    def _failed(self, attempt: Attempt, error: LLMError, waited: float, hold: Hold | None) -> None:
+        self._scope.ended(self._ticket, error)
         cost = None
         if error.maybe_billed:
             cost = self._sender.accounts.failed(self._call, error, self._bound, attempt.usage)
@@ -272,12 +267,12 @@ class _Sending:
     def _bound(self, prices: PriceTable) -> Decimal | None:
         return worst_case(self._call, self._samples, prices)
 
-    def explained(self, error: LLMError, secrets: Iterable[APIKey]) -> LLMError:
+    def _explained(self, error: LLMError) -> LLMError:
         """The error as the user sees it: with the call's facts, without any key and the SDK's objects."""
         error.provider = self._call.target.provider
         error.model = self._call.request.model
         error.attempts, error.failures = len(self._failures), self._failures
-        for key in secrets:
+        for key in [self._outgoing.key] if self._turn is None else self._turn.secrets:
             error.message = key.scrub(error.message)
         if self._verdict.reason:
             error.message += f" ({self._verdict.reason})"

@@ -12,7 +12,7 @@ import functools
 import io
 import ssl
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from types import ModuleType
 from typing import Any
 from urllib.request import getproxies
@@ -79,9 +79,9 @@ def client_class(library: ModuleType) -> Any:
             self._aiohttp: Any = None
 
         def build_request(
-            self, method: str, url: Any, *, headers: Any, content: Any = None, **options: Any
+            self, method: str, url: Any, *, headers: Any, content: Any = None, timeout: Any = None, **_: Any
         ) -> Any:
-            return _Prepared(method, str(url), headers, content, options)
+            return _Prepared(method, str(url), headers, content, timeout)
 
         async def send(self, request: Any, *, stream: bool = False, **_: Any) -> Any:
             if self._aiohttp is None:
@@ -123,20 +123,18 @@ def client_class(library: ModuleType) -> Any:
 class _Prepared:
     """A request as an SDK has prepared it."""
 
-    __slots__ = ("content", "headers", "method", "options", "url")
+    __slots__ = ("content", "headers", "method", "timeout", "url")
 
-    def __init__(
-        self, method: str, url: str, headers: Any, content: bytes, options: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, method: str, url: str, headers: Any, content: bytes, timeout: Any) -> None:
         self.method = method
         self.url = url
         # openai 3 gives pairs, the others a mapping; both SDKs look their own marks up in it.
         self.headers = dict(headers if isinstance(headers, list) else headers.multi_items())
         self.content = content
-        self.options = options
+        self.timeout = timeout
 
     def connect_timeout(self) -> float | None:
-        timeout = self.options.get("timeout")
+        timeout = self.timeout
         return timeout if timeout is None or isinstance(timeout, (int, float)) else timeout.connect
 
 
