@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
+import os
 import random
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from .clients import Client
 
@@ -107,15 +109,55 @@ async def arrivals(
     # None is kept longer than it takes: what piles up makes the collector of cycles go through all of it.
     calls: set[asyncio.Task[None]] = set()
     async with asyncio.timeout(SECONDS_AT_MOST):
-        for prompt in prompts:
-            due += draw.expovariate(rate)
-            pause = due - time.perf_counter()
-            if pause > 0:
-                await asyncio.sleep(pause)
-            call = asyncio.create_task(_call(client, prompt, notes, due))
-            calls.add(call)
-            call.add_done_callback(calls.discard)
+        with _Clock() as clock:
+            for prompt in prompts:
+                due += draw.expovariate(rate)
+                if due > time.perf_counter():
+                    await clock.reach(due)
+                call = asyncio.create_task(_call(client, prompt, notes, due))
+                calls.add(call)
+                call.add_done_callback(calls.discard)
         await asyncio.gather(*calls)
+
+
+class _Clock:
+    """Waits until a moment of `time.perf_counter`, through the kernel's own timer (timerfd_create(2)).
+
+    asyncio's timers wait whole milliseconds, and would be what is measured.
+    """
+
+    _ABSOLUTE = 1
+
+    def __init__(self) -> None:
+        self._kernel = ctypes.CDLL(None, use_errno=True)
+        self._descriptor = self._kernel.timerfd_create(time.CLOCK_MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC)
+        if self._descriptor < 0:
+            raise OSError(ctypes.get_errno(), "timerfd_create")
+        self._loop = asyncio.get_running_loop()
+        self._reached = self._loop.create_future()
+        self._loop.add_reader(self._descriptor, self._tell)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.remove_reader(self._descriptor)
+        os.close(self._descriptor)
+
+    def _tell(self) -> None:
+        os.read(self._descriptor, 8)
+        if not self._reached.done():
+            self._reached.set_result(None)
+
+    async def reach(self, moment: float) -> None:
+        """Wait until then."""
+        self._reached = self._loop.create_future()
+        seconds, rest = divmod(moment, 1)
+        # An interval of 0: once.
+        when = (ctypes.c_long * 4)(0, 0, int(seconds), max(1, int(rest * 1e9)))
+        if self._kernel.timerfd_settime(self._descriptor, self._ABSOLUTE, when, None):
+            raise OSError(ctypes.get_errno(), "timerfd_settime")
+        await self._reached
 
 
 def threads(client: Client, prompts: Sequence[Prompt], notes: Notes, *, concurrency: int) -> None:

@@ -52,7 +52,8 @@ def run(options: Options) -> Result:
         text=f"Requests arrive at random times, {RATE} a second on average for {SECONDS} s, whether or not "
         "earlier ones are done, at a provider that answers after 100 ms, over TLS. Overhead is latency, "
         "counted from the time at which the request was due, minus 100 ms: what raw aiohttp shows is the "
-        "provider's, the event loop's and the machine's.",
+        "provider's, the event loop's and the machine's. Neither end waits by asyncio's timers, which are "
+        "late by up to a millisecond each.",
         tables=[Table(title="Overhead", columns=columns, rows=rows)],
         charts=[
             Chart(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import selectors
 import signal
 import socket
 import sys
@@ -62,7 +63,16 @@ def serve(
         chosen = reserved.getsockname()[1]
         if not hold:
             reserved.close()
-        asyncio.run(_serve(state, host, chosen, certificate, parent, ready))
+        with asyncio.Runner(loop_factory=_punctual_loop) as runner:
+            runner.run(_serve(state, host, chosen, certificate, parent, ready))
+
+
+def _punctual_loop() -> asyncio.AbstractEventLoop:
+    """A loop whose timers come when they are due: epoll, which asyncio prefers, waits whole milliseconds.
+
+    What makes epoll necessary elsewhere is not here: the sockets are granian's, none of them the loop's.
+    """
+    return asyncio.SelectorEventLoop(selectors.SelectSelector())
 
 
 async def _serve(
