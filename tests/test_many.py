@@ -212,7 +212,7 @@ def test_what_comes_while_all_workers_end_is_served() -> None:
         time.sleep(0.01)  # noqa: ASYNC251 -- the loop is to be busy
         raise RateLimited(str(prompt))
 
-    work: Work[Prompt] = Work(lambda prompt: prompt, send, 2)
+    work: Work[Prompt] = Work(lambda prompt: prompt, send, 2, id)
     with ThreadPoolExecutor(1) as reader:
         inputs = (str(number) for number in range(work.width + 5))
         results = reader.submit(list, iterate(work, inputs)).result(30)
@@ -280,7 +280,7 @@ def test_every_input_has_one_result(kinds: list[str], ceiling: int) -> None:
             raise ZeroDivisionError
         return ready
 
-    work = Work(begin, send, ceiling)
+    work = Work(begin, send, ceiling, id)
     results: dict[int, object] = {}
     try:
         for index, result in iterate(work, kinds):

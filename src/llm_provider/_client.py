@@ -34,8 +34,8 @@ from ._ledger_file import LedgerFile
 from ._pricing import PriceTable
 from ._request import BatchParameters, CacheMode, Parameters, Request, check, seal
 from ._retry import DEFAULT_MAX_RETRIES
-from ._routing import priced_as, resolve
-from ._settings import KEPT_BY_DEFAULT, RateControl, Transport, decide, dollars
+from ._routing import Transport, priced_as, resolve
+from ._settings import KEPT_BY_DEFAULT, RateControl, decide, dollars
 from ._timeouts import DEFAULT_TIMEOUT, Deadline, Timeouts
 from ._types import FinishReason, Prompt, Response, Result, Usage
 
@@ -185,7 +185,9 @@ class Client(Batches):
                 from . import _loop
 
                 _loop.refuse_own_thread("call")
-                response = _loop.wait(_loop.submit(functools.partial(self._started().begin, call)))
+                engine = self._started()
+                engine.load(call)
+                response = _loop.wait(_loop.submit(functools.partial(engine.begin, call)))
         except LLMError as error:
             self._tell(error)
             raise
@@ -241,6 +243,8 @@ class Client(Batches):
         if hit is not None:
             return replay(hit)
         engine = self._started()
+        if name == "stream":
+            engine.load(call)
 
         def start(put: Callable[[Arrived], None]) -> Callable[[], object]:
             return _loop.Running(engine.stream(call, put), put).cancel
@@ -314,7 +318,7 @@ class Client(Batches):
                 call.deadline = whole.another()
             return call
 
-        return Work(beginning(self._front, prepare), self._send, allowed.most)
+        return Work(beginning(self._front, prepare), self._send, allowed.most, self._load)
 
     def _estimator(self, model: str, parameters: BatchParameters, *, counted: bool = True) -> Estimator:
         from ._estimate import Estimator
@@ -326,6 +330,9 @@ class Client(Batches):
             return self._prepare(model, prompt, parameters, allowed)
 
         return Estimator(self._front, prepare, self._prices, self.statistics(), counted=counted)
+
+    def _load(self, call: Call) -> None:
+        self._started().load(call)
 
     def _send(self, call: Call) -> Coroutine[None, None, Response]:
         return self._started().run(call)

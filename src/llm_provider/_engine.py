@@ -8,13 +8,14 @@ Everything mutable is in `_LoopState`, so that a new loop, after a fork, starts 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Coroutine, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
 import orjson
 
-from . import _loop
+from . import _loop, providers
 from ._attempt import Emit
 from ._cache import Entry, now
 from ._call import Call, Sample
@@ -50,6 +51,19 @@ class Engine:
         self._cache = front.cache
         self._settings = front.settings
         self._state: _LoopState | None = None
+        self._loaded: set[tuple[str, str]] = set()
+
+    def load(self, call: Call) -> None:
+        """Import the SDK of a call, for the first of its kind: in a thread that has nothing else to do.
+
+        On the loop's it takes longer, as the C library maps the memory of all but the main thread page by
+        page. What goes wrong is told where the call is sent.
+        """
+        route, transport = call.target.route, self._settings.transport_of(call.target.route)
+        if (route.adapter, transport) not in self._loaded:
+            with contextlib.suppress(Exception):
+                providers.connect(call.adapter, transport)
+            self._loaded.add((route.adapter, transport))
 
     def run(self, call: Call) -> Coroutine[None, None, Response]:
         """Send a call that is not in the cache and return its answer.

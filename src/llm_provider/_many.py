@@ -50,12 +50,14 @@ class Work(Generic[CallT]):
 
     `begin` makes a call of each input when it is asked for, or gives the answer if that is known already, or
     an `LLMError`; it runs in the user's thread. `send` gets the answer; it runs on the background loop.
-    `ceiling` is how many requests may be under way.
+    `ceiling` is how many requests may be under way. `load` makes ready what `send` needs, in a user's thread
+    that may be kept waiting.
     """
 
     begin: Callable[[Iterable[Prompt]], Iterator[Result | CallT]]
     send: Callable[[CallT], Awaitable[Response]]
     ceiling: int
+    load: Callable[[CallT], object]
 
     @property
     def workers(self) -> int:
@@ -187,7 +189,9 @@ def iterate(work: Work[CallT], inputs: Iterable[Prompt]) -> Iterator[tuple[int, 
                     if isinstance(begun, (Response, LLMError)):
                         yield index, begun
                     else:
-                        crew = crew or _Crew(work, arrived.put)
+                        if crew is None:
+                            work.load(begun)
+                            crew = _Crew(work, arrived.put)
                         crew.give(index, begun)
                         outstanding += 1
             if not outstanding:

@@ -11,8 +11,12 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Literal
 
 from ._errors import UnknownModel
+
+Transport = Literal["aiohttp", "http2", "http1"]
+"""What carries the SDKs' requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,7 @@ class Route:
     key_required: bool = True
     unsupported: Mapping[str, str] = field(default_factory=dict)
     spelling: Mapping[str, str] = field(default_factory=dict)
-    transport: str = "aiohttp"
+    transport: Transport = "aiohttp"
     """What carries the SDK's requests where the client does not say: "aiohttp", "http2" or "http1". It is
     chosen by measurement: `python -m benchmarks transports`."""
     stream_usage: bool = True

@@ -14,7 +14,7 @@ import time
 from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING
 
-from . import _retry
+from . import _retry, providers
 from ._aimd import AIMD
 from ._attempt import Attempt, Emit
 from ._call import Call, Sample
@@ -115,12 +115,11 @@ class Sender:
         return Outgoing(call.wire, call.body_for(samples), call.target, key, timeouts)
 
     def _connection(self, call: Call) -> Connection:
-        route = call.target.route
-        transport = self._settings.transport or route.transport
-        name = (route.adapter, transport)
+        transport = self._settings.transport_of(call.target.route)
+        name = (call.target.route.adapter, transport)
         connection = self._connections.get(name)
         if connection is None:
-            connection = self._connections[name] = call.adapter.connect(transport)
+            connection = self._connections[name] = providers.connect(call.adapter, transport)
         return connection
 
     async def close(self) -> None:

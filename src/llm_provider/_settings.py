@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 from ._errors import RequestError
 from ._keys import Accounts, KeyList, sealed
 from ._request import check
-from ._routing import ROUTES
+from ._routing import ROUTES, Route, Transport
 from ._timeouts import DEFAULT_TIMEOUTS, Timeouts
 from ._types import FinishReason
 
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from ._budget import Budget
-
-Transport = Literal["aiohttp", "http2", "http1"]
-"""What carries the SDKs' requests."""
 
 T = TypeVar("T")
 
@@ -47,6 +44,10 @@ class Settings:
     """None for that of the route."""
     keys: Mapping[str, Accounts]
     budget: Budget | None
+
+    def transport_of(self, route: Route) -> Transport:
+        """What carries the requests of a route."""
+        return self.transport or route.transport
 
 
 def decide(

@@ -9,6 +9,7 @@ reads of it. Every other answer becomes a whole response of the library, since e
 from __future__ import annotations
 
 import functools
+import importlib
 import io
 import ssl
 import sys
@@ -33,6 +34,12 @@ def is_direct() -> bool:
     """Whether no proxy is set in the environment; those are the SDKs' own clients' business."""
     # NO_PROXY alone, which is in there as well, names none.
     return not any(getproxies().get(scheme) for scheme in ("http", "https", "all"))
+
+
+def load(transport: str) -> None:
+    """Import what carries, with the SDK: later, it would take from the time of the first attempt."""
+    if transport == "aiohttp":
+        importlib.import_module("aiohttp")
 
 
 def session(certificates: ssl.SSLContext, kind: Any = None, **options: Any) -> Any:

@@ -85,6 +85,7 @@ class GeminiConnection:
     def __init__(self, transport: str, *, private: bool | None = None) -> None:
         # Not with the first client: it takes seconds, which would count as the first attempt's.
         sdk = importlib.import_module("google.genai")
+        _aiohttp.load(transport)
         self._private = _is_known(sdk.__version__) if private is None else private
         self._transport = transport
         self._http_client: Any = None

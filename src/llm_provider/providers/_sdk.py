@@ -62,6 +62,7 @@ class PostConnection:
         client_options: Mapping[str, Any],
         post_options: Mapping[str, Any],
     ) -> None:
+        _aiohttp.load(transport)
         self._sdk = sdk
         self._response_class = _aiohttp.library_of(sdk.DefaultAsyncHttpxClient).Response
         self._transport = transport
