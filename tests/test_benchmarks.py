@@ -30,7 +30,7 @@ SCENARIOS = {
     "calls": ("aiohttp", "ours"),
     "levels": ("aiohttp",),
     "models": ("ours",),
-    "observability": ("ours_user", "ours_observed"),
+    "observability": ("ours_user", "ours_metered", "ours_observed"),
     "open_loop": ("aiohttp",),
     "streams": ("ours",),
     "sweep": ("aiohttp",),

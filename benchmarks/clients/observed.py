@@ -1,6 +1,6 @@
-"""Clients that send a random user id with every call, without observers and with all that there are.
+"""Clients that send a random user id with every call: without observers, with a hook, and with a log as well.
 
-An observer counts calls, tokens and time in its own dictionary and writes a line to a log file.
+The hook counts calls, tokens and time in a dictionary of its own; the log is a line for each call in a file.
 """
 
 from __future__ import annotations
@@ -17,47 +17,54 @@ from .ours import OURS, Ours
 
 
 class Observer:
-    """Metrics in memory and a log on disk."""
+    """Metrics in memory and, if a logger is named, a log on disk."""
 
-    def __init__(self, logger: str) -> None:
+    def __init__(self, logger: str | None = None) -> None:
         self._counts: Counter[str] = Counter()
-        self._log = logging.getLogger(logger)
-        handler = logging.FileHandler(tempfile.mkstemp(suffix=".log")[1])
-        handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
-        self._log.addHandler(handler)
-        self._log.setLevel(logging.DEBUG)
-        self._log.propagate = False
+        self._log: logging.Logger | None = None
+        if logger is not None:
+            self._log = logging.getLogger(logger)
+            handler = logging.FileHandler(tempfile.mkstemp(suffix=".log")[1])
+            handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
+            self._log.addHandler(handler)
+            self._log.setLevel(logging.DEBUG)
+            self._log.propagate = False
 
-    def note(self, model: str, user: str, tokens: int, seconds: float) -> None:
-        """Count one call and log it."""
+    def note(self, model: str, identity: str, tokens: int, seconds: float) -> None:
+        """Count one call, and log it."""
         self._counts["calls"] += 1
         self._counts["tokens"] += tokens
         self._counts[f"milliseconds of {model}"] += round(1000 * seconds)
-        self._log.info("%s for %s: %d tokens, %.3f s", model, user, tokens, seconds)
+        if self._log is not None:
+            self._log.info("%s for %s: %d tokens, %.3f s", model, identity, tokens, seconds)
 
 
 class OursForUser(Ours):
     """`acall` with a user id."""
 
     async def call(self, prepared: Any) -> str:
-        return (await self._ask(prepared, uuid.uuid4().hex)).text
-
-    async def _ask(self, prepared: Any, user: str) -> Any:
-        return await self._client.acall(self._model, prepared, extra_body={"user": user}, **self._fields)
+        fields = {"extra_body": {"user": uuid.uuid4().hex}, **self._fields}
+        return (await self._client.acall(self._model, prepared, **fields)).text
 
 
-class OursObserved(OursForUser):
-    """The same, with the library's logger at DEBUG and the `Response` of each call read into metrics."""
+class OursMetered(OursForUser):
+    """The same, with `on_result` of the client counting each call."""
+
+    LOGGER: str | None = None
 
     def __init__(self, target: Target) -> None:
-        super().__init__(target)
-        self._observer = Observer("llm_provider")
+        observer = Observer(self.LOGGER)
 
-    async def call(self, prepared: Any) -> str:
-        user = uuid.uuid4().hex
-        response = await self._ask(prepared, user)
-        self._observer.note(response.model, user, response.usage.output_tokens, response.timing.total)
-        return response.text
+        def note(result: Any) -> None:
+            observer.note(result.model, result.id, result.usage.output_tokens, result.timing.total)
+
+        super().__init__(target, on_result=note)
+
+
+class OursObserved(OursMetered):
+    """The same, with a line to a file for each call, and the library's logger at DEBUG."""
+
+    LOGGER = "llm_provider"
 
 
 class LitellmForUser(Litellm):
@@ -68,14 +75,16 @@ class LitellmForUser(Litellm):
         return answer.choices[0].message.content
 
 
-class LitellmObserved(LitellmForUser):
-    """The same, with one of its custom loggers."""
+class LitellmMetered(LitellmForUser):
+    """The same, with one of its custom loggers counting each call."""
+
+    LOGGER: str | None = None
 
     def __init__(self, target: Target) -> None:
         super().__init__(target)
         from litellm.integrations.custom_logger import CustomLogger
 
-        observer = Observer("benchmark")
+        observer = Observer(self.LOGGER)
 
         class Logger(CustomLogger):
             async def async_log_success_event(self, kwargs: Any, response: Any, start: Any, end: Any) -> None:
@@ -85,11 +94,21 @@ class LitellmObserved(LitellmForUser):
         self._litellm.callbacks = [Logger()]
 
 
+class LitellmObserved(LitellmMetered):
+    """The same, with a line to a file for each call."""
+
+    LOGGER = "benchmark"
+
+
 LITELLM = ("litellm", "openai", "aiohttp")
 
 CLIENTS = [
     Offer("ours_user", "ours-openai3", OursForUser, OURS, ("openai",), "this library, observers off"),
-    Offer("ours_observed", "ours-openai3", OursObserved, OURS, ("openai",), "this library, observers on"),
+    Offer(
+        "ours_metered", "ours-openai3", OursMetered, OURS, ("openai",), "this library, hook and metrics"
+    ),
+    Offer("ours_observed", "ours-openai3", OursObserved, OURS, ("openai",), "this library, and a log"),
     Offer("litellm_user", "litellm", LitellmForUser, LITELLM, ("openai",), "litellm, observers off"),
-    Offer("litellm_observed", "litellm", LitellmObserved, LITELLM, ("openai",), "litellm, observers on"),
+    Offer("litellm_metered", "litellm", LitellmMetered, LITELLM, ("openai",), "litellm, hook and metrics"),
+    Offer("litellm_observed", "litellm", LitellmObserved, LITELLM, ("openai",), "litellm, and a log"),
 ]
