@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias
 
 from ._errors import FailedAttempt, LLMError, Refused, SchemaMismatch, Truncated
-from ._frozen import quickly_made
+from ._frozen import maker, quickly_made
 
 FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filter", "refusal"]
 """Why a model stopped, in one vocabulary for every provider."""
@@ -138,6 +138,13 @@ class Delta:
 
     def __bool__(self) -> bool:
         return bool(self.text or self.reasoning or self.tool_calls)
+
+
+text_delta = maker(Delta, "text")
+"""A `Delta` of text alone, as nearly all are."""
+
+NO_DELTA = Delta()
+"""Of a step that added nothing."""
 
 
 @quickly_made

@@ -11,7 +11,17 @@ from typing import Any
 from .._errors import BadResponse
 from .._request import Request
 from .._routing import Target
-from .._types import Choice, Delta, FinishReason, Message, ToolCall, ToolCallDelta, Usage
+from .._types import (
+    NO_DELTA,
+    Choice,
+    Delta,
+    FinishReason,
+    Message,
+    ToolCall,
+    ToolCallDelta,
+    Usage,
+    text_delta,
+)
 from ._adapter import Answer, Wire, count, expect_dict, finish, merge, part, refuse, schema_of, split_reply
 from ._failures import error_fields, from_answer
 
@@ -246,7 +256,7 @@ class Assembler:
         text = _plain_text(event) if 0 in self._choices else None
         if text is not None:
             self._plain.append(text)
-            return Delta(text=text)
+            return text_delta(text)
         self._join()
         event = expect_dict(event, "stream event")
         if event.get("error") or event.get("type") == "error":
@@ -258,7 +268,7 @@ class Assembler:
                 self._head[name] = event[name]
         if event.get("usage"):
             self._usage = event["usage"]
-        shown = Delta()
+        shown = NO_DELTA
         for piece in _dicts(event.get("choices"), "choices"):
             index = _index(piece)
             delta = self._add(index, piece)

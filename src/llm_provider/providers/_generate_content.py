@@ -12,7 +12,7 @@ from typing import Any
 
 from .._errors import BadResponse, LLMError
 from .._retry import retry_delay
-from .._types import Choice, Delta, FinishReason, ToolCall, ToolCallDelta, Usage
+from .._types import NO_DELTA, Choice, Delta, FinishReason, ToolCall, ToolCallDelta, Usage, text_delta
 from ._adapter import Answer, count, expect_dict, part, split_reply
 from ._failures import from_answer
 
@@ -276,16 +276,17 @@ class Assembler:
         for name, value in event.items():
             if name != "candidates" and value is not None:
                 self._head[name] = value
-        shown = Delta()
+        shown = NO_DELTA
         pieces = event.get("candidates")
         for piece in pieces if isinstance(pieces, list) else ():
-            delta = self._add(expect_dict(piece, "candidate"))
-            if _index(piece) == 0:
+            index = _index(expect_dict(piece, "candidate"))
+            delta = self._add(index, piece)
+            if index == 0:
                 shown = delta
         return shown
 
-    def _add(self, piece: dict[str, Any]) -> Delta:
-        candidate = self._candidates.setdefault(_index(piece), {"content": {"role": "model"}})
+    def _add(self, index: int, piece: dict[str, Any]) -> Delta:
+        candidate = self._candidates.setdefault(index, {"content": {"role": "model"}})
         for name, value in piece.items():
             if name == "logprobsResult" and isinstance(value, dict):
                 _extend_lists(candidate.setdefault(name, {}), value)
@@ -294,7 +295,7 @@ class Assembler:
         content = piece.get("content")
         added = expect_dict(content, "content").get("parts") if content is not None else None
         if not added:
-            return Delta()
+            return NO_DELTA
         if not isinstance(added, list):
             raise BadResponse(f"the stream's parts are {type(added).__name__}, not a list")
         parts = candidate["content"].setdefault("parts", [])
@@ -302,6 +303,8 @@ class Assembler:
         text, reasoning, calls = read_parts(added)
         for entry in added:
             _append_part(parts, entry)
+        if not (reasoning or calls):
+            return text_delta(text)
         response_id = _str(self._head.get("responseId"))
         return Delta(
             text=text,

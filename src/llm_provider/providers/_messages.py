@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import orjson
 
 from .._errors import BadResponse
-from .._types import Choice, Delta, FinishReason, ToolCall, ToolCallDelta, Usage
+from .._types import NO_DELTA, Choice, Delta, FinishReason, ToolCall, ToolCallDelta, Usage, text_delta
 from ._adapter import Answer, count, expect_dict, finish, part
 from ._failures import error_fields, from_answer
 
@@ -177,7 +177,7 @@ class Assembler:
                 self._update(event)
             case "message_stop":
                 self._ended = True
-        return Delta()
+        return NO_DELTA
 
     def _begin(self, event: dict[str, Any]) -> Delta:
         index = _index(event)
@@ -195,7 +195,7 @@ class Assembler:
             raise BadResponse("a stream event continues a content block that never began")
         match delta.get("type"):
             case "text_delta":
-                return Delta(text=self._add(index, "text", delta))
+                return text_delta(self._add(index, "text", delta))
             case "thinking_delta":
                 return Delta(reasoning=self._add(index, "thinking", delta))
             case "signature_delta":
@@ -207,7 +207,7 @@ class Assembler:
                 piece = self._add(index, "partial_json", delta)
                 if piece and block.get("type") == "tool_use":
                     return Delta(tool_calls=(ToolCallDelta(index=self._call(index), arguments=piece),))
-        return Delta()
+        return NO_DELTA
 
     def _add(self, index: int, field: str, delta: Mapping[str, Any]) -> str:
         piece = _needed(delta, field)

@@ -15,7 +15,17 @@ from typing import Any
 from .._errors import BadResponse, RequestError
 from .._request import Request
 from .._routing import Target
-from .._types import Choice, Delta, FinishReason, Message, ToolCall, ToolCallDelta, Usage
+from .._types import (
+    NO_DELTA,
+    Choice,
+    Delta,
+    FinishReason,
+    Message,
+    ToolCall,
+    ToolCallDelta,
+    Usage,
+    text_delta,
+)
 from . import _chat
 from ._adapter import Answer, Wire, count, expect_dict, merge, part, refuse
 from ._failures import error_fields, from_answer
@@ -343,7 +353,7 @@ class Assembler:
         if kind in ("response.completed", "response.incomplete", "response.failed"):
             self._response = expect_dict(event.get("response"), "response")
             _ended(self._response)
-            return Delta()
+            return NO_DELTA
         if kind == "response.output_item.done":
             self._items.append(expect_dict(event.get("item"), "output item"))
         if kind == "response.output_item.added":
@@ -353,7 +363,7 @@ class Assembler:
     def _begin(self, event: Mapping[str, Any]) -> Delta:
         item = expect_dict(event.get("item"), "output item")
         if item.get("type") != "function_call":
-            return Delta()
+            return NO_DELTA
         index = self._calls[_key(event)] = len(self._calls)
         name, arguments = _text(item.get("name")) or "", _text(item.get("arguments")) or ""
         call = ToolCallDelta(index=index, id=_text(item.get("call_id")) or "", name=name, arguments=arguments)
@@ -362,7 +372,7 @@ class Assembler:
     def _continue(self, kind: Any, event: Mapping[str, Any]) -> Delta:
         piece = _text(event.get("delta")) or ""
         if kind in ("response.output_text.delta", "response.refusal.delta"):
-            return Delta(text=piece)
+            return text_delta(piece)
         if kind == "response.function_call_arguments.delta":
             return Delta(tool_calls=(ToolCallDelta(index=self._calls.get(_key(event), 0), arguments=piece),))
         if kind in ("response.reasoning_summary_part.added", "response.content_part.added"):
@@ -371,7 +381,7 @@ class Assembler:
         if kind in ("response.reasoning_summary_text.delta", "response.reasoning_text.delta"):
             self._reasoned = self._reasoned or bool(piece)
             return Delta(reasoning=piece)
-        return Delta()
+        return NO_DELTA
 
     def reply(self) -> Any:
         """The whole response."""
