@@ -69,6 +69,18 @@ def test_response_is_there_only_at_the_end(client: Client) -> None:
     assert list(stream) == []
 
 
+@pytest.mark.parametrize("model", ["gpt-6.1-sol", "claude-sonnet-5-5", "gemini/gemini-3.8-flash"])
+def test_what_waits_to_be_read_is_nothing_to_the_collector(
+    client: Client, simulator: Simulator, model: str
+) -> None:
+    simulator.configure(output_tokens=300, chunks=300)
+    with client.stream(model, STORY, cache="off") as stream:
+        wait_until(lambda: client.usage.requests == 1)
+        gc.collect()
+        assert not any(type(tracked) is Delta for tracked in gc.get_objects())
+        assert len(list(stream)) >= 300
+
+
 def test_leaving_early_cancels(client: Client, simulator: Simulator) -> None:
     simulator.configure(chunk_interval=0.2, chunks=100)
     with client.stream(MODEL, STORY) as stream:

@@ -13,11 +13,11 @@ import orjson
 from ._call import Call, Sample
 from ._errors import BadResponse, FailedAttempt, LLMError, Timeout
 from ._timeouts import Timeouts
-from ._types import Delta, Usage
+from ._types import Step, Usage
 from .providers._adapter import Answer, Connection, Heard, Outgoing, Parts
 from .providers._failures import failure_headers
 
-Emit = Callable[[list[Delta]], None]
+Emit = Callable[[list[Step]], None]
 """Takes what a stream added, the steps that arrived together in one list."""
 
 
@@ -87,19 +87,18 @@ class Attempt:
             async for batch in batches:
                 if watch is not None:
                     watch.arrived()
-                deltas = []
+                steps: list[Step] = []
                 try:
                     for event in batch:
-                        delta = assembler.feed(event)
-                        # Nearly always text, and to ask the object itself takes a call.
-                        if delta.text or delta:
-                            deltas.append(delta)
+                        step = assembler.feed(event)
+                        if step:
+                            steps.append(step)
                 finally:
                     # Also what came together with the failure that ends the stream.
-                    if deltas:
+                    if steps:
                         if self.first_token is None:
                             self.first_token = time.perf_counter() - self._sent
-                        emit(deltas)
+                        emit(steps)
         return orjson.dumps(assembler.reply())
 
     def _hear(self, headers: Mapping[str, str]) -> None:

@@ -12,9 +12,9 @@ from typing import Self, TypeAlias
 
 from . import _loop
 from ._errors import LLMError
-from ._types import Delta, Response, Result, ToolCallDelta
+from ._types import Delta, Response, Result, Step, ToolCallDelta, delta_of
 
-Arrived: TypeAlias = list[Delta] | Response | BaseException
+Arrived: TypeAlias = list[Step] | Response | BaseException
 """Steps of a stream that came together, and at its end the response or what went wrong."""
 
 Start: TypeAlias = Callable[[Callable[[Arrived], None]], Callable[[], object]]
@@ -30,7 +30,7 @@ class _Running:
         self._ended = False
         self._tell = tell
         self._response: Response | None = None
-        self._here: deque[Delta] = deque()
+        self._here: deque[Step] = deque()
         # `put` does not know the stream: one that is dropped is collected at once, and so cancelled.
         self._cancel = start(put)
 
@@ -92,7 +92,7 @@ class Stream(_Running):
                 raise
             if not self._take(arrived):
                 raise StopIteration
-        return self._here.popleft()
+        return delta_of(self._here.popleft())
 
     def __enter__(self) -> Self:
         return self
@@ -132,7 +132,7 @@ class AsyncStream(_Running):
                 raise
             if not self._take(arrived):
                 raise StopAsyncIteration
-        return self._here.popleft()
+        return delta_of(self._here.popleft())
 
     async def aclose(self) -> None:
         """The same as `close`, under the name that asynchronous iterators have for it."""

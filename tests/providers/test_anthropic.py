@@ -35,7 +35,7 @@ from llm_provider._keys import APIKey
 from llm_provider._request import Request
 from llm_provider._routing import resolve
 from llm_provider._timeouts import Timeouts
-from llm_provider._types import Usage
+from llm_provider._types import Usage, delta_of
 from llm_provider.providers import anthropic
 from llm_provider.providers._adapter import Outgoing, Wire
 from llm_provider.simulator import Fault, Simulator
@@ -594,7 +594,7 @@ class TestAssembler:
     ) -> None:
         whole = reply(*blocks)
         assembler = anthropic.Assembler()
-        deltas = [assembler.feed(event) for event in streamed(whole, data)]
+        deltas = [delta_of(assembler.feed(event)) for event in streamed(whole, data)]
         assert assembler.reply() == whole
         choice = anthropic.decode(whole).choices[0]
         assert "".join(delta.text for delta in deltas) == choice.text

@@ -20,7 +20,7 @@ from llm_provider._errors import (
 from llm_provider._json import canonical
 from llm_provider._request import Request
 from llm_provider._routing import ROUTES, resolve
-from llm_provider._types import Delta, ToolCall, Usage
+from llm_provider._types import Delta, ToolCall, Usage, delta_of
 from llm_provider.providers import _chat
 
 TOOL = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
@@ -68,7 +68,7 @@ def chunk(
 
 def assemble(events: list[Any]) -> tuple[list[Delta], Any]:
     assembler = _chat.Assembler()
-    deltas = [assembler.feed(event) for event in events]
+    deltas = [delta_of(assembler.feed(event)) for event in events]
     return deltas, assembler.reply()
 
 

@@ -49,9 +49,20 @@ def test_the_pieces_make_no_difference(told: list[str], end: str, places: list[i
     assert read(*cut(whole, places)) == told
 
 
+def test_what_comes_before_a_broken_event_is_handed_on() -> None:
+    async def told() -> list[object]:
+        seen: list[object] = []
+        with pytest.raises(BadResponse, match="not JSON"):
+            async for batch in events(arriving([b"data: 1\n\ndata: 2\n\ndata: {\n\ndata: 4\n\n"])):
+                seen.extend(batch)
+        return seen
+
+    assert asyncio.run(told()) == [1, 2]
+
+
 def test_what_arrives_together_is_handed_on_together() -> None:
     async def main() -> list[list[Any]]:
-        return [batch async for batch in events(arriving([b"data: 1\n\ndata: 2\n\nda", b"ta: 3\n\n"]))]
+        return [list(batch) async for batch in events(arriving([b"data: 1\n\ndata: 2\n\nda", b"ta: 3\n\n"]))]
 
     assert asyncio.run(main()) == [[1, 2], [3]]
 

@@ -27,7 +27,7 @@ from llm_provider._errors import (
 from llm_provider._json import canonical
 from llm_provider._request import Request
 from llm_provider._routing import resolve
-from llm_provider._types import ToolCall, ToolCallDelta, Usage
+from llm_provider._types import ToolCall, ToolCallDelta, Usage, delta_of
 from llm_provider.providers import gemini
 from llm_provider.providers._adapter import Wire
 from llm_provider.providers._generate_content import error_of
@@ -677,7 +677,7 @@ def test_a_stream_adds_up_to_the_answer_however_it_is_cut(
 ) -> None:
     whole, events = both
     assembler = gemini.Assembler()
-    deltas = [assembler.feed(event) for event in json.loads(json.dumps(events))]
+    deltas = [delta_of(assembler.feed(event)) for event in json.loads(json.dumps(events))]
     assembled = assembler.reply()
     assert assembled == whole
     choice = gemini.decode(whole).choices[0]
@@ -693,7 +693,7 @@ def test_a_stream_adds_up_to_the_answer_however_it_is_cut(
 def test_samples_of_a_stream_are_kept_apart_and_the_first_is_shown() -> None:
     assembler = gemini.Assembler()
     shown = [
-        assembler.feed({"candidates": [{"content": {"parts": [{"text": text}]}, "index": index, **end}]}).text
+        assembler.feed({"candidates": [{"content": {"parts": [{"text": text}]}, "index": index, **end}]})
         for text, index, end in [
             ("a", 0, {}),
             ("x", 1, {}),

@@ -24,7 +24,7 @@ from llm_provider._keys import APIKey
 from llm_provider._request import Request
 from llm_provider._routing import resolve
 from llm_provider._timeouts import Timeouts
-from llm_provider._types import Delta, ToolCall, Usage
+from llm_provider._types import Delta, ToolCall, Usage, delta_of
 from llm_provider.providers import _chat, _responses, openai
 from llm_provider.providers._adapter import Answer, Outgoing
 from llm_provider.simulator import Fault, Simulator
@@ -144,7 +144,7 @@ def stream_of(reply: dict[str, Any], size: int = 3) -> list[dict[str, Any]]:
 
 def assemble(events: list[dict[str, Any]]) -> tuple[list[Delta], Any]:
     assembler = _responses.Assembler()
-    deltas = [assembler.feed(event) for event in events]
+    deltas = [delta_of(assembler.feed(event)) for event in events]
     return deltas, assembler.reply()
 
 

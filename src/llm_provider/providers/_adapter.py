@@ -15,7 +15,7 @@ Nothing here or in an adapter's pure part imports an SDK: a cache hit never load
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
@@ -24,7 +24,7 @@ from .._keys import APIKey
 from .._request import Request
 from .._routing import Target
 from .._timeouts import Timeouts
-from .._types import Choice, Delta, FinishReason, Usage
+from .._types import Choice, FinishReason, Step, Usage
 
 
 @dataclass(slots=True)
@@ -98,8 +98,8 @@ class Connection(Protocol):
         None where the SDK shows a whole answer only when all of it is there.
         """
 
-    def stream(self, outgoing: Outgoing, heard: Heard) -> AsyncGenerator[list[Any], None]:
-        """Send and yield the stream's events, JSON decoded, those that arrived together in one list.
+    def stream(self, outgoing: Outgoing, heard: Heard) -> AsyncGenerator[Iterable[Any], None]:
+        """Send and yield the stream's events, JSON decoded, those that arrived together at once.
 
         Closing the iterator cancels.
         """
@@ -111,7 +111,7 @@ class Connection(Protocol):
 class StreamAssembler(Protocol):
     """Folds the events of one stream."""
 
-    def feed(self, event: Any) -> Delta:
+    def feed(self, event: Any) -> Step:
         """Take one event; returns what it added, which may be nothing."""
 
     def reply(self) -> Any:

@@ -12,15 +12,14 @@ from .._errors import BadResponse
 from .._request import Request
 from .._routing import Target
 from .._types import (
-    NO_DELTA,
     Choice,
     Delta,
     FinishReason,
     Message,
+    Step,
     ToolCall,
     ToolCallDelta,
     Usage,
-    text_delta,
 )
 from ._adapter import Answer, Wire, count, expect_dict, finish, merge, part, refuse, schema_of, split_reply
 from ._failures import error_fields, from_answer
@@ -251,12 +250,12 @@ class Assembler:
         self._choices: dict[int, dict[str, Any]] = {}
         self._plain: list[str] = []
 
-    def feed(self, event: Any) -> Delta:
+    def feed(self, event: Any) -> Step:
         """Take one chunk; the delta returned is the first sample's."""
         text = _plain_text(event) if 0 in self._choices else None
         if text is not None:
             self._plain.append(text)
-            return text_delta(text)
+            return text
         self._join()
         event = expect_dict(event, "stream event")
         if event.get("error") or event.get("type") == "error":
@@ -268,7 +267,7 @@ class Assembler:
                 self._head[name] = event[name]
         if event.get("usage"):
             self._usage = event["usage"]
-        shown = NO_DELTA
+        shown: Step = ""
         for piece in _dicts(event.get("choices"), "choices"):
             index = _index(piece)
             delta = self._add(index, piece)
@@ -282,7 +281,7 @@ class Assembler:
             _add_content(self._choices[0]["message"], "".join(self._plain))
             self._plain.clear()
 
-    def _add(self, index: int, piece: dict[str, Any]) -> Delta:
+    def _add(self, index: int, piece: dict[str, Any]) -> Step:
         choice = self._choices.setdefault(index, {"index": index, "message": {"role": "assistant"}})
         for name in ("finish_reason", "error"):
             if piece.get(name):
@@ -300,7 +299,8 @@ class Assembler:
             message["refusal"] = message.get("refusal", "") + refusal
         fragments = _dicts(delta.get("tool_calls"), "tool_calls")
         calls = tuple(_add_tool_call(message, fragment) for fragment in fragments)
-        return Delta(text=text + (refusal or ""), reasoning=reasoning, tool_calls=calls)
+        text += refusal or ""
+        return Delta(text=text, reasoning=reasoning, tool_calls=calls) if reasoning or calls else text
 
     def reply(self) -> Any:
         """The whole completion."""

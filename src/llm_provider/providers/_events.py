@@ -6,7 +6,7 @@ of events are not needed: what they tell is in the JSON as well.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
 from typing import Any
 
 import orjson
@@ -58,8 +58,8 @@ def _value(line: bytes) -> bytes:
     return line[6:] if line.startswith(b"data: ") else line[5:]
 
 
-async def events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[list[Any], None]:
-    """The JSON of a stream's events, those that arrived together in one list; ends after `[DONE]`.
+async def events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[Iterable[Any], None]:
+    """The JSON of a stream's events, those that arrived together at once; ends after `[DONE]`.
 
     A body that is no stream at all is one event: some servers answer with the plain JSON of an error.
 
@@ -85,8 +85,12 @@ async def events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[list[Any], None
         yield _decoded(rest)
 
 
-def _decoded(found: list[bytes]) -> list[Any]:
-    try:
-        return [orjson.loads(data) for data in found if data]
-    except ValueError:
-        raise BadResponse("an event of the stream is not JSON") from None
+def _decoded(found: list[bytes]) -> Iterator[Any]:
+    """One after the other: hundreds may come together, and the collector would go through all their parts."""
+    for data in found:
+        if data:
+            try:
+                event = orjson.loads(data)
+            except ValueError:
+                raise BadResponse("an event of the stream is not JSON") from None
+            yield event

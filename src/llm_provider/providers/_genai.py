@@ -23,7 +23,7 @@ import math
 import os
 import ssl
 import warnings
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any, Self, cast
 
@@ -139,8 +139,8 @@ class GeminiConnection:
             raise
         return body
 
-    async def stream(self, outgoing: Outgoing, heard: Heard) -> AsyncGenerator[list[Any], None]:
-        """Post and yield the events' JSON, those that arrived together in one list."""
+    async def stream(self, outgoing: Outgoing, heard: Heard) -> AsyncGenerator[Iterable[Any], None]:
+        """Post and yield the events' JSON, those that arrived together at once."""
         if not self._private:
             async with contextlib.aclosing(self._typed_stream(outgoing, heard)) as typed:
                 async for event in typed:

@@ -12,7 +12,7 @@ from typing import Any
 
 from .._errors import BadResponse, LLMError
 from .._retry import retry_delay
-from .._types import NO_DELTA, Choice, Delta, FinishReason, ToolCall, ToolCallDelta, Usage, text_delta
+from .._types import Choice, Delta, FinishReason, Step, ToolCall, ToolCallDelta, Usage
 from ._adapter import Answer, count, expect_dict, part, split_reply
 from ._failures import from_answer
 
@@ -268,7 +268,7 @@ class Assembler:
         self._head: dict[str, Any] = {}
         self._candidates: dict[int, dict[str, Any]] = {}
 
-    def feed(self, event: Any) -> Delta:
+    def feed(self, event: Any) -> Step:
         """Take one event; the delta returned is the first sample's."""
         event = expect_dict(event, "stream event")
         if event.get("error"):
@@ -276,7 +276,7 @@ class Assembler:
         for name, value in event.items():
             if name != "candidates" and value is not None:
                 self._head[name] = value
-        shown = NO_DELTA
+        shown: Step = ""
         pieces = event.get("candidates")
         for piece in pieces if isinstance(pieces, list) else ():
             index = _index(expect_dict(piece, "candidate"))
@@ -285,7 +285,7 @@ class Assembler:
                 shown = delta
         return shown
 
-    def _add(self, index: int, piece: dict[str, Any]) -> Delta:
+    def _add(self, index: int, piece: dict[str, Any]) -> Step:
         candidate = self._candidates.setdefault(index, {"content": {"role": "model"}})
         for name, value in piece.items():
             if name == "logprobsResult" and isinstance(value, dict):
@@ -295,7 +295,7 @@ class Assembler:
         content = piece.get("content")
         added = expect_dict(content, "content").get("parts") if content is not None else None
         if not added:
-            return NO_DELTA
+            return ""
         if not isinstance(added, list):
             raise BadResponse(f"the stream's parts are {type(added).__name__}, not a list")
         parts = candidate["content"].setdefault("parts", [])
@@ -304,7 +304,7 @@ class Assembler:
         for entry in added:
             _append_part(parts, entry)
         if not (reasoning or calls):
-            return text_delta(text)
+            return text
         response_id = _str(self._head.get("responseId"))
         return Delta(
             text=text,

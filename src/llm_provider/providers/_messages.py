@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import orjson
 
 from .._errors import BadResponse
-from .._types import NO_DELTA, Choice, Delta, FinishReason, ToolCall, ToolCallDelta, Usage, text_delta
+from .._types import Choice, Delta, FinishReason, Step, ToolCall, ToolCallDelta, Usage
 from ._adapter import Answer, count, expect_dict, finish, part
 from ._failures import error_fields, from_answer
 
@@ -157,7 +157,7 @@ class Assembler:
         self._pieces: dict[tuple[int, str], list[str]] = {}
         self._ended = False
 
-    def feed(self, event: Any) -> Delta:
+    def feed(self, event: Any) -> Step:
         """Take one event.
 
         Raises:
@@ -177,25 +177,26 @@ class Assembler:
                 self._update(event)
             case "message_stop":
                 self._ended = True
-        return NO_DELTA
+        return ""
 
-    def _begin(self, event: dict[str, Any]) -> Delta:
+    def _begin(self, event: dict[str, Any]) -> Step:
         index = _index(event)
         block = self._blocks[index] = dict(expect_dict(event.get("content_block"), "content block"))
         if block.get("type") == "tool_use":
             identifier, name = _needed(block, "id"), _needed(block, "name")
             return Delta(tool_calls=(ToolCallDelta(index=self._call(index), id=identifier, name=name),))
         # A block may begin with content already.
-        return Delta(text=_begun(block, "text"), reasoning=_begun(block, "thinking"))
+        text, reasoning = _begun(block, "text"), _begun(block, "thinking")
+        return Delta(text=text, reasoning=reasoning) if reasoning else text
 
-    def _extend(self, event: dict[str, Any]) -> Delta:
+    def _extend(self, event: dict[str, Any]) -> Step:
         index, delta = _index(event), expect_dict(event.get("delta"), "delta")
         block = self._blocks.get(index)
         if block is None:
             raise BadResponse("a stream event continues a content block that never began")
         match delta.get("type"):
             case "text_delta":
-                return text_delta(self._add(index, "text", delta))
+                return self._add(index, "text", delta)
             case "thinking_delta":
                 return Delta(reasoning=self._add(index, "thinking", delta))
             case "signature_delta":
@@ -207,7 +208,7 @@ class Assembler:
                 piece = self._add(index, "partial_json", delta)
                 if piece and block.get("type") == "tool_use":
                     return Delta(tool_calls=(ToolCallDelta(index=self._call(index), arguments=piece),))
-        return NO_DELTA
+        return ""
 
     def _add(self, index: int, field: str, delta: Mapping[str, Any]) -> str:
         piece = _needed(delta, field)

@@ -16,15 +16,14 @@ from .._errors import BadResponse, RequestError
 from .._request import Request
 from .._routing import Target
 from .._types import (
-    NO_DELTA,
     Choice,
     Delta,
     FinishReason,
     Message,
+    Step,
     ToolCall,
     ToolCallDelta,
     Usage,
-    text_delta,
 )
 from . import _chat
 from ._adapter import Answer, Wire, count, expect_dict, merge, part, refuse
@@ -337,7 +336,7 @@ class Assembler:
         self._calls: dict[Any, int] = {}
         self._reasoned = False
 
-    def feed(self, event: Any) -> Delta:
+    def feed(self, event: Any) -> Step:
         """Take one event.
 
         Raises:
@@ -353,26 +352,26 @@ class Assembler:
         if kind in ("response.completed", "response.incomplete", "response.failed"):
             self._response = expect_dict(event.get("response"), "response")
             _ended(self._response)
-            return NO_DELTA
+            return ""
         if kind == "response.output_item.done":
             self._items.append(expect_dict(event.get("item"), "output item"))
         if kind == "response.output_item.added":
             return self._begin(event)
         return self._continue(kind, event)
 
-    def _begin(self, event: Mapping[str, Any]) -> Delta:
+    def _begin(self, event: Mapping[str, Any]) -> Step:
         item = expect_dict(event.get("item"), "output item")
         if item.get("type") != "function_call":
-            return NO_DELTA
+            return ""
         index = self._calls[_key(event)] = len(self._calls)
         name, arguments = _text(item.get("name")) or "", _text(item.get("arguments")) or ""
         call = ToolCallDelta(index=index, id=_text(item.get("call_id")) or "", name=name, arguments=arguments)
         return Delta(tool_calls=(call,))
 
-    def _continue(self, kind: Any, event: Mapping[str, Any]) -> Delta:
+    def _continue(self, kind: Any, event: Mapping[str, Any]) -> Step:
         piece = _text(event.get("delta")) or ""
         if kind in ("response.output_text.delta", "response.refusal.delta"):
-            return text_delta(piece)
+            return piece
         if kind == "response.function_call_arguments.delta":
             return Delta(tool_calls=(ToolCallDelta(index=self._calls.get(_key(event), 0), arguments=piece),))
         if kind in ("response.reasoning_summary_part.added", "response.content_part.added"):
@@ -381,7 +380,7 @@ class Assembler:
         if kind in ("response.reasoning_summary_text.delta", "response.reasoning_text.delta"):
             self._reasoned = self._reasoned or bool(piece)
             return Delta(reasoning=piece)
-        return NO_DELTA
+        return ""
 
     def reply(self) -> Any:
         """The whole response."""

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import functools
 import os
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -115,8 +115,8 @@ class PostConnection:
         content: bytes = response.content
         return content
 
-    async def stream(self, outgoing: Outgoing, heard: Heard) -> AsyncGenerator[list[Any], None]:
-        """Post and yield the JSON of server-sent events, those that arrived together in one list."""
+    async def stream(self, outgoing: Outgoing, heard: Heard) -> AsyncGenerator[Iterable[Any], None]:
+        """Post and yield the JSON of server-sent events, those that arrived together at once."""
         payload = {**outgoing.wire.payload, "stream": True, **self._stream_fields(outgoing)}
         response = await self._open(outgoing, canonical(payload))
         chunks = response.aiter_bytes()

@@ -16,7 +16,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -36,7 +36,7 @@ from .._errors import (
 from .._keys import NO_KEY
 from .._request import Request
 from .._routing import Target
-from .._types import Delta, Message
+from .._types import Message, Step
 from . import _chat
 from ._adapter import Answer, Heard, Outgoing, Wire
 from ._failures import chain, error_fields, failure_headers, from_answer, from_exception, presentable
@@ -125,7 +125,7 @@ class Assembler(_chat.Assembler):
         super().__init__()
         self._thinking: list[dict[str, Any]] = []
 
-    def feed(self, event: Any) -> Delta:
+    def feed(self, event: Any) -> Step:
         """Take one chunk."""
         shown = super().feed(event)
         for piece in event.get("choices") or ():
@@ -206,7 +206,7 @@ class _Connection:
     def parts(self) -> None:
         return None
 
-    async def stream(self, outgoing: Outgoing, heard: Heard) -> AsyncGenerator[list[Any], None]:
+    async def stream(self, outgoing: Outgoing, heard: Heard) -> AsyncGenerator[Iterable[Any], None]:
         arguments = self._arguments(outgoing)
         options = {"include_usage": True, **arguments.pop("stream_options", {})}
         stream = await self._litellm.acompletion(stream=True, stream_options=options, **arguments)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._request import Request
 from .._routing import Target
-from .._types import Delta, Usage
+from .._types import Step, Usage
 from . import _chat, _responses
 from ._adapter import Answer, Outgoing, Wire, refuse
 from ._failures import from_sdk as map_error
@@ -157,7 +157,7 @@ class Assembler:
     def __init__(self) -> None:
         self._inner: _chat.Assembler | _responses.Assembler | None = None
 
-    def feed(self, event: Any) -> Delta:
+    def feed(self, event: Any) -> Step:
         """Take one event."""
         if self._inner is None:
             kind = event.get("type") if isinstance(event, dict) else None
