@@ -41,10 +41,11 @@ class Provider:
 
     Args:
         tls: HTTPS, with HTTP/2 and HTTP/1.1.
+        punctual: Wait to the microsecond.
     """
 
-    def __init__(self, *, tls: bool = True) -> None:
-        self.simulator = Simulator(tls=tls)
+    def __init__(self, *, tls: bool = True, punctual: bool = False) -> None:
+        self.simulator = Simulator(tls=tls, punctual=punctual)
         self._settings: dict[str, Any] = {}
 
     def __enter__(self) -> Self:

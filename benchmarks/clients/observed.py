@@ -104,9 +104,7 @@ LITELLM = ("litellm", "openai", "aiohttp")
 
 CLIENTS = [
     Offer("ours_user", "ours-openai3", OursForUser, OURS, ("openai",), "this library, observers off"),
-    Offer(
-        "ours_metered", "ours-openai3", OursMetered, OURS, ("openai",), "this library, hook and metrics"
-    ),
+    Offer("ours_metered", "ours-openai3", OursMetered, OURS, ("openai",), "this library, hook and metrics"),
     Offer("ours_observed", "ours-openai3", OursObserved, OURS, ("openai",), "this library, and a log"),
     Offer("litellm_user", "litellm", LitellmForUser, LITELLM, ("openai",), "litellm, observers off"),
     Offer("litellm_metered", "litellm", LitellmMetered, LITELLM, ("openai",), "litellm, hook and metrics"),

@@ -18,7 +18,7 @@ REPORTED = (3.0, 17.0, 31.0)
 def run(options: Options) -> Result:
     """Measure latencies from the time at which each request was due."""
     load = {"name": "arrivals", "rate": RATE, "seed": SEED}
-    with Provider() as provider, Fleet(provider, here=options.here) as fleet:
+    with Provider(punctual=True) as provider, Fleet(provider, here=options.here) as fleet:
         cells = {
             client: fleet.cell(
                 client,

@@ -6,7 +6,9 @@ import ast
 import http.client
 import json
 import os
+import resource
 import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -75,6 +77,25 @@ def test_starts_and_closes_without_with() -> None:
         simulator.ledger()
     with simulator:
         assert simulator.pid != pid
+
+
+def test_a_punctual_one_answers_like_any_other() -> None:
+    # Many at once, as what it waits with takes no file above the thousandth.
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < 3000:
+        pytest.skip("too few files may be open")
+    with Simulator(punctual=True, latency=0.2) as simulator:
+        address = (simulator.root.rpartition("/")[2].partition(":")[0], simulator.port)
+        connections = [socket.create_connection(address, 60) for _ in range(1200)]
+        body = b'{"model": "m", "messages": [{"role": "user", "content": "What is 1+1?"}]}'
+        for connection in connections[-3:]:
+            connection.sendall(
+                b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                b"Authorization: Bearer k\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+            )
+        for connection in connections[-3:]:
+            assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+        for connection in connections:
+            connection.close()
 
 
 def test_settings_of_the_start_reach_the_server() -> None:

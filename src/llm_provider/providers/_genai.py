@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import copy
+import dataclasses
 import functools
 import importlib
 import logging
@@ -169,23 +169,25 @@ class GeminiConnection:
             await _close_response(response)
 
     async def _open(self, outgoing: Outgoing, *, events: bool) -> Any:
-        """Post, the private way, and return the response before its body has come."""
-        with _Exchange(outgoing) as exchange:
-            await self._post(outgoing, events=events)
-        return exchange.response
-
-    def _chunks(self, response: Any) -> AsyncIterator[bytes]:
-        chunks = response.content.iter_any() if self._transport == "aiohttp" else response.aiter_bytes()
-        return cast("AsyncIterator[bytes]", chunks)
-
-    async def _post(self, outgoing: Outgoing, *, events: bool) -> None:
-        """The private way: a request that the SDK has prepared once, sent by the SDK each time.
+        """Post, the private way, and return the response before its body has come.
 
         Args:
             outgoing: What is sent.
             events: Whether the answer shall come as events.
         """
         api = self._client(outgoing)._api_client  # noqa: SLF001  # see PRIVATE_WAY
+        with _Exchange(outgoing) as exchange:
+            request = self._request(api, outgoing, events=events)
+            # The body is left to be read here.
+            await api._async_request_once(request, True, implicit_retry=False)  # noqa: SLF001  # the same
+        return exchange.response
+
+    def _chunks(self, response: Any) -> AsyncIterator[bytes]:
+        chunks = response.content.iter_any() if self._transport == "aiohttp" else response.aiter_bytes()
+        return cast("AsyncIterator[bytes]", chunks)
+
+    def _request(self, api: Any, outgoing: Outgoing, *, events: bool) -> Any:
+        """A request of the SDK's, which prepares it once and sends it each time."""
         name = (*_place(outgoing), events)
         prepared = self._prepared.get(name)
         if prepared is None:
@@ -196,10 +198,7 @@ class GeminiConnection:
             prepared = api._build_request("post", resource, {}, options)  # noqa: SLF001  # see PRIVATE_WAY
             self._remember(name, prepared)
         # A copy, since the SDK may add to the headers while it sends.
-        request = copy.copy(prepared)
-        request.headers = dict(prepared.headers)
-        # The body is left to be read here.
-        await api._async_request_once(request, True, implicit_retry=False)  # noqa: SLF001  # the same
+        return dataclasses.replace(prepared, headers=dict(prepared.headers))
 
     def _typed_call(self, outgoing: Outgoing) -> dict[str, Any]:
         """The public way's arguments; its contents are never sent, as the payload takes their place."""

@@ -57,6 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 host=arguments.host,
                 port=arguments.port,
                 certificate=certificate,
+                punctual=arguments.punctual,
                 parent=arguments.parent,
                 ready=ready,
             )
@@ -79,6 +80,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--tls", action="store_true", help="HTTPS with HTTP/2 and a certificate made for this run"
+    )
+    parser.add_argument(
+        "--punctual",
+        action="store_true",
+        help="wait to the microsecond, not in whole milliseconds as asyncio does",
     )
     parser.add_argument("--parent", type=int, help=argparse.SUPPRESS)
     hints = get_type_hints(Settings)

@@ -38,6 +38,7 @@ def serve(
     host: str,
     port: int,
     certificate: tuple[Path, Path] | None,
+    punctual: bool,
     parent: int | None,
     ready: Callable[[int], None],
 ) -> None:
@@ -48,6 +49,7 @@ def serve(
         host: address to listen on.
         port: 0 for any that is free.
         certificate: paths of certificate and key, for HTTPS with HTTP/2 and HTTP/1.1.
+        punctual: whether to wait to the microsecond.
         parent: process whose end ends this one, however it ends.
         ready: called with the port once connections are accepted.
 
@@ -63,7 +65,7 @@ def serve(
         chosen = reserved.getsockname()[1]
         if not hold:
             reserved.close()
-        with asyncio.Runner(loop_factory=_punctual_loop) as runner:
+        with asyncio.Runner(loop_factory=_punctual_loop if punctual else None) as runner:
             runner.run(_serve(state, host, chosen, certificate, parent, ready))
 
 
