@@ -5,7 +5,7 @@ PYTHON ?= python3
 MATRIX_PYTHONS ?= 3.11 3.12 3.13
 # What depends on the versions of the SDKs. constraints/ holds them resolved in three ways: with-litellm (the
 # newest that litellm allows, openai 2), highest (openai 3, no litellm) and lowest (every floor of pyproject.toml).
-SDK_TESTS := tests/test_routes.py tests/test_failures.py tests/providers
+SDK_TESTS := tests/end_to_end/test_routes.py tests/end_to_end/test_failures.py tests/_providers
 
 # More than half of a test's time is waiting, so four processes keep two processors busy. One that has nothing left to do
 # takes over what another has not begun.

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from . import report
-from .fleet import WorkerFailed
+from .fleet import WorkerError
 from .scenarios import Options
 
 SCENARIOS = Path(__file__).parent / "scenarios"
@@ -87,7 +87,7 @@ def main() -> int:
         started = time.monotonic()
         try:
             result = importlib.import_module(f"benchmarks.scenarios.{name}").run(options)
-        except WorkerFailed as error:
+        except WorkerError as error:
             # One client that does not start must not cost the scenarios that come after.
             print(f"{name}: {error}", file=sys.stderr)
             broken = True

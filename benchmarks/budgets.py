@@ -15,10 +15,10 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 from llm_provider import Budget, Client
-from llm_provider._concurrency import UNBOUNDED
-from llm_provider._pricing import PriceTable
-from llm_provider._request import Request
-from llm_provider._worst_case import worst_case
+from llm_provider._calls.worst_case import worst_case
+from llm_provider._limits.concurrency import UNBOUNDED
+from llm_provider._money.pricing import PriceTable
+from llm_provider._requests.request import Request
 
 REPEATS = 7
 REQUESTS = 1000

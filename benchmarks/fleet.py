@@ -90,7 +90,7 @@ class Measurement:
         return math.nan if self.failed else value
 
 
-class WorkerFailed(RuntimeError):
+class WorkerError(RuntimeError):
     """A worker ended before it answered."""
 
 
@@ -125,7 +125,7 @@ class _Process:
         line = self._process.stdout.readline()
         if not line:
             said = self._said.read_text(encoding="utf-8", errors="replace")[-3000:]
-            raise WorkerFailed(f"{self._process.args}: exit code {self._process.wait()}\n{said}")
+            raise WorkerError(f"{self._process.args}: exit code {self._process.wait()}\n{said}")
         answer: dict[str, Any] = json.loads(line)
         return answer
 

@@ -5,7 +5,7 @@
 Counted are, per call, over the real SDKs and real sockets, the server in a process of its own:
 
 - *instructions*: bytecode instructions executed by all threads together, by package; the median call's.
-- *garbage*: objects that only the collector of cycles can free.
+- *garbage*: objects that only the garbage collector can free.
 - *blocks*: memory blocks that a call holds while it waits for its answer, its connection included.
 
 `tests/test_hot_path.py` compares them with those of the last `python -m benchmarks hot_path --write`. Machine

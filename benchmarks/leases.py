@@ -16,8 +16,8 @@ from collections.abc import Callable
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
-from llm_provider._flight import Flights
-from llm_provider._leases import Leases
+from llm_provider._calls.single_flight import Flights
+from llm_provider._runtime.leases import Leases
 
 REPEATS = 7
 CALLS = 4000

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from llm_provider._routing import resolve
+from llm_provider._requests.routing import resolve
 
 from .clients import Target
 from .provider import Provider

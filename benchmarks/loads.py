@@ -106,7 +106,7 @@ async def arrivals(
     """
     draw = random.Random(seed)
     due = time.perf_counter()
-    # None is kept longer than it takes: what piles up makes the collector of cycles go through all of it.
+    # None is kept longer than it takes: what piles up makes the garbage collector go through all of it.
     calls: set[asyncio.Task[None]] = set()
     async with asyncio.timeout(SECONDS_AT_MOST):
         with _Clock() as clock:

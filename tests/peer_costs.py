@@ -13,7 +13,7 @@ import warnings
 from datetime import UTC, datetime
 from pathlib import Path
 
-from llm_provider._pricing import PriceTable
+from llm_provider._money.pricing import PriceTable
 
 MOMENT = datetime(2026, 11, 20, 12, tzinfo=UTC)
 MODELS_OF = {

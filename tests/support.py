@@ -24,16 +24,16 @@ def wait_until(condition: Callable[[], bool], seconds: float = 30.0) -> bool:
     return condition()
 
 
-class TooSlow(AssertionError):
+class TooSlowError(AssertionError):
     """The machine paused for as long as an attempt would wait, so the attempt showed nothing."""
 
 
 def patiently(attempt: Callable[[float], None]) -> None:
-    """Make an attempt that raises `TooSlow` with short times, then with 5 and with 25 times as long ones."""
+    """Make an attempt that raises `TooSlowError` with short times, then with 5 and 25 times longer ones."""
     for longer in (1, 5):
         try:
             attempt(longer)
-        except TooSlow:
+        except TooSlowError:
             continue
         return
     attempt(25)

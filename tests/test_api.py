@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from llm_provider import Client, Response, _loop, acall, call
+from llm_provider import Client, Response, acall, call
+from llm_provider._runtime import event_loop
 from llm_provider.simulator import Simulator
-from support import RunScript, TooSlow, patiently, wait_until
+from support import RunScript, TooSlowError, patiently, wait_until
 
 OPEN_FILES = Path("/proc/self/fd")
 
@@ -40,7 +41,7 @@ def test_a_hundred_threads_are_in_flight_together(simulator: Simulator, own_cach
                 thread.join()
         assert sorted(int(answer.text) for answer in answers) == list(range(100))
         if simulator.ledger().peak_in_flight < 100:
-            raise TooSlow("the first had its answer before the last was sent")
+            raise TooSlowError("the first had its answer before the last was sent")
 
     patiently(attempt)
 
@@ -129,7 +130,7 @@ def test_a_call_on_the_loops_own_thread_raises(client: Client) -> None:
             await client.acall("gpt-6.1-sol", "Hi")
         return refused
 
-    assert len(_loop.submit(callback()).result(60)) == 3
+    assert len(event_loop.submit(callback()).result(60)) == 3
 
 
 def test_cancelling_the_waiter_cancels_the_request(client: Client, simulator: Simulator) -> None:
@@ -199,7 +200,7 @@ def test_context_variables_reach_the_work() -> None:
         return seen.get()
 
     seen.set("the caller's")
-    assert _loop.submit(look()).result(60) == "the caller's"
+    assert event_loop.submit(look()).result(60) == "the caller's"
 
 
 def test_module_functions_share_one_client(simulator: Simulator) -> None:

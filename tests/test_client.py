@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from llm_provider import (
-    BadRequest,
-    CacheMiss,
+    BadRequestError,
+    CacheMissError,
     Client,
     LLMError,
-    MissingAPIKey,
+    MissingAPIKeyError,
     RequestError,
     Response,
     Usage,
@@ -68,7 +68,7 @@ def test_a_missing_key_names_its_variables(monkeypatch: pytest.MonkeyPatch, own_
             (MODEL, "OPENAI_API_KEY"), ("claude-sonnet-5-5", "ANTHROPIC_API_KEY"),
             ("gemini-3.8-flash", "GEMINI_API_KEY or GOOGLE_API_KEY"), ("groq/x", "GROQ_API_KEY"),
         ]:  # fmt: skip
-            with pytest.raises(MissingAPIKey, match=variable):
+            with pytest.raises(MissingAPIKeyError, match=variable):
                 client.call(model, "Hi")
 
 
@@ -149,7 +149,7 @@ def test_the_environment_may_say_what_the_cache_does(
     monkeypatch.setenv("LLM_PROVIDER_CACHE", "only")
     with Client(cache_dir=tmp_path) as client:
         assert client.call(MODEL, "Hi").cached
-        with pytest.raises(CacheMiss):
+        with pytest.raises(CacheMissError):
             client.call(MODEL, "Something else")
         # What the call, or the client, says itself comes first.
         assert not client.call(MODEL, "Something else", cache="off").cached
@@ -210,12 +210,12 @@ def test_each_result_is_told(simulator: Simulator, tmp_path: Path, front: str) -
     with Client(cache_dir=tmp_path, on_result=told.append) as client:
         ways[front]("Hi")
         ways[front]("Hi")
-        with contextlib.suppress(BadRequest):
+        with contextlib.suppress(BadRequestError):
             ways[front]("wrong")
     first, again, failed = told
     assert isinstance(first, Response)
     assert isinstance(again, Response)
-    assert (first.cached, again.cached, type(failed)) == (False, True, BadRequest)
+    assert (first.cached, again.cached, type(failed)) == (False, True, BadRequestError)
 
 
 def test_an_observer_that_fails_costs_no_answer(simulator: Simulator, tmp_path: Path) -> None:

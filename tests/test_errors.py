@@ -11,21 +11,21 @@ import pytest
 
 from llm_provider import _errors
 from llm_provider._errors import (
-    BadResponse,
+    APIConnectionError,
+    APIResponseValidationError,
+    APITimeoutError,
     BatchError,
-    BudgetExceeded,
-    CacheMiss,
-    Connection,
+    BudgetExceededError,
+    CacheMissError,
+    InternalServerError,
     LLMError,
-    ModelDrift,
+    ModelDriftError,
     OutputError,
-    Overloaded,
+    OverloadedError,
     ProviderError,
-    RateLimited,
+    RateLimitError,
     RequestError,
-    ServerError,
-    Timeout,
-    UnsupportedParameter,
+    UnsupportedParameterError,
 )
 from llm_provider._types import Choice, Response, Usage
 
@@ -42,11 +42,11 @@ FACTS: dict[str, Any] = {
     "maybe_billed": True,
 }
 EXTRA: dict[type[LLMError], dict[str, Any]] = {
-    UnsupportedParameter: {"parameter": "seed"},
-    CacheMiss: {"key": "0" * 64},
-    ModelDrift: {"served": "gpt-5.5-2026-11-19", "served_before": "gpt-5.5-2026-10-21"},
-    BudgetExceeded: {"budget": Decimal(5), "spent": Decimal("4.5"), "needed": Decimal(1)},
-    BatchError: {"results": [RateLimited("slow"), 1]},
+    UnsupportedParameterError: {"parameter": "seed"},
+    CacheMissError: {"key": "0" * 64},
+    ModelDriftError: {"served": "gpt-5.5-2026-11-19", "served_before": "gpt-5.5-2026-10-21"},
+    BudgetExceededError: {"budget": Decimal(5), "spent": Decimal("4.5"), "needed": Decimal(1)},
+    BatchError: {"results": [RateLimitError("slow"), 1]},
 }
 
 
@@ -87,7 +87,7 @@ class TestEveryClass:
     def test_has_one_of_the_branches(self, kind: type[LLMError]) -> None:
         branches = [
             branch
-            for branch in (RequestError, ProviderError, OutputError, BudgetExceeded, BatchError)
+            for branch in (RequestError, ProviderError, OutputError, BudgetExceededError, BatchError)
             if issubclass(kind, branch)
         ]
         assert len(branches) == (kind is not LLMError)
@@ -95,7 +95,14 @@ class TestEveryClass:
 
 def test_what_may_pass_is_retried() -> None:
     retried = {kind for kind in CLASSES if kind.retryable}
-    assert retried == {RateLimited, Overloaded, ServerError, Timeout, Connection, BadResponse}
+    assert retried == {
+        RateLimitError,
+        OverloadedError,
+        InternalServerError,
+        APITimeoutError,
+        APIConnectionError,
+        APIResponseValidationError,
+    }
 
 
 def test_a_request_error_is_a_value_error_too() -> None:
@@ -105,7 +112,7 @@ def test_a_request_error_is_a_value_error_too() -> None:
 
 def test_a_batch_error_tells_which_calls_failed() -> None:
     answer = Response(choices=(Choice(text="4"),), usage=Usage(), model="m", provider="p")
-    failure = RateLimited("slow")
+    failure = RateLimitError("slow")
     error = BatchError("1 of 2 calls failed", results=[answer, failure])
     assert error.errors == {1: failure}
     back = pickle.loads(pickle.dumps(error))

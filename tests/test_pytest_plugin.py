@@ -13,7 +13,7 @@ from llm_provider.simulator import Simulator
 
 SUITE = """
 import os, pytest
-from llm_provider import CacheMiss, Client, call
+from llm_provider import CacheMissError, Client, call
 
 @pytest.mark.parametrize("question", ["1+1?", "2+2?"])
 def test_sum(llm_cassette, question):
@@ -24,7 +24,7 @@ def test_failing(llm_cassette):
     call("gpt-6.1-sol", "Hi")
     assert "FAIL" not in os.environ
     if not llm_cassette.recording:
-        with pytest.raises(CacheMiss):
+        with pytest.raises(CacheMissError):
             call("gpt-6.1-sol", "Something else")
 """
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from llm_provider._errors import Refused, SchemaMismatch, Truncated
+from llm_provider._errors import JSONSchemaValidationError, LengthFinishReasonError, RefusalError
 from llm_provider._types import Choice, Delta, Response, Timing, ToolCall, ToolCallDelta, Usage
 
 COUNTS = st.builds(Usage, **{field.name: st.integers(0, 10**9) for field in dataclasses.fields(Usage)})
@@ -60,7 +60,7 @@ class TestToolCall:
 
     @pytest.mark.parametrize("arguments", ["", "{", "{'a': 1}", DEEP])
     def test_what_is_not_json_is_our_error(self, arguments: str) -> None:
-        with pytest.raises(SchemaMismatch, match="tool call 'f'"):
+        with pytest.raises(JSONSchemaValidationError, match="tool call 'f'"):
             _ = ToolCall(id="1", name="f", arguments=arguments).parsed_arguments
 
 
@@ -133,7 +133,8 @@ class TestParsed:
         assert response("Hello", response_format=asked).parsed is None
 
     @pytest.mark.parametrize(
-        ("reason", "kind"), [("refusal", Refused), ("content_filter", Refused), ("length", Truncated)]
+        ("reason", "kind"),
+        [("refusal", RefusalError), ("content_filter", RefusalError), ("length", LengthFinishReasonError)],
     )
     def test_says_why_there_is_nothing_to_parse(self, reason: str, kind: type[Exception]) -> None:
         with pytest.raises(kind):
@@ -142,10 +143,10 @@ class TestParsed:
     @pytest.mark.parametrize("asked", [City, {"type": "json_object"}])
     @pytest.mark.parametrize("text", ["", "no json", DEEP])
     def test_what_does_not_match_is_our_error(self, text: str, asked: Any) -> None:
-        with pytest.raises(SchemaMismatch) as caught:
+        with pytest.raises(JSONSchemaValidationError) as caught:
             _ = response(text, response_format=asked).parsed
         assert (caught.value.provider, caught.value.model, caught.value.maybe_billed) == ("p", "m", True)
 
     def test_a_wrong_field_is_our_error(self) -> None:
-        with pytest.raises(SchemaMismatch, match="people"):
+        with pytest.raises(JSONSchemaValidationError, match="people"):
             _ = response(json.dumps({"name": "Bern", "people": "many"}), response_format=City).parsed

@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from llm_provider import _control, _pace
+from llm_provider._limits.scopes import controller, rate_estimator
 
 from .baselines import POLICIES, Oracle, Ours
 from .scenarios import FINITE, HELD_OUT, SCENARIOS
@@ -123,7 +123,7 @@ def overhead(rounds: int = 200_000) -> str:
     """CPU time of a call that need not wait, beside a semaphore's."""
 
     def control() -> None:
-        control, now = _control.Control(), 0.0
+        control, now = controller.AdaptiveController(), 0.0
         for _ in range(rounds):
             now += 0.02
             if control.ready_at(now, 1.0, 1000) <= now:
@@ -239,7 +239,7 @@ def main() -> None:
     arguments = parser.parse_args()
     for setting in arguments.set:
         name, _, value = setting.partition("=")
-        module = _control if hasattr(_control, name) else _pace
+        module = controller if hasattr(controller, name) else rate_estimator
         assert hasattr(module, name), f"there is no constant {name}"
         setattr(module, name, float(value))
     if arguments.plot:

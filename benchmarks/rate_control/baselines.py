@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 import random
 
-from llm_provider._control import Control, Ticket
-from llm_provider._headers import Headroom
+from llm_provider._limits.controller import AdaptiveController, Ticket
+from llm_provider._limits.headers import Headroom
 
 from .simulation import Provider
 
@@ -20,10 +20,15 @@ class Ours:
     omniscient = False
 
     def __init__(
-        self, provider: Provider, ceiling: int, source: random.Random, *, remembered: float | None = None
+        self,
+        provider: Provider,
+        max_in_flight: int,
+        source: random.Random,
+        *,
+        remembered: float | None = None,
     ) -> None:
-        self.control = Control(random_source=source, remembered=remembered)
-        self._ceiling = ceiling
+        self.control = AdaptiveController(random_source=source, remembered=remembered)
+        self._ceiling = max_in_flight
         self.sent = self.control.sent
         self.succeeded = self.control.succeeded
         self.failed = self.control.failed
@@ -50,8 +55,8 @@ class Window:
     omniscient = False
     sleeping_holds_a_place = False
 
-    def __init__(self, provider: Provider, ceiling: int, source: random.Random) -> None:
-        self.ceiling, self.random = ceiling, source
+    def __init__(self, provider: Provider, max_in_flight: int, source: random.Random) -> None:
+        self.max_in_flight, self.random = max_in_flight, source
         self.size, self.in_flight = 1.0, 0
 
     def ready_at(self, now: float, cost: float) -> float:
@@ -99,8 +104,8 @@ class FirstVersion(Window):
 
     sleeping_holds_a_place = True
 
-    def __init__(self, provider: Provider, ceiling: int, source: random.Random) -> None:
-        super().__init__(provider, ceiling, source)
+    def __init__(self, provider: Provider, max_in_flight: int, source: random.Random) -> None:
+        super().__init__(provider, max_in_flight, source)
         self.size = 32.0
 
     def grow(self, now: float) -> None:
@@ -113,12 +118,12 @@ class FirstVersion(Window):
 class AIMD(Window):
     """Chiu and Jain: +1 a window, halved once per episode, down to 1; a refused call sleeps by itself."""
 
-    def __init__(self, provider: Provider, ceiling: int, source: random.Random) -> None:
-        super().__init__(provider, ceiling, source)
-        self.size, self._last_cut, self._open = min(32.0, ceiling), -math.inf, True
+    def __init__(self, provider: Provider, max_in_flight: int, source: random.Random) -> None:
+        super().__init__(provider, max_in_flight, source)
+        self.size, self._last_cut, self._open = min(32.0, max_in_flight), -math.inf, True
 
     def grow(self, now: float) -> None:
-        self.size = min(self.ceiling, self.size + (1 if self._open else 1 / self.size))
+        self.size = min(self.max_in_flight, self.size + (1 if self._open else 1 / self.size))
 
     def cut(self, now: float, sent: float, retry_after: float | None) -> None:
         if sent > self._last_cut:
@@ -135,9 +140,9 @@ class InspectAI(Window):
 
     sleeping_holds_a_place = True
 
-    def __init__(self, provider: Provider, ceiling: int, source: random.Random) -> None:
-        super().__init__(provider, ceiling, source)
-        self.ceiling = min(100, ceiling)
+    def __init__(self, provider: Provider, max_in_flight: int, source: random.Random) -> None:
+        super().__init__(provider, max_in_flight, source)
+        self.max_in_flight = min(100, max_in_flight)
         self.size, self._slow_start, self._clean, self._no_cut_before = 20.0, True, 0, -math.inf
 
     def grow(self, now: float) -> None:
@@ -145,7 +150,7 @@ class InspectAI(Window):
         if self._clean >= self.size:
             self._clean = 0
             larger = self.size * 2 if self._slow_start else self.size + max(1.0, 0.05 * self.size)
-            self.size = min(self.ceiling, larger)
+            self.size = min(self.max_in_flight, larger)
 
     def cut(self, now: float, sent: float, retry_after: float | None) -> None:
         self._clean = 0
@@ -169,8 +174,8 @@ class Botocore:
 
     omniscient = False
 
-    def __init__(self, provider: Provider, ceiling: int, source: random.Random) -> None:
-        self.random, self.in_flight, self._ceiling = source, 0, ceiling
+    def __init__(self, provider: Provider, max_in_flight: int, source: random.Random) -> None:
+        self.random, self.in_flight, self._ceiling = source, 0, max_in_flight
         self._rate = math.inf
         self._capacity, self._level, self._at = 1.0, 0.0, 0.0
         self._measured, self._bin, self._count = 0.0, 0.0, 0
@@ -243,8 +248,8 @@ class Oracle:
 
     omniscient = True
 
-    def __init__(self, provider: Provider, ceiling: int, source: random.Random) -> None:
-        self._provider, self._ceiling, self._in_flight = provider, ceiling, 0
+    def __init__(self, provider: Provider, max_in_flight: int, source: random.Random) -> None:
+        self._provider, self._ceiling, self._in_flight = provider, max_in_flight, 0
 
     def ready_at(self, now: float, cost: float) -> float:
         if self._in_flight >= self._ceiling:

@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from llm_provider import Client, Response
-from llm_provider._control import Control
-from llm_provider._headers import Headroom
-from llm_provider._pace import Ticket
-from llm_provider._rings import by_headroom
+from llm_provider._calls.key_pool import by_headroom
+from llm_provider._limits.controller import AdaptiveController
+from llm_provider._limits.headers import Headroom
+from llm_provider._limits.rate_estimator import Ticket
 from llm_provider.simulator import Simulator
 
 from .simulation import Bucket, Provider, Scenario, Simulation
@@ -73,17 +73,17 @@ class KeyedProvider(Provider):
 class Ring:
     """Our choice between our controllers, one for each key."""
 
-    def __init__(self, provider: Provider, ceiling: int, source: random.Random) -> None:
+    def __init__(self, provider: Provider, max_in_flight: int, source: random.Random) -> None:
         assert isinstance(provider, KeyedProvider)
         self._provider = provider
-        self._controls = [Control(random_source=source) for _ in provider.limits]
-        self._ceiling = ceiling
+        self._controls = [AdaptiveController(random_source=source) for _ in provider.limits]
+        self._ceiling = max_in_flight
         self._next = 0
 
     def ready_at(self, now: float, cost: float) -> float:
         return min(control.ready_at(now, cost, self._ceiling) for control in self._controls)
 
-    def sent(self, now: float, cost: float) -> tuple[Control, Ticket]:
+    def sent(self, now: float, cost: float) -> tuple[AdaptiveController, Ticket]:
         self._next += 1
         key = next(
             place
@@ -93,14 +93,16 @@ class Ring:
         self._provider.key = key
         return self._controls[key], self._controls[key].sent(now, cost)
 
-    def succeeded(self, now: float, ticket: tuple[Control, Ticket], headroom: Headroom | None) -> None:
+    def succeeded(
+        self, now: float, ticket: tuple[AdaptiveController, Ticket], headroom: Headroom | None
+    ) -> None:
         control, own = ticket
         control.succeeded(now, own, headroom)
 
     def refused(
         self,
         now: float,
-        ticket: tuple[Control, Ticket],
+        ticket: tuple[AdaptiveController, Ticket],
         retry_after: float | None,
         headroom: Headroom | None,
         attempts: int,
@@ -109,7 +111,7 @@ class Ring:
         control.refused(now, own, retry_after, headroom)
         return 0.0
 
-    def failed(self, now: float, ticket: tuple[Control, Ticket]) -> None:
+    def failed(self, now: float, ticket: tuple[AdaptiveController, Ticket]) -> None:
         control, own = ticket
         control.failed(now, own)
 

@@ -6,7 +6,7 @@ import math
 import random
 from dataclasses import replace
 
-from llm_provider._headers import Allowance, Headroom
+from llm_provider._limits.headers import Allowance, Headroom
 
 from .simulation import Bucket, Cap, FixedWindow, Provider, Scenario, Workers
 
@@ -120,7 +120,7 @@ SCENARIOS = [
     Scenario("60 s calls, 600 RPM", bucket(10.0, latency=60.0), 600),
     Scenario("40 calls, 600 RPM", bucket(10.0), 600, calls=40),
     Scenario("40 calls, no limit", lambda chance: Provider([]), 600, calls=40),
-    Scenario("no limit, max 256", lambda chance: Provider([]), 60, ceiling=256),
+    Scenario("no limit, max 256", lambda chance: Provider([]), 60, max_in_flight=256),
     Scenario("600 a minute's window", window("exact"), 600),
     Scenario("600 a minute's window, no Retry-After", window("none"), 600),
     Scenario("another's headers, too large", foreign("large"), 600),

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from llm_provider._headers import Allowance, Headroom
+from llm_provider._limits.headers import Allowance, Headroom
 
 TIMER_STEP = 0.001
 """An event loop wakes no earlier than this after it was asked to."""
@@ -242,7 +242,7 @@ class Scenario:
     """More calls: (time, how many), for each process."""
     changes: tuple[tuple[float, float], ...] = ()
     """(time, factor on the first rate) of the first limit."""
-    ceiling: int = 1000
+    max_in_flight: int = 1000
     """`max_concurrent` of each process."""
     cost: Callable[[random.Random], float] | None = None
     estimate_error: float = 0.0
@@ -299,7 +299,9 @@ class Simulation:
         self._provider = providers[0]
         sources = [random.Random(f"policy {seed} {number}") for number in range(scenario.processes)]
         self._processes = [
-            Process([(policy(each, scenario.ceiling, source), each) for each in providers], scenario.calls)
+            Process(
+                [(policy(each, scenario.max_in_flight, source), each) for each in providers], scenario.calls
+            )
             for source in sources
         ]
         self._heap: list[tuple[float, int, int, Any, Any, Any]] = []

@@ -18,9 +18,9 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from llm_provider._aimd import AIMD
-from llm_provider._control import Control
-from llm_provider._limits import Controller, Scope
+from llm_provider._limits.aimd import AIMD
+from llm_provider._limits.controller import AdaptiveController
+from llm_provider._limits.scopes import Controller, Scope
 
 RESULTS = Path(__file__).parents[1] / "results" / "rate_control_waiters.md"
 HOLDERS = 64
@@ -73,7 +73,7 @@ def main() -> None:
     kinds: dict[str, Callable[[int], Awaitable[None]]] = {
         "nothing": nothing,
         "asyncio.Semaphore": semaphore,
-        "adaptive": lambda waiters: scope(Control, waiters),
+        "adaptive": lambda waiters: scope(AdaptiveController, waiters),
         "aimd": lambda waiters: scope(AIMD, waiters),
     }
     times: dict[str, list[float]] = {name: [] for name in kinds}

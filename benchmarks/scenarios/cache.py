@@ -19,9 +19,9 @@ import diskcache
 import orjson
 
 from llm_provider import Client
-from llm_provider._cache import Asked, Entry, ResponseCache
-from llm_provider._cache_key import cache_key
-from llm_provider._json import canonical
+from llm_provider._cache.key import cache_key
+from llm_provider._cache.response_cache import Asked, Entry, ResponseCache
+from llm_provider._runtime.canonical_json import canonical
 from llm_provider.simulator import Simulator
 
 from ..report import Result, Table
@@ -52,7 +52,7 @@ TIMED = """
 import sys, time
 path, new = sys.argv[1:]
 if {ours}:
-    from llm_provider._cache import Entry, ResponseCache
+    from llm_provider._cache.response_cache import Entry, ResponseCache
 started = time.perf_counter()
 {program}
 print((time.perf_counter() - started) * 1e3)

@@ -18,7 +18,7 @@ BUILT = (".venv", ".venv-highest", ".venv-with-litellm-3.*", ".venv-highest-3.*"
 
 TEXT = (
     "Bytecode instructions are those of all threads, SDK and transport included; garbage is objects that "
-    "only the collector of cycles frees; blocks is the memory that a call holds while it waits for its "
+    "only the garbage collector frees; blocks is the memory that a call holds while it waits for its "
     "answer, with its connection. `tests/test_hot_path.py` fails where one has grown by more than a tenth; "
     f"`{RENEW}` makes what is counted then the new measure."
 )

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from llm_provider import Client, Ledger, LedgerRow, LLMError, Usage, track
-from llm_provider._pricing import default_prices_path
+from llm_provider._money.pricing import default_prices_path
 from llm_provider.simulator import Fault, Simulator
 from llm_provider.simulator._ledger import ModelLedger
 
@@ -296,7 +296,7 @@ def _checked(
 
 
 def _names(model: str) -> tuple[str, str]:
-    from llm_provider._routing import resolve
+    from llm_provider._requests.routing import resolve
 
     target = resolve(model)
     return target.provider, target.model

@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from llm_provider._text_tokens import text_tokens
-from llm_provider._tokenizer import encoding_counter
+from llm_provider._tokens.text import text_tokens
+from llm_provider._tokens.tokenizer import encoding_counter
 
-from ..fleet import WorkerFailed
+from ..fleet import WorkerError
 from ..report import Cell, Result, Table
 from . import Options
 
@@ -47,7 +47,7 @@ def run(options: Options) -> Result:
     for name in ENCODINGS:
         counter = encoding_counter(name)
         if counter is None:
-            raise WorkerFailed(f"the encoding {name} is not on this machine; litellm brings it")
+            raise WorkerError(f"the encoding {name} is not on this machine; litellm brings it")
         tables.append(_table(name, counter, dict(_texts(options))))
     tables.append(_speed(options))
     versions = {name: importlib.metadata.version(name) for name in ("tiktoken", "litellm")}

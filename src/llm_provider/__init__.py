@@ -23,54 +23,55 @@ if TYPE_CHECKING:
         stream,
         usage,
     )
-    from ._budget import Budget
-    from ._cache import CacheStatistics, CacheWarning
+    from ._cache.response_cache import CacheStatistics, CacheWarning
+    from ._cache.storage.diff import Explanation
+    from ._calls.stream import AsyncStream, Stream
     from ._client import Client
-    from ._drift import ModelDriftWarning
     from ._errors import (
-        Authentication,
-        BadRequest,
-        BadResponse,
+        APIConnectionError,
+        APIResponseValidationError,
+        APITimeoutError,
+        AuthenticationError,
+        BadRequestError,
         BatchError,
-        BudgetExceeded,
-        CacheMiss,
-        Connection,
-        ContextLengthExceeded,
+        BudgetExceededError,
+        CacheMissError,
+        ContextWindowExceededError,
         FailedAttempt,
+        InternalServerError,
+        JSONSchemaValidationError,
+        LengthFinishReasonError,
         LLMError,
-        MissingAPIKey,
-        MissingDependency,
-        ModelDrift,
-        NotFound,
+        MissingAPIKeyError,
+        MissingDependencyError,
+        ModelDriftError,
+        NotFoundError,
         OutputError,
-        Overloaded,
-        PermissionDenied,
+        OverloadedError,
+        PermissionDeniedError,
         ProviderError,
-        QuotaExhausted,
-        RateLimited,
-        Refused,
+        QuotaExceededError,
+        RateLimitError,
+        RefusalError,
         RequestError,
-        SchemaMismatch,
-        ServerError,
-        Timeout,
-        Truncated,
-        UnknownModel,
-        UnknownPrice,
-        UnsupportedParameter,
+        UnknownModelError,
+        UnknownPriceError,
+        UnsupportedParameterError,
     )
-    from ._estimate import Estimate
-    from ._keys import KeyWarning
-    from ._ledger import Ledger
-    from ._ledger_file import LedgerWarning
-    from ._ledger_rows import LedgerRow
-    from ._limits import ScopeStatistics
-    from ._pricing import PriceWarning
-    from ._range import Range
-    from ._request import BatchParameters, Parameters
-    from ._shared_control import SharedControlWarning
-    from ._stream import AsyncStream, Stream
-    from ._timeouts import Timeouts
-    from ._track import track
+    from ._estimates.estimate import Estimate
+    from ._limits.scopes import ScopeStatistics
+    from ._limits.shared_controller import SharedControllerWarning
+    from ._limits.timeouts import Timeouts
+    from ._money.budget import Budget
+    from ._money.ledger import Ledger
+    from ._money.ledger_file import LedgerWarning
+    from ._money.ledger_rows import LedgerRow
+    from ._money.model_drift import ModelDriftWarning
+    from ._money.pricing import PriceWarning
+    from ._money.track import track
+    from ._requests.api_keys import KeyWarning
+    from ._requests.request import BatchParameters, Parameters
+    from ._tokens.range import Range
     from ._types import (
         Choice,
         Delta,
@@ -83,69 +84,68 @@ if TYPE_CHECKING:
         ToolCallDelta,
         Usage,
     )
-    from .storage._miss import Explanation
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "APIConnectionError",
+    "APIResponseValidationError",
+    "APITimeoutError",
     "AsyncStream",
-    "Authentication",
-    "BadRequest",
-    "BadResponse",
+    "AuthenticationError",
+    "BadRequestError",
     "BatchError",
     "BatchParameters",
     "Budget",
-    "BudgetExceeded",
-    "CacheMiss",
+    "BudgetExceededError",
+    "CacheMissError",
     "CacheStatistics",
     "CacheWarning",
     "Choice",
     "Client",
-    "Connection",
-    "ContextLengthExceeded",
+    "ContextWindowExceededError",
     "Delta",
     "Estimate",
     "Explanation",
     "FailedAttempt",
     "FinishReason",
+    "InternalServerError",
+    "JSONSchemaValidationError",
     "KeyWarning",
     "LLMError",
     "Ledger",
     "LedgerRow",
     "LedgerWarning",
+    "LengthFinishReasonError",
     "Message",
-    "MissingAPIKey",
-    "MissingDependency",
-    "ModelDrift",
+    "MissingAPIKeyError",
+    "MissingDependencyError",
+    "ModelDriftError",
     "ModelDriftWarning",
-    "NotFound",
+    "NotFoundError",
     "OutputError",
-    "Overloaded",
+    "OverloadedError",
     "Parameters",
-    "PermissionDenied",
+    "PermissionDeniedError",
     "PriceWarning",
     "Prompt",
     "ProviderError",
-    "QuotaExhausted",
+    "QuotaExceededError",
     "Range",
-    "RateLimited",
-    "Refused",
+    "RateLimitError",
+    "RefusalError",
     "RequestError",
     "Response",
-    "SchemaMismatch",
     "ScopeStatistics",
-    "ServerError",
-    "SharedControlWarning",
+    "SharedControllerWarning",
     "Stream",
-    "Timeout",
     "Timeouts",
     "Timing",
     "ToolCall",
     "ToolCallDelta",
-    "Truncated",
-    "UnknownModel",
-    "UnknownPrice",
-    "UnsupportedParameter",
+    "UnknownModelError",
+    "UnknownPriceError",
+    "UnsupportedParameterError",
     "Usage",
     "acall",
     "acall_many",
@@ -163,11 +163,10 @@ __all__ = [
 
 # Those last that load asyncio.
 _HOMES = (
-    "_api", "_client", "_types", "_errors", "_timeouts", "_request", "_cache", "_keys", "_pricing",
-    "storage._miss",
-    "_range", "_track", "_ledger", "_ledger_rows", "_ledger_file", "_drift", "_stream", "_limits",
-    "_estimate", "_budget",
-    "_shared_control",
+    "_api", "_client", "_types", "_errors", "_limits.timeouts", "_requests.request", "_cache.response_cache",
+    "_requests.api_keys", "_money.pricing", "_cache.storage.diff", "_tokens.range", "_money.track",
+    "_money.ledger", "_money.ledger_rows", "_money.ledger_file", "_money.model_drift", "_calls.stream",
+    "_limits.scopes", "_estimates.estimate", "_money.budget", "_limits.shared_controller",
 )  # fmt: skip
 
 

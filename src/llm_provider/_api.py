@@ -6,17 +6,17 @@ import os
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from typing import TYPE_CHECKING, Literal, Unpack, overload
 
-from ._batches import OnError
+from ._batch_methods import OnError
 from ._client import Client
-from ._ledger import Ledger
-from ._request import BatchParameters, Parameters, seal
+from ._money.ledger import Ledger
+from ._requests.request import BatchParameters, Parameters, seal
 from ._types import Prompt, Response, Result, Usage
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    from ._estimate import Estimate
-    from ._stream import AsyncStream, Stream
+    from ._calls.stream import AsyncStream, Stream
+    from ._estimates.estimate import Estimate
 
 _default: dict[int, Client] = {}
 

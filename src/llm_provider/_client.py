@@ -22,21 +22,27 @@ from collections.abc import (
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self, Unpack
 
-from ._accounts import Accounts
-from ._batches import Batches
-from ._cache import ResponseCache
-from ._concurrency import UNBOUNDED, Concurrency, concurrency, concurrency_of_environment, unasked
-from ._errors import LLMError, RequestError, UnsupportedParameter
-from ._front import Front
-from ._keys import KeyList
-from ._ledger import Ledger
-from ._ledger_file import LedgerFile
-from ._pricing import PriceTable
-from ._request import BatchParameters, CacheMode, Parameters, Request, check, seal
-from ._retry import DEFAULT_MAX_RETRIES
-from ._routing import Transport, priced_as, resolve
+from ._batch_methods import BatchMethods
+from ._cache.response_cache import ResponseCache
+from ._calls.prepare import Front
+from ._calls.recorder import CostRecorder
+from ._errors import LLMError, RequestError, UnsupportedParameterError
+from ._limits.concurrency import (
+    UNBOUNDED,
+    Concurrency,
+    concurrency,
+    concurrency_of_environment,
+    unasked,
+)
+from ._limits.retry import DEFAULT_MAX_RETRIES
+from ._limits.timeouts import DEFAULT_TIMEOUT, Deadline, Timeouts
+from ._money.ledger import Ledger
+from ._money.ledger_file import LedgerFile
+from ._money.pricing import PriceTable
+from ._requests.api_keys import KeyList
+from ._requests.request import BatchParameters, CacheMode, Parameters, Request, check, seal
+from ._requests.routing import Transport, priced_as, resolve
 from ._settings import KEPT_BY_DEFAULT, RateControl, decide, dollars
-from ._timeouts import DEFAULT_TIMEOUT, Deadline, Timeouts
 from ._types import FinishReason, Prompt, Response, Result, Usage
 
 # The loop, and with it asyncio and the modules that work on it, come with the first call that is not stored:
@@ -44,20 +50,20 @@ from ._types import FinishReason, Prompt, Response, Result, Usage
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    from ._budget import Budget
-    from ._call import Call
-    from ._engine import Engine
-    from ._estimate import Estimator
-    from ._limits import ScopeStatistics
-    from ._many import Work
-    from ._stream import Arrived, AsyncStream, Start, Stream
-    from .storage._miss import Explanation
+    from ._cache.storage.diff import Explanation
+    from ._calls.batch import Work
+    from ._calls.call import Call
+    from ._calls.engine import Engine
+    from ._calls.stream import Arrived, AsyncStream, Start, Stream
+    from ._estimates.estimate import Estimator
+    from ._limits.scopes import ScopeStatistics
+    from ._money.budget import Budget
 
 _clients: weakref.WeakSet[Client] = weakref.WeakSet()
 """Every client that may hold something open."""
 
 
-class Client(Batches):
+class Client(BatchMethods):
     """Calls with settings, limits, cache and connections of their own.
 
     The functions of the module do the same on one client with default settings.
@@ -93,7 +99,7 @@ class Client(Batches):
         ledger: A file to which each answer, hit and failure that may have been billed is appended as one
             line of JSON, before the call returns; default `LLM_PROVIDER_LEDGER`, else none. `Ledger.read`
             sums it.
-        strict_model: Whether an answer by another snapshot of a model than before raises `ModelDrift`;
+        strict_model: Whether an answer by another snapshot of a model than before raises `ModelDriftError`;
             without it, the first such answer warns.
         show_estimate_above: USD. A notebook shows an `Estimate` of `call_many` before it begins, made of some
             of its inputs, where it is likely to cost more. None never shows any; scripts never do.
@@ -150,7 +156,7 @@ class Client(Batches):
         self._show_estimate_above = dollars("show_estimate_above", show_estimate_above)
         ledger = os.environ.get("LLM_PROVIDER_LEDGER", "").strip() or None if ledger is None else ledger
         self._ledger_file = None if ledger is None else LedgerFile(ledger)
-        accounts = Accounts(self._prices, self._ledger_file, strict=check("strict_model", strict_model))
+        accounts = CostRecorder(self._prices, self._ledger_file, strict=check("strict_model", strict_model))
         self._usage = Ledger(accounts.book)
         self._front = Front(settings, self._cache, accounts)
         self._engine: Engine | None = None
@@ -163,13 +169,13 @@ class Client(Batches):
         """The engine, made for the first call that has to be sent."""
         with self._starting:
             if self._engine is None:
-                from . import _loop
-                from ._engine import Engine
+                from ._calls.engine import Engine
+                from ._runtime import event_loop
 
                 # Closed while the loop still runs, which ends before this module's own turn comes.
-                _loop.at_exit(_close_all)
+                event_loop.at_exit(_close_all)
                 self._engine = Engine(self._front)
-                closing = weakref.finalize(self, _loop.close_on_loop, self._engine.close, wait=False)
+                closing = weakref.finalize(self, event_loop.close_on_loop, self._engine.close, wait=False)
                 closing.atexit = False
             return self._engine
 
@@ -182,12 +188,12 @@ class Client(Batches):
             call = self._prepare(model, messages, parameters, self._concurrency_of_threads)
             response = self._front.lookup(call)
             if response is None:
-                from . import _loop
+                from ._runtime import event_loop
 
-                _loop.refuse_own_thread("call")
+                event_loop.refuse_own_thread("call")
                 engine = self._started()
                 engine.load(call)
-                response = _loop.wait(_loop.submit(functools.partial(engine.begin, call)))
+                response = event_loop.wait(event_loop.submit(functools.partial(engine.begin, call)))
         except LLMError as error:
             self._tell(error)
             raise
@@ -197,14 +203,14 @@ class Client(Batches):
     async def acall(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
         """See `llm_provider.acall`."""
         seal(parameters)
-        from . import _loop
+        from ._runtime import event_loop
 
-        _loop.refuse_own_thread("acall")
+        event_loop.refuse_own_thread("acall")
         try:
             call = self._prepare(model, messages, parameters, self._concurrency)
             response = await self._front.lookup_soon(call)
             if response is None:
-                response = await _loop.run(functools.partial(self._started().begin, call))
+                response = await event_loop.run(functools.partial(self._started().begin, call))
         except LLMError as error:
             self._tell(error)
             raise
@@ -214,7 +220,7 @@ class Client(Batches):
     def stream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Stream:
         """See `llm_provider.stream`."""
         seal(parameters)
-        from ._stream import Stream
+        from ._calls.stream import Stream
 
         start = self._start_of_stream("stream", model, messages, parameters, self._concurrency_of_threads)
         return Stream(start, self._tell)
@@ -222,7 +228,7 @@ class Client(Batches):
     def astream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> AsyncStream:
         """See `llm_provider.astream`."""
         seal(parameters)
-        from ._stream import AsyncStream
+        from ._calls.stream import AsyncStream
 
         start = self._start_of_stream("astream", model, messages, parameters, self._concurrency)
         return AsyncStream(start, self._tell)
@@ -230,13 +236,13 @@ class Client(Batches):
     def _start_of_stream(
         self, name: str, model: str, messages: Prompt, parameters: Parameters, allowed: Concurrency
     ) -> Start:
-        from . import _loop
-        from ._stream import replay
+        from ._calls.stream import replay
+        from ._runtime import event_loop
 
-        _loop.refuse_own_thread(name)
+        event_loop.refuse_own_thread(name)
         call = self._prepare(model, messages, parameters, allowed)
         if call.request.n > 1:
-            raise UnsupportedParameter(
+            raise UnsupportedParameterError(
                 "a stream shows one sample: leave n out, or use call", parameter="n", model=model
             )
         hit = self._front.lookup(call)
@@ -247,7 +253,7 @@ class Client(Batches):
             engine.load(call)
 
         def start(put: Callable[[Arrived], None]) -> Callable[[], object]:
-            return _loop.Running(engine.stream(call, put), put).cancel
+            return event_loop.Running(engine.stream(call, put), put).cancel
 
         return start
 
@@ -268,8 +274,8 @@ class Client(Batches):
     ) -> Iterator[tuple[int, Result]]:
         """See `llm_provider.iter_many`."""
         seal(parameters)
-        from ._many import iterate
-        from ._progress import Progress, watched
+        from ._calls.batch import iterate
+        from ._calls.progress import Progress, watched
 
         show = parameters.pop("progress", None)
         results = iterate(self._batch("iter_many", model, parameters), inputs)
@@ -284,8 +290,8 @@ class Client(Batches):
     ) -> AsyncIterator[tuple[int, Result]]:
         """See `llm_provider.aiter_many`."""
         seal(parameters)
-        from ._many import aiterate
-        from ._progress import Progress, awatched
+        from ._calls.batch import aiterate
+        from ._calls.progress import Progress, awatched
 
         show = parameters.pop("progress", None)
         results = aiterate(self._batch("aiter_many", model, parameters), inputs)
@@ -297,11 +303,11 @@ class Client(Batches):
 
         What is wrong with the model or the parameters is wrong for every input, so it is found here, once.
         """
-        from . import _loop
-        from ._begin import beginning
-        from ._many import Work
+        from ._calls.batch import Work
+        from ._calls.batch_lookup import beginning
+        from ._runtime import event_loop
 
-        _loop.refuse_own_thread(name)
+        event_loop.refuse_own_thread(name)
         allowed = concurrency(parameters.pop("max_concurrent", None)) or self._concurrency
         if parameters.get("budget") is not None:
             # One for all of the batch.
@@ -321,7 +327,7 @@ class Client(Batches):
         return Work(beginning(self._front, prepare), self._send, allowed.most, self._load)
 
     def _estimator(self, model: str, parameters: BatchParameters, *, counted: bool = True) -> Estimator:
-        from ._estimate import Estimator
+        from ._estimates.estimate import Estimator
 
         parameters.pop("progress", None)
         allowed = concurrency(parameters.pop("max_concurrent", None)) or self._concurrency
@@ -420,9 +426,9 @@ class Client(Batches):
 
     def _close_engine(self) -> None:
         if self._engine is not None:
-            from . import _loop
+            from ._runtime import event_loop
 
-            _loop.close_on_loop(self._engine.close)
+            event_loop.close_on_loop(self._engine.close)
 
     def __enter__(self) -> Self:
         return self

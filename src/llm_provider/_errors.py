@@ -1,33 +1,35 @@
 """Every error that leaves the library.
 
     LLMError
-    ├── RequestError              the request cannot be served as it is; sending it again will not help
-    │   ├── UnknownModel          no route for the name; the message suggests near ones
-    │   ├── MissingAPIKey         no key in the arguments or the environment
-    │   ├── MissingDependency     the route's SDK is an extra that is not installed
-    │   ├── UnsupportedParameter  the route cannot honour a parameter; raised before anything is sent
-    │   ├── BadRequest            the provider refused the request (400, 413, 422)
-    │   ├── NotFound              the provider knows no such model or path (404)
-    │   ├── UnknownPrice          a budget cannot be kept: what the call may cost is not known
-    │   ├── CacheMiss             nothing is stored, and cache="only" forbids asking
-    │   └── ContextLengthExceeded the conversation does not fit
-    ├── ProviderError             the provider or the way to it failed
-    │   ├── Authentication        401: the key is wrong
-    │   ├── PermissionDenied      403: the key may not do this
-    │   ├── RateLimited           429: too fast; retried
-    │   ├── QuotaExhausted        402 or 429: no money or no quota left; final
-    │   ├── Overloaded            503, 529: the provider is full; retried
-    │   ├── ServerError           5xx, 408 and 409: retried
-    │   ├── Timeout               no answer in time; retried
-    │   ├── Connection            no connection, or it broke; retried
-    │   └── BadResponse           an answer that is not a complete, valid one; retried once
-    ├── OutputError               a valid answer that cannot be used as asked
-    │   ├── Refused
-    │   ├── Truncated
-    │   ├── ModelDrift
-    │   └── SchemaMismatch
-    ├── BudgetExceeded            the budget has too little left for the call; nothing was sent
-    └── BatchError                calls of a batch failed; carries every result
+    ├── RequestError                       the request cannot be served; sending it again does not help
+    │   ├── UnknownModelError              no route for the name; the message suggests near ones
+    │   ├── MissingAPIKeyError             no key in the arguments or the environment
+    │   ├── MissingDependencyError         the route's SDK is an extra that is not installed
+    │   ├── UnsupportedParameterError      the route cannot honour a parameter; nothing was sent
+    │   ├── BadRequestError                the provider refused the request (400, 413, 422)
+    │   ├── NotFoundError                  the provider knows no such model or path (404)
+    │   ├── UnknownPriceError              a budget cannot be kept: the most the call may cost is not known
+    │   ├── CacheMissError                 nothing is stored, and cache="only" forbids asking
+    │   └── ContextWindowExceededError     the conversation does not fit
+    ├── ProviderError                      the provider or the way to it failed
+    │   ├── AuthenticationError            401: the key is wrong
+    │   ├── PermissionDeniedError          403: the key may not do this
+    │   ├── RateLimitError                 429: too fast; retried
+    │   ├── QuotaExceededError             402 or 429: no money or no quota left; final
+    │   ├── OverloadedError                503, 529: the provider is full; retried
+    │   ├── InternalServerError            5xx, 408 and 409: retried
+    │   ├── APITimeoutError                no answer in time; retried
+    │   ├── APIConnectionError             no connection, or it broke; retried
+    │   └── APIResponseValidationError     an answer that is not complete or not valid; retried once
+    ├── OutputError                        a valid answer that cannot be used as asked
+    │   ├── RefusalError                   the model refused, or a filter stopped it
+    │   ├── LengthFinishReasonError        the answer was cut at its token limit
+    │   ├── ModelDriftError                another model answered than before
+    │   └── JSONSchemaValidationError      the answer does not fit the schema
+    ├── BudgetExceededError                the budget has too little left for the call; nothing was sent
+    └── BatchError                         calls of a batch failed; carries every result
+
+The names are those of the openai and anthropic SDKs and of litellm, where these have one.
 
 Each pickles, and none holds a key, a header or an object of an SDK.
 """
@@ -49,7 +51,7 @@ Phase: TypeAlias = Literal["connect", "first_byte", "idle", "total", "deadline"]
 class FailedAttempt:
     """One request of a call that did not end in an answer.
 
-    `error` is the name of its error's class, such as "RateLimited", and `status` the HTTP status where there
+    `error` names the class of its error, such as "RateLimitError". `status` is the HTTP status where there
     was an answer. `waited` is how many seconds the call waited before it, for a slot, a Retry-After or a
     back-off, `seconds` how long it took itself. `maybe_billed` tells whether the provider may have charged
     for it.
@@ -78,7 +80,7 @@ class LLMError(Exception):
         failures: Each request that was sent and failed, the last one included.
 
     >>> try:
-    ...     raise RateLimited("slow down", provider="openai", status=429, retry_after=2.0)
+    ...     raise RateLimitError("slow down", provider="openai", status=429, retry_after=2.0)
     ... except LLMError as error:
     ...     print(error.retryable, error.retry_after, error)
     True 2.0 slow down [openai, HTTP 429]
@@ -155,19 +157,19 @@ class RequestError(LLMError, ValueError):
     """The request cannot be served as it is."""
 
 
-class UnknownModel(RequestError):
+class UnknownModelError(RequestError):
     """No route serves this model name."""
 
 
-class MissingAPIKey(RequestError):
+class MissingAPIKeyError(RequestError):
     """The provider wants a key and none was found."""
 
 
-class MissingDependency(RequestError):
+class MissingDependencyError(RequestError):
     """The route needs a package that is not installed; the message holds the command."""
 
 
-class UnsupportedParameter(RequestError):
+class UnsupportedParameterError(RequestError):
     """The route cannot honour a parameter.
 
     `parameter` names it; the message names the model and what to do instead.
@@ -178,19 +180,19 @@ class UnsupportedParameter(RequestError):
         self.parameter = parameter
 
 
-class BadRequest(RequestError):
+class BadRequestError(RequestError):
     """The provider refused the request as malformed."""
 
 
-class NotFound(RequestError):
+class NotFoundError(RequestError):
     """The provider knows no such model or path."""
 
 
-class UnknownPrice(RequestError):
+class UnknownPriceError(RequestError):
     """There is a budget, and what the call may cost at most is not known."""
 
 
-class CacheMiss(RequestError):
+class CacheMissError(RequestError):
     """No answer is stored, and `cache="only"` sends nothing.
 
     `key` is the one that was looked for.
@@ -201,7 +203,7 @@ class CacheMiss(RequestError):
         self.key = key
 
 
-class ContextLengthExceeded(RequestError):
+class ContextWindowExceededError(RequestError):
     """The conversation is longer than the model's context."""
 
 
@@ -209,37 +211,37 @@ class ProviderError(LLMError):
     """The provider, or the way to it, failed."""
 
 
-class Authentication(ProviderError):
+class AuthenticationError(ProviderError):
     """The provider does not accept the key."""
 
 
-class PermissionDenied(ProviderError):
+class PermissionDeniedError(ProviderError):
     """The key may not use this model or feature."""
 
 
-class RateLimited(ProviderError):
+class RateLimitError(ProviderError):
     """Too many requests or tokens for now."""
 
     retryable = True
 
 
-class QuotaExhausted(ProviderError):
+class QuotaExceededError(ProviderError):
     """The account has no money or no quota left; waiting seconds does not help."""
 
 
-class Overloaded(ProviderError):
+class OverloadedError(ProviderError):
     """The provider is out of capacity for now."""
 
     retryable = True
 
 
-class ServerError(ProviderError):
+class InternalServerError(ProviderError):
     """The provider failed inside."""
 
     retryable = True
 
 
-class Timeout(ProviderError):
+class APITimeoutError(ProviderError):
     """No complete answer in time; the provider may still have worked, and billed.
 
     `phase` tells which limit was passed: "connect", "first_byte", "idle" or "total" of `Timeouts`, or the
@@ -263,13 +265,13 @@ class Timeout(ProviderError):
         self.limit = limit
 
 
-class Connection(ProviderError):
+class APIConnectionError(ProviderError):
     """The connection could not be made, or broke."""
 
     retryable = True
 
 
-class BadResponse(ProviderError):
+class APIResponseValidationError(ProviderError):
     """The answer is malformed or incomplete."""
 
     retryable = True
@@ -282,15 +284,15 @@ class OutputError(LLMError):
     maybe_billed = True
 
 
-class Refused(OutputError):
+class RefusalError(OutputError):
     """The model refused, or a content filter stopped it."""
 
 
-class Truncated(OutputError):
+class LengthFinishReasonError(OutputError):
     """The answer ended at its token limit."""
 
 
-class ModelDrift(OutputError):
+class ModelDriftError(OutputError):
     """Another snapshot of the model answered than before, and `strict_model` was asked for.
 
     The answer is paid for and stored. `served` is the model that answered, `served_before` the one before.
@@ -302,11 +304,11 @@ class ModelDrift(OutputError):
         self.served_before = served_before
 
 
-class SchemaMismatch(OutputError):
+class JSONSchemaValidationError(OutputError):
     """The answer is not JSON, or does not match the schema asked for."""
 
 
-class BudgetExceeded(LLMError):
+class BudgetExceededError(LLMError):
     """What is left of a budget is less than the request may cost at most, so it was not sent.
 
     In USD: `budget` is the limit, `spent` what was spent of it by then, `needed` the request's worst case.

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from ._errors import RequestError
-from ._keys import Accounts, KeyList, sealed
-from ._request import check
-from ._routing import ROUTES, Route, Transport
-from ._timeouts import DEFAULT_TIMEOUTS, Timeouts
+from ._limits.timeouts import DEFAULT_TIMEOUTS, Timeouts
+from ._requests.api_keys import Accounts, KeyList, sealed
+from ._requests.request import check
+from ._requests.routing import ROUTES, Route, Transport
 from ._types import FinishReason
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    from ._budget import Budget
+    from ._money.budget import Budget
 
 T = TypeVar("T")
 
@@ -91,7 +91,7 @@ def _budget_of_environment() -> Budget | None:
         return None
     from decimal import Decimal, InvalidOperation
 
-    from ._budget import Budget, amount_of
+    from ._money.budget import Budget, amount_of
 
     try:
         amount = Decimal(text)

@@ -7,8 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias
 
-from ._errors import FailedAttempt, LLMError, Refused, SchemaMismatch, Truncated
-from ._frozen import maker, quickly_made
+from ._errors import (
+    FailedAttempt,
+    JSONSchemaValidationError,
+    LengthFinishReasonError,
+    LLMError,
+    RefusalError,
+)
+from ._runtime.frozen import maker, quickly_made
 
 FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filter", "refusal"]
 """Why a model stopped, in one vocabulary for every provider."""
@@ -105,12 +111,14 @@ class ToolCall:
         """`arguments` as Python values.
 
         Raises:
-            SchemaMismatch: the model wrote something that is not JSON.
+            JSONSchemaValidationError: the model wrote something that is not JSON.
         """
         try:
             return json.loads(self.arguments)
         except (ValueError, RecursionError):
-            raise SchemaMismatch(f"the arguments of tool call {self.name!r} are not valid JSON") from None
+            raise JSONSchemaValidationError(
+                f"the arguments of tool call {self.name!r} are not valid JSON"
+            ) from None
 
 
 @quickly_made
@@ -142,7 +150,7 @@ class Delta:
 
 Step: TypeAlias = Delta | str
 """What one step of a stream added, on its way to who reads the stream. Text alone, as nearly always, stays a
-text until then: the collector of cycles went through all the objects that waited, again and again, which took
+text until then: the garbage collector went through all the objects that waited, again and again, which took
 a fifth of the CPU of a long stream. Empty where nothing was added."""
 
 _text_delta = maker(Delta, "text")
@@ -242,22 +250,24 @@ class Response:
         None where no JSON was asked for.
 
         Raises:
-            Refused: the model refused, or a filter stopped it.
-            Truncated: the answer ended at its token limit.
-            SchemaMismatch: the text is not JSON or does not validate.
+            RefusalError: the model refused, or a filter stopped it.
+            LengthFinishReasonError: the answer ended at its token limit.
+            JSONSchemaValidationError: the text is not JSON or does not validate.
         """
         if self.response_format is None or self.response_format == {"type": "text"}:
             return None
         where: dict[str, Any] = {"provider": self.provider, "model": self.model}
         if self.finish_reason in ("refusal", "content_filter"):
-            raise Refused(f"there is nothing to parse: finish_reason is {self.finish_reason!r}", **where)
+            raise RefusalError(f"there is nothing to parse: finish_reason is {self.finish_reason!r}", **where)
         if self.finish_reason == "length":
-            raise Truncated("the answer was cut at its token limit; raise max_tokens", **where)
+            raise LengthFinishReasonError("the answer was cut at its token limit; raise max_tokens", **where)
         validate = getattr(self.response_format, "model_validate_json", None) or json.loads
         try:
             return validate(self.text)
         except (ValueError, RecursionError) as error:
-            raise SchemaMismatch(f"the answer does not match response_format: {error}", **where) from None
+            raise JSONSchemaValidationError(
+                f"the answer does not match response_format: {error}", **where
+            ) from None
 
     def __str__(self) -> str:
         return self.text

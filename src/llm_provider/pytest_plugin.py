@@ -4,9 +4,9 @@
         assert "cat" in summarise(story)  # whatever calls llm_provider in there
 
 The first run asks the providers and writes `cassettes/<module>.<test>.jsonl` beside the test, to be kept
-under version control; later runs answer from it, and a request that is not in it raises `CacheMiss`. With
-`--llm-cassettes=record` everything is asked anew, with `replay`, or where the environment has `CI`, nothing
-is ever asked.
+under version control; later runs answer from it, and a request that is not in it raises `CacheMissError`.
+With `--llm-cassettes=record` everything is asked anew, with `replay`, or where the environment has `CI`,
+nothing is ever asked.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@ import pytest
 
 import llm_provider
 from llm_provider import (
-    Authentication,
-    BadResponse,
-    ContextLengthExceeded,
+    APIResponseValidationError,
+    AuthenticationError,
+    ContextWindowExceededError,
     Parameters,
     Response,
     Usage,
@@ -83,7 +83,7 @@ def test_log_probabilities_arrive(llama: LlamaServer) -> None:
 
 
 def test_a_conversation_beyond_the_context_is_told_apart(llama: LlamaServer) -> None:
-    with pytest.raises(ContextLengthExceeded) as caught:
+    with pytest.raises(ContextWindowExceededError) as caught:
         call(llama.model, "x" * 2 * llama.context, base_url=llama.base_url, max_tokens=5)
     assert caught.value.status == 400
     assert caught.value.attempts == 1
@@ -91,7 +91,7 @@ def test_a_conversation_beyond_the_context_is_told_apart(llama: LlamaServer) -> 
 
 
 def test_a_wrong_key_is_refused(locked_llama: LlamaServer) -> None:
-    with pytest.raises(Authentication) as caught:
+    with pytest.raises(AuthenticationError) as caught:
         call(locked_llama.model, PROMPT, base_url=locked_llama.base_url, api_key="open-barley")
     assert caught.value.status == 401
     assert "open-barley" not in str(caught.value)
@@ -123,7 +123,7 @@ def test_a_batch_keeps_order_and_repeats_from_the_cache(llama: LlamaServer) -> N
 def test_one_bad_prompt_of_a_batch_costs_no_other(llama: LlamaServer) -> None:
     prompts = ["fine", "x" * 2 * llama.context, "fine too"]
     before, failed, after = call_many(llama.model, prompts, base_url=llama.base_url, max_tokens=4)
-    assert isinstance(failed, ContextLengthExceeded)
+    assert isinstance(failed, ContextWindowExceededError)
     assert isinstance(before, Response)
     assert isinstance(after, Response)
 
@@ -138,7 +138,7 @@ def test_it_works_from_consecutive_event_loops(llama: LlamaServer) -> None:
 def test_a_stream_that_fails_before_its_first_word_raises(llama: LlamaServer) -> None:
     # This server has answered 200 by the time it finds the conversation too long, and then sends nothing.
     with (
-        pytest.raises(BadResponse),
+        pytest.raises(APIResponseValidationError),
         stream(
             llama.model, "x" * 2 * llama.context, base_url=llama.base_url, max_tokens=5, max_retries=0
         ) as deltas,

@@ -7,10 +7,11 @@ from decimal import Decimal
 from typing import Any, Literal, assert_type
 
 from llm_provider import (
+    APITimeoutError,
     AsyncStream,
     BatchError,
     Budget,
-    BudgetExceeded,
+    BudgetExceededError,
     CacheStatistics,
     Choice,
     Client,
@@ -24,11 +25,10 @@ from llm_provider import (
     Parameters,
     Prompt,
     Range,
-    RateLimited,
+    RateLimitError,
     Response,
     ScopeStatistics,
     Stream,
-    Timeout,
     Timeouts,
     Timing,
     ToolCall,
@@ -153,17 +153,17 @@ def budgets() -> None:
     call_many("gpt-6.1-sol", ["a"], budget=budget)
     try:
         call("gpt-6.1-sol", "Hi", budget=0.01)
-    except BudgetExceeded as error:
+    except BudgetExceededError as error:
         assert_type(error.needed, Decimal)
 
 
 def failures() -> None:
     try:
         call_many("gpt-6.1-sol", ["a"], on_error="raise")
-    except RateLimited as error:
+    except RateLimitError as error:
         assert_type(error.retry_after, float | None)
         assert_type(error.status, int | None)
-    except Timeout as error:
+    except APITimeoutError as error:
         assert_type(error.limit, float | None)
         assert_type(error.phase, Literal["connect", "first_byte", "idle", "total", "deadline"] | None)
     except BatchError as error:

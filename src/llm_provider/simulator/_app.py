@@ -14,7 +14,7 @@ from ._answers import complete
 from ._control import CONTROL_PREFIX, control
 from ._delivery import (
     JSON_TYPE,
-    BrokenConnection,
+    BrokenConnectionError,
     Exchange,
     Receive,
     Send,
@@ -82,7 +82,7 @@ class Application:
         exchange = Exchange(record, self._state.book, receive, send, tuple(scope["client"]))
         try:
             await self._answer(exchange, target, headers, scope["path"])
-        except BrokenConnection:
+        except BrokenConnectionError:
             raise
         except Exception:
             # The server answers 500 without a word, and a mistake in here has to be seen.
@@ -131,23 +131,23 @@ class Application:
     def _over_limit(self, turn: _Turn, key: str) -> Problem | None:
         """The error for what no limit lets through, else None; sets the rate-limit headers either way."""
         settings, usage, book = turn.settings, turn.completion.usage, self._state.book
-        wire, provider = turn.target.format, turn.target.provider
+        encoded, provider = turn.target.format, turn.target.provider
         if settings.context_window is not None and usage.input_tokens > settings.context_window:
-            return wire.context_length(usage.input_tokens, settings.context_window)
+            return encoded.context_length(usage.input_tokens, settings.context_window)
         if settings.max_concurrent is not None and book.by_provider[provider] > settings.max_concurrent:
             book.rate_limited += 1
-            return wire.rate_limited(None)
+            return encoded.rate_limited(None)
         limits = self._state.limits(provider, turn.prompt.model, key, settings)
         if limits is None:
             return None
         now = time.monotonic()
         wait = limits.admit(usage.input_tokens + usage.output_tokens, now)
         if settings.rate_limit_headers:
-            turn.exchange.headers += wire.limit_headers(limits.state(now))
+            turn.exchange.headers += encoded.limit_headers(limits.state(now))
         if not wait:
             return None
         book.rate_limited += 1
-        return wire.rate_limited(wait if wait < math.inf else None)
+        return encoded.rate_limited(wait if wait < math.inf else None)
 
     async def _send_completion(self, turn: _Turn) -> None:
         exchange, target, settings, prompt, completion, fault = turn

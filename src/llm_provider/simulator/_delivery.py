@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "JSON_TYPE",
-    "BrokenConnection",
+    "BrokenConnectionError",
     "Client",
     "Exchange",
     "send_broken",
@@ -35,7 +35,7 @@ FRAMES_BETWEEN_PAUSES = 64
 FLUSH_SECONDS = 0.05
 
 
-class BrokenConnection(Exception):
+class BrokenConnectionError(Exception):
     """Raised out of the application so that the server drops the connection in the middle of a body."""
 
 
@@ -133,7 +133,7 @@ async def send_broken(exchange: Exchange, body: bytes) -> None:
     # The half that was sent has to leave the server before the connection is dropped, or nothing arrives.
     await asyncio.sleep(FLUSH_SECONDS)
     exchange.end()
-    raise BrokenConnection
+    raise BrokenConnectionError
 
 
 async def send_stream(
@@ -212,6 +212,6 @@ async def _finish_broken(exchange: Exchange, fault: Fault) -> None:
     elif fault.abort_after is not None:
         await asyncio.sleep(FLUSH_SECONDS)
         exchange.end()
-        raise BrokenConnection
+        raise BrokenConnectionError
     else:
         await exchange.last()

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from . import anthropic, gemini, openai, openai_responses
+from .formats import anthropic, gemini, openai_chat, openai_responses
 
 if TYPE_CHECKING:
     from ._wire import WireFormat
@@ -34,7 +34,7 @@ class _Row(NamedTuple):
 _PROVIDER = r"(?:/(?P<provider>(?!v1(?:beta)?/)[\w-]+))?"
 
 FORMATS = (
-    _Row(re.compile(_PROVIDER + r"(?:/v1)?/chat/completions"), "openai", cast("WireFormat", openai)),
+    _Row(re.compile(_PROVIDER + r"(?:/v1)?/chat/completions"), "openai", cast("WireFormat", openai_chat)),
     _Row(re.compile(_PROVIDER + r"(?:/v1)?/responses"), "openai", cast("WireFormat", openai_responses)),
     _Row(re.compile(_PROVIDER + r"/v1/messages"), "anthropic", cast("WireFormat", anthropic)),
     _Row(

@@ -1,0 +1,1 @@
+"""Answers on disk: `key` names a question, `storage` keeps the files, `response_cache` is what calls use."""

@@ -1,0 +1,56 @@
+"""The key of an answer: what tells one question from another.
+
+It is the SHA-256 of canonical JSON `[schema version, provider, base_url, operation, payload, headers, draw]`:
+every field that reaches the wire, and nothing else. API key, timeout, retries and transport are not in it.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Mapping
+
+from .._runtime.canonical_json import canonical
+from .storage.entry import SCHEMA_VERSION
+
+
+def cache_key(
+    *,
+    provider: str,
+    base_url: str | None,
+    operation: str,
+    body: bytes,
+    headers: Mapping[str, str],
+    draw: int,
+) -> str:
+    """The key of one sample, 64 hexadecimal digits.
+
+    Args:
+        provider: The route's name.
+        base_url: The server asked; another server may answer differently.
+        operation: The endpoint.
+        body: The payload as canonical JSON.
+        headers: The extra headers that are sent.
+        draw: Number of the sample, from 0.
+
+    >>> facts = dict(provider="openai", base_url=None, operation="chat", headers={}, draw=0)
+    >>> cache_key(body=b'{"seed":1}', **facts) == cache_key(body=b'{"seed":1.0}', **facts)
+    False
+    """
+    head, tail = key_frame(
+        provider=provider, base_url=base_url, operation=operation, headers=headers, draw=draw
+    )
+    return hashlib.sha256(b"".join((head, body, tail))).hexdigest()
+
+
+def key_frame(
+    *, provider: str, base_url: str | None, operation: str, headers: Mapping[str, str], draw: int
+) -> tuple[bytes, bytes]:
+    """What is hashed into a key before and after the payload; the arguments are those of `cache_key`."""
+    tail = canonical([dict(headers), draw])
+    return _head_of_key(provider, base_url, operation), b"," + tail[1:]
+
+
+@functools.lru_cache(maxsize=256)
+def _head_of_key(provider: str, base_url: str | None, operation: str) -> bytes:
+    return canonical([SCHEMA_VERSION, provider, base_url, operation])[:-1] + b","

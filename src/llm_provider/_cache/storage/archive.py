@@ -1,0 +1,149 @@
+"""A cache as one file of JSON lines, for a paper's artefact, a pull request or a test's fixture.
+
+The first line names the form; every other is an answer, sorted by key, its fields sorted by name, so that
+the same answers are the same bytes and a new one is one line more. There are no API keys in it: the cache
+has none. A line's digest shows whether somebody changed it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from ..._errors import RequestError
+from .entry import SCHEMA_VERSION, Entry, facts_of, joined, kind_of, packed_facts, question_of, unpacked
+from .shard import Row
+from .store import Store
+
+_FORM = "llm_provider_cache"
+_BATCH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What an import did.
+
+    Args:
+        added: Answers that were not there before.
+        kept: Answers that were there and were left as they are.
+    """
+
+    added: int
+    kept: int
+
+
+def write_archive(store: Store, path: str | os.PathLike[str]) -> int:
+    """Write every whole answer to a file, which appears when it is complete.
+
+    Returns:
+        How many there are.
+
+    Raises:
+        OSError: the file cannot be written.
+        sqlite3.Error: the cache cannot be read.
+    """
+    target = Path(path)
+    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    count = 0
+    try:
+        with beside.open("wb") as file:
+            file.write(_line({_FORM: SCHEMA_VERSION}))
+            for key, value in store.items():
+                fields = _fields(key, value)
+                if fields is not None:
+                    file.write(_line({**fields, "digest": _digest(fields)}))
+                    count += 1
+        beside.replace(target)
+    finally:
+        beside.unlink(missing_ok=True)
+    return count
+
+
+def read_archive(store: Store, path: str | os.PathLike[str]) -> Imported:
+    """Add the answers of a file to the cache, after all of it was checked. What is there already stays.
+
+    Raises:
+        RequestError: the file is not an archive, of another version, or damaged; it says in which line.
+        OSError: the file cannot be read, or the cache not be written.
+        sqlite3.Error: likewise.
+    """
+    source = Path(path)
+    total = sum(1 for _ in _rows(source))
+    added = 0
+    batch: list[Row] = []
+    for row in _rows(source):
+        present = store.read(row[0])
+        if present is None or unpacked(row[0], present) is None:
+            batch.append(row)
+        if len(batch) == _BATCH:
+            added += _write(store, batch)
+            batch = []
+    added += _write(store, batch)
+    return Imported(added=added, kept=total - added)
+
+
+def _write(store: Store, rows: list[Row]) -> int:
+    for error in store.write(rows).values():
+        raise error
+    return len(rows)
+
+
+def _fields(key: str, value: bytes) -> dict[str, Any] | None:
+    entry = unpacked(key, value)
+    if entry is None:
+        return None
+    fields: dict[str, Any] = {
+        "asked": facts_of(question_of(key, value)),
+        # As text, because Python and others would write the numbers in it differently.
+        "body": entry.body.decode(),
+        "created": entry.created,
+        "key": key,
+        "seconds": entry.seconds,
+    }
+    return fields if entry.served is None else {**fields, "served": entry.served}
+
+
+def _rows(path: Path) -> Iterator[Row]:
+    with path.open("rb") as file:
+        _check_first(path, file.readline())
+        for number, line in enumerate(file, 2):
+            try:
+                yield _row(orjson.loads(line))
+            except (ValueError, KeyError, TypeError, AttributeError):
+                raise RequestError(f"{path}, line {number}: it is not an answer, or was changed") from None
+
+
+def _check_first(path: Path, line: bytes) -> None:
+    try:
+        version = orjson.loads(line)[_FORM]
+    except (ValueError, KeyError, TypeError):
+        raise RequestError(f"{path} is not an exported cache") from None
+    if version != SCHEMA_VERSION:
+        raise RequestError(
+            f"{path} has the form of version {version}, and this is version {SCHEMA_VERSION}: "
+            "export it again with a matching version of llm-provider"
+        )
+
+
+def _row(fields: dict[str, Any]) -> Row:
+    digest = fields.pop("digest")
+    key, asked = fields["key"], fields["asked"]
+    if digest != _digest(fields) or len(key) != 64 or not isinstance(asked, dict | None):
+        raise ValueError
+    entry = Entry(fields["body"].encode(), fields["seconds"], fields["created"], fields.get("served"))
+    tag = None if asked is None else kind_of(asked["provider"], asked["operation"])
+    return key, joined(key, entry, b"" if asked is None else packed_facts(asked)), tag
+
+
+def _digest(fields: dict[str, Any]) -> str:
+    return hashlib.sha256(_line(fields)).hexdigest()[:32]
+
+
+def _line(fields: dict[str, Any]) -> bytes:
+    return orjson.dumps(fields, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE)

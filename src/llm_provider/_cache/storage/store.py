@@ -1,0 +1,471 @@
+"""The cache's files: eight databases below one directory, and their care.
+
+    <directory>/v2/000 … 007/cache.db     the layout of diskcache's FanoutCache(shards=8)
+    <directory>/v2-network/000/cache.db   on NFS and its like: one shard, no write-ahead log
+    <directory>/new-*                     databases that are being made; renamed when they are whole
+    <directory>/damaged-003-*             a shard that was damaged, kept for whoever wants to look
+
+Everything is made beside its place and renamed into it, so that no process ever sees half of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import os
+import sqlite3
+import stat
+import threading
+import time
+import weakref
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from .entry import SCHEMA_VERSION
+from .shard import (
+    DATABASE,
+    Identity,
+    Reader,
+    ReplacedFileError,
+    Row,
+    Writer,
+    identity_of,
+    is_busy,
+    is_corrupt,
+    rescue,
+)
+
+PATIENCE = 5.0
+"""Seconds that a batch of writes waits for other processes' locks, all shards together."""
+
+_IMPATIENCE = 0.02
+"""Seconds that a shard which stayed locked is waited for the next time."""
+
+_ROOT = f"v{SCHEMA_VERSION}"
+_NETWORK_ROOT = f"{_ROOT}-network"
+_SHARDS = 8
+_NETWORK_SHARDS = 1
+_LONGEST_HOLD = 1.0
+_LEFT_BEHIND_SECONDS = 1.0
+"""After which a folder that nobody holds a lock on is no longer being made."""
+
+_MOUNTS = Path("/proc/self/mounts")
+
+# fmt: off
+_NETWORK = frozenset({
+    "9p", "afs", "beegfs", "ceph", "cifs", "cvmfs", "fuse.ceph", "fuse.glusterfs", "fuse.rclone",
+    "fuse.s3fs", "fuse.sshfs", "glusterfs", "gpfs", "lustre", "ncpfs", "nfs", "nfs4", "panfs", "smb3",
+    "smbfs", "wekafs",
+})
+# fmt: on
+
+
+class CacheRefusedError(PermissionError):
+    """The directory is not one to keep answers in."""
+
+
+Lock: TypeAlias = "threading.Lock | threading.RLock"
+_stores: weakref.WeakSet[Store] = weakref.WeakSet()
+
+
+class Store:
+    """Values by key, as bytes, on disk. Safe for threads and processes.
+
+    Reading raises `OSError` or `sqlite3.Error` where it cannot be done; a cache that is not there is empty.
+
+    Args:
+        directory: Where the files are; made when something is first written.
+        tell: Called with what a user should know and cannot see otherwise.
+        mounts: The table of mounted file systems, where the system has one.
+    """
+
+    def __init__(self, directory: Path, tell: Callable[[str], None], mounts: Path = _MOUNTS) -> None:
+        self._directory = directory
+        self._tell = tell
+        self._mounts = mounts
+        self._reading = threading.Lock()
+        self._writing = threading.RLock()
+        self._readers: list[Reader] = []
+        self._writers: list[Writer] = []
+        self._stuck: set[int] = set()
+        self._held: list[Lock] = []
+        _stores.add(self)
+
+    # --- reading -----------------------------------------------------------------------------------------
+
+    def read(self, key: str) -> bytes | None:
+        """The value of a key."""
+        readers = self._readers or self._open_for_reading()
+        if not readers:
+            return None
+        reader = readers[_hash(key) % len(readers)]
+        try:
+            with self._reading:
+                return reader.read(key)
+        except sqlite3.DatabaseError as error:
+            self._mend(reader, error)
+        with self._reading:
+            return reader.read(key)  # it may have been rescued
+
+    def read_many(self, keys: Sequence[str], most_bytes: int) -> dict[str, bytes]:
+        """The values of those keys that have one, with one statement for each shard.
+
+        Args:
+            keys: The keys.
+            most_bytes: After so many it stops: the others are left out.
+        """
+        readers = self._readers or self._open_for_reading()
+        shards: dict[int, list[str]] = {}
+        for key in keys if readers else ():
+            shards.setdefault(_hash(key) % len(readers), []).append(key)
+        found: dict[str, bytes] = {}
+        for index, part in shards.items():
+            with self._reading:
+                rows = readers[index].read_many(part, most_bytes)
+            found |= rows
+            most_bytes -= sum(map(len, rows.values()))
+            if most_bytes < 0:
+                break
+        return found
+
+    def _mend(self, reader: Reader, error: sqlite3.DatabaseError) -> None:
+        """Replace a database if that is what is wrong."""
+        if not is_corrupt(error):
+            raise error
+        with self._reading:
+            reader.close()
+        self._replace_damaged(reader.folder, reader.identity)
+
+    def items(self) -> Iterator[tuple[str, bytes]]:
+        """All keys and values, sorted by key. What is written meanwhile may be among them or not."""
+        readers = self._readers or self._open_for_reading()
+        return heapq.merge(*map(self._items_of, readers))
+
+    def _items_of(self, reader: Reader) -> Iterator[tuple[str, bytes]]:
+        last: str | None = ""
+        while last is not None:
+            try:
+                with self._reading:
+                    page = reader.page(last)
+            except sqlite3.DatabaseError as error:
+                self._mend(reader, error)
+                continue
+            yield from page
+            last = page[-1][0] if page else None
+
+    def newest(self, tag: str, count: int) -> list[tuple[str, bytes]]:
+        """Keys and values of about the `count` newest entries that were stored under a tag, newest first."""
+        readers = self._readers or self._open_for_reading()
+        rows: list[tuple[float, str, bytes]] = []
+        for reader in readers:
+            with self._reading:
+                # Keys are digests: each shard has about as many of the newest.
+                rows += reader.newest(tag, -(-count // len(readers)))
+        return [(key, value) for _, key, value in sorted(rows, reverse=True)]
+
+    def count(self) -> int:
+        """How many entries there are."""
+        readers = self._readers or self._open_for_reading()
+        with self._reading:
+            return sum(reader.count() for reader in readers)
+
+    def bytes_on_disk(self) -> int:
+        """What the databases and their logs take."""
+        return sum(reader.bytes_on_disk() for reader in self._readers or self._open_for_reading())
+
+    def check(self) -> list[str]:
+        """What SQLite finds wrong with the databases."""
+        problems = []
+        for reader in self._readers or self._open_for_reading():
+            with self._reading:
+                problem = reader.check()
+            if problem != "ok":
+                problems.append(f"{reader.folder}: {problem}")
+        return problems
+
+    def damaged(self) -> list[Path]:
+        """The folders of damaged databases that were replaced."""
+        return sorted(self._directory.glob("damaged-*"))
+
+    def _open_for_reading(self) -> list[Reader]:
+        with self._reading:
+            # Threads that come here together share what the first of them finds.
+            root = None if self._readers else _found(self._directory)
+            if root is not None:
+                self._readers = [Reader(folder) for folder in _folders(root)]
+            return self._readers
+
+    # --- writing -----------------------------------------------------------------------------------------
+
+    def write(self, rows: Sequence[Row], patience: float = PATIENCE) -> dict[str, Exception]:
+        """Store values, with one transaction for each shard.
+
+        Args:
+            rows: What to store.
+            patience: Seconds to wait for other processes at most, all shards together.
+
+        Returns:
+            The keys that are not stored, and why.
+
+        Raises:
+            OSError: there can be no cache here.
+        """
+        return self._each_shard(Writer.write, rows, patience)
+
+    def delete(self, rows: Sequence[Row]) -> dict[str, Exception]:
+        """Delete entries, as `write` stores them; only the keys count."""
+        return self._each_shard(Writer.delete, rows, PATIENCE)
+
+    def _each_shard(
+        self, change: Callable[[Writer, Sequence[Row], float], None], rows: Sequence[Row], patience: float
+    ) -> dict[str, Exception]:
+        failures: dict[str, Exception] = {}
+        with self._writing:
+            writers = self._writers or self._open_for_writing()
+            deadline = time.monotonic() + patience
+            shards: dict[int, list[Row]] = {}
+            for row in rows:
+                shards.setdefault(_hash(row[0]) % len(writers), []).append(row)
+            for index, part in shards.items():
+                # A shard that is locked for good is waited for once, and then only looked at.
+                left = _IMPATIENCE if index in self._stuck else max(_IMPATIENCE, deadline - time.monotonic())
+                try:
+                    self._change_shard(index, change, part, left)
+                    self._stuck.discard(index)
+                except (OSError, sqlite3.Error) as error:
+                    failures.update((row[0], error) for row in part)
+                    if is_busy(error):
+                        self._stuck.add(index)
+        return failures
+
+    def _change_shard(
+        self, index: int, change: Callable[[Writer, Sequence[Row], float], None], rows: list[Row], left: float
+    ) -> None:
+        writer = self._writers[index]
+        try:
+            return change(writer, rows, left)
+        except ReplacedFileError:
+            writer.close()
+            self._restore(writer.folder)
+        except sqlite3.DatabaseError as error:
+            if not is_corrupt(error):
+                raise
+            writer.close()
+            self._replace_damaged(writer.folder, writer.identity)
+        return change(writer, rows, left)
+
+    def _open_for_writing(self) -> list[Writer]:
+        root = _found(self._directory)
+        if root is None:
+            try:
+                self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            except OSError as error:
+                raise CacheRefusedError(str(error)) from None
+            root = self._make()
+        _sweep(self._directory)
+        # A cache that was made on a local disk may have been moved.
+        journal = "delete" if is_network(self._directory, self._mounts) else "wal"
+        self._writers = [Writer(folder, journal) for folder in _folders(root)]
+        return self._writers
+
+    # --- making and mending ------------------------------------------------------------------------------
+
+    def _make(self) -> Path:
+        network = is_network(self._directory, self._mounts)
+        if network:
+            self._tell(
+                f"the cache in {self._directory} is on a network file system, where it is slow and its locks "
+                "may not hold; LLM_PROVIDER_CACHE_DIR can name a directory on a local disk"
+            )
+        others = {path.name for path in self._directory.glob("v[0-9]*")} - {_ROOT, _NETWORK_ROOT}
+        if others:
+            self._tell(
+                f"{self._directory} holds answers in the form of another version "
+                f"({', '.join(sorted(others))}); they are left alone, and not used"
+            )
+        root = self._directory / (_NETWORK_ROOT if network else _ROOT)
+        self._put_in_place(root, _folders(root))
+        return root
+
+    def _restore(self, folder: Path) -> None:
+        """Make what was deleted while it was in use."""
+        root = folder.parent
+        if not root.is_dir():
+            root.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._put_in_place(root, _folders(root))
+        elif not folder.is_dir():
+            self._put_in_place(folder, [folder])
+        elif not (folder / DATABASE).exists():
+            # With a log that belongs to no database any more, a new one would be damaged from the start.
+            self._replace_damaged(folder, None)
+
+    def _replace_damaged(self, folder: Path, identity: Identity | None) -> None:
+        """Put a new database in the place of a damaged one, with what can still be read of that."""
+        aside = self._directory / f"damaged-{folder.name}-{time.strftime('%Y%m%d%H%M%S')}-{os.getpid()}"
+        with self._writing, _locked(folder.parent):
+            if identity_of(folder / DATABASE) != identity:
+                return  # another process has replaced it already
+            folder.rename(aside)
+            self._put_in_place(folder, [folder])
+            rescued = 0
+            with contextlib.closing(
+                Writer(folder, "wal" if folder.parent.name == _ROOT else "delete")
+            ) as new:
+                for rows in rescue(aside):
+                    new.write(rows, PATIENCE)
+                    rescued += len(rows)
+        self._tell(
+            f"a database of the cache was damaged: {rescued} of its answers were rescued; what is left of it "
+            f"is in {aside}"
+        )
+
+    def _put_in_place(self, target: Path, folders: list[Path]) -> None:
+        """Make `target`, with a new database in each of `folders`, which are `target` itself or in it."""
+        import shutil
+
+        build = self._directory / f"new-{os.getpid()}-{os.urandom(4).hex()}"
+        build.mkdir(mode=0o700)
+        with _locked(build):  # `_sweep` leaves it alone
+            try:
+                made = build / target.name
+                made.mkdir(mode=0o700)
+                places = [build / folder.relative_to(target.parent) for folder in folders]
+                _new_database(places[0], "delete" if _NETWORK_ROOT in target.parts else "wal")
+                for place in places[1:]:
+                    place.mkdir()
+                    shutil.copyfile(places[0] / DATABASE, place / DATABASE)
+                made.rename(target)
+            except OSError:
+                if not target.is_dir():
+                    raise
+                # Another process was faster.
+            finally:
+                shutil.rmtree(build, ignore_errors=True)
+
+    def hold(self) -> None:
+        """Let nobody use the files, before a fork: a child may find SQLite's own locks taken for ever."""
+        # Another process's lock may keep a writer waiting; a fork does not wait for that.
+        self._held = [lock for lock in (self._writing, self._reading) if lock.acquire(timeout=_LONGEST_HOLD)]
+
+    def release(self) -> None:
+        """The end of `hold`."""
+        while self._held:
+            self._held.pop().release()
+
+    def close(self) -> None:
+        """Close the files; they open again when used."""
+        with self._writing, self._reading:
+            for file in (*self._writers, *self._readers):
+                file.close()
+
+
+def _found(directory: Path) -> Path | None:
+    """Where in the directory the databases are, if there are any.
+
+    Raises:
+        Refused: the directory is not one to keep answers in.
+        OSError: it cannot be looked at.
+    """
+    try:
+        facts = directory.lstat()
+    except FileNotFoundError:
+        return None
+    if stat.S_ISLNK(facts.st_mode):
+        raise CacheRefusedError("the directory is a symbolic link; name the directory that it leads to")
+    if not stat.S_ISDIR(facts.st_mode):
+        raise CacheRefusedError("it is not a directory")
+    if hasattr(os, "getuid") and facts.st_uid != os.getuid():
+        raise CacheRefusedError("the directory belongs to another user")
+    if stat.S_IMODE(facts.st_mode) & 0o022:
+        raise CacheRefusedError("the directory can be written by other users")
+    return next((directory / name for name in (_ROOT, _NETWORK_ROOT) if (directory / name).is_dir()), None)
+
+
+def _folders(root: Path) -> list[Path]:
+    shards = _NETWORK_SHARDS if root.name == _NETWORK_ROOT else _SHARDS
+    return [root / f"{number:03d}" for number in range(shards)]
+
+
+def _new_database(folder: Path, journal: str) -> None:
+    import diskcache
+
+    from .disk import BytesDisk
+
+    # Without culling nothing that was paid for is ever evicted.
+    diskcache.Cache(
+        str(folder),
+        disk=BytesDisk,
+        eviction_policy="none",
+        cull_limit=0,
+        statistics=0,
+        tag_index=0,
+        sqlite_journal_mode=journal,
+    ).close()
+
+
+def _hash(key: str) -> int:
+    # As FanoutCache does.
+    return zlib.adler32(key.encode())
+
+
+def is_network(directory: Path, mounts: Path = _MOUNTS) -> bool:
+    """Whether the file system is one of other machines, as far as the system tells."""
+    try:
+        lines = [line.split() for line in mounts.read_text(errors="replace").splitlines()]
+    except OSError:
+        return False
+    place = directory.resolve()
+    # A space in a mount point is written \040. The last of equal mount points hides the others.
+    above = [
+        (len(point.parts), position, kind)
+        for position, (_, name, kind, *_) in enumerate(lines)
+        if place.is_relative_to(point := Path(name.replace("\\040", " ")))
+    ]
+    return bool(above) and max(above)[2] in _NETWORK
+
+
+def _sweep(directory: Path) -> None:
+    """Remove what a process that was killed while it made a cache has left."""
+    import shutil
+
+    for left in directory.glob("new-*"):
+        with contextlib.suppress(OSError), _locked(left, wait=False):
+            if time.time() - left.stat().st_mtime > _LEFT_BEHIND_SECONDS:
+                shutil.rmtree(left)
+
+
+@contextlib.contextmanager
+def _locked(directory: Path, *, wait: bool = True) -> Iterator[None]:
+    """Keep other processes from doing the same, where the system can; a process that ends holds no lock.
+
+    Raises:
+        BlockingIOError: another process does it now, and waiting is not wanted.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            import fcntl
+
+            descriptor = os.open(directory, os.O_RDONLY)
+            stack.callback(os.close, descriptor)
+            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise
+        except (ImportError, OSError):
+            pass  # Windows, or a file system without locks
+        yield
+
+
+def _hold_all() -> None:
+    for store in list(_stores):
+        store.hold()
+
+
+def _release_all() -> None:
+    for store in list(_stores):
+        store.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_hold_all, after_in_parent=_release_all, after_in_child=_release_all)

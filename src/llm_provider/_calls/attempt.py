@@ -1,0 +1,206 @@
+"""One request to a provider, and what becomes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import orjson
+
+from .._errors import APIResponseValidationError, APITimeoutError, FailedAttempt, LLMError
+from .._limits.timeouts import Timeouts
+from .._providers.adapter import Answer, Connection, OnHeaders, Outgoing, Parts
+from .._providers.errors import failure_headers
+from .._types import Step, Usage
+from .call import Call, Sample
+
+Emit = Callable[[list[Step]], None]
+"""Takes what a stream added, the steps that arrived together in one list."""
+
+
+class Attempt:
+    """One request and what became of it: an answer, or an error of ours."""
+
+    __slots__ = (
+        "_answer", "_body", "_call", "_emit", "_heard", "_outgoing", "_seconds", "_sent", "_watch", "error",
+        "first_token",
+    )  # fmt: skip
+
+    def __init__(self, call: Call, outgoing: Outgoing, emit: Emit | None, on_headers: OnHeaders) -> None:
+        self._call = call
+        self._outgoing = outgoing
+        self._emit = emit
+        self._heard = on_headers
+        self._watch: _Watch | None = None
+        self.error: LLMError | None = None
+        self.first_token: float | None = None
+        self._answer: Answer | None = None
+        self._body = b""
+        self._sent = 0.0
+        self._seconds = 0.0
+
+    async def make(self, connection: Connection) -> None:
+        """Send, receive and decode within the timeouts; only cancellation raises."""
+        timeouts = self._outgoing.timeouts
+        self._sent = time.perf_counter()
+        timer = asyncio.timeout(total := self._outgoing.timeout)
+        try:
+            async with timer:
+                if timeouts.watches:
+                    self._watch = _Watch(timer, self._outgoing)
+                if self._emit is not None:
+                    self._body = await self._receive(connection, self._emit)
+                elif self._watch is not None and connection.parts is not None:
+                    self._body = await self._collect(connection.parts, self._watch)
+                else:
+                    self._body = await connection.send(self._outgoing, self._heard)
+            self._answer = self._call.adapter.decode(_parsed(self._body))
+        except LLMError as error:
+            self.error = error
+        except Exception as error:
+            if timer.expired():
+                self.error = self._watch.missed() if self._watch is not None else _too_long(total)
+            else:
+                self.error = _told(self._call.adapter.map_error(error), timeouts)
+                self._hear(failure_headers(error))
+        finally:
+            self._seconds = time.perf_counter() - self._sent
+
+    async def _collect(self, parts: Parts, watch: _Watch) -> bytes:
+        """A whole answer, watched while it arrives."""
+        watch.begin()
+        body = bytearray()
+        async with contextlib.aclosing(parts(self._outgoing, self._heard)) as pieces:
+            async for piece in pieces:
+                watch.arrived()
+                body += piece
+        return bytes(body)
+
+    async def _receive(self, connection: Connection, emit: Emit) -> bytes:
+        assembler, watch = self._call.adapter.Assembler(), self._watch
+        if watch is not None:
+            watch.begin()
+        async with contextlib.aclosing(connection.stream(self._outgoing, self._heard)) as batches:
+            async for batch in batches:
+                if watch is not None:
+                    watch.arrived()
+                steps: list[Step] = []
+                try:
+                    for event in batch:
+                        step = assembler.feed(event)
+                        if step:
+                            steps.append(step)
+                finally:
+                    # Also what came together with the failure that ends the stream.
+                    if steps:
+                        if self.first_token is None:
+                            self.first_token = time.perf_counter() - self._sent
+                        emit(steps)
+        return orjson.dumps(assembler.reply())
+
+    def _hear(self, headers: Mapping[str, str]) -> None:
+        if headers:
+            self._heard(headers)
+
+    def failure(self, waited: float) -> FailedAttempt:
+        """What there is to tell of an attempt that failed."""
+        assert self.error is not None
+        return FailedAttempt(
+            error=type(self.error).__name__,
+            status=self.error.status,
+            waited=waited,
+            seconds=self._seconds,
+            maybe_billed=self.error.maybe_billed,
+        )
+
+    @property
+    def usage(self) -> Usage | None:
+        """What an answer that cannot be used says it used; None where it says nothing."""
+        try:
+            usage = self._call.adapter.usage(orjson.loads(self._body))
+        except (LLMError, ValueError):
+            return None
+        # Zeros are what is not told.
+        return usage if usage is not None and usage.total_tokens else None
+
+    def sample(self, queue: float, failures: tuple[FailedAttempt, ...]) -> Sample:
+        """The answer of a successful attempt."""
+        assert self._answer is not None
+        return Sample(
+            self._answer,
+            self._body,
+            cached=False,
+            queue=queue,
+            sending=self._seconds,
+            attempts=len(failures) + 1,
+            failures=failures,
+            first_token=self.first_token,
+        )
+
+
+class _Watch:
+    """Moves the end of an attempt's timer as its answer arrives.
+
+    Args:
+        timer: Started with `total`, which stays its last end.
+        outgoing: What has the others.
+    """
+
+    def __init__(self, timer: asyncio.Timeout, outgoing: Outgoing) -> None:
+        self._timer = timer
+        self._timeouts = outgoing.timeouts
+        self._total = outgoing.timeout
+        self._end = asyncio.get_running_loop().time() + self._total
+        self._phase: Literal["first_byte", "idle"] | None = None
+        self._arrived = 0
+
+    def begin(self) -> None:
+        """The request is sent."""
+        self._allow("first_byte", self._timeouts.first_byte)
+
+    def arrived(self) -> None:
+        """A piece of the answer has come."""
+        self._arrived += 1
+        self._allow("idle", self._timeouts.idle)
+
+    def _allow(self, phase: Literal["first_byte", "idle"], allowed: float | None) -> None:
+        until = self._end if allowed is None else asyncio.get_running_loop().time() + allowed
+        self._phase = phase if until < self._end else None
+        self._timer.reschedule(min(until, self._end))
+
+    def missed(self) -> APITimeoutError:
+        """The error when the timer has expired."""
+        if self._phase is None:
+            return _too_long(self._total)
+        allowed = getattr(self._timeouts, self._phase)
+        if self._phase == "first_byte":
+            return APITimeoutError(f"no first byte within {allowed:g} s", phase=self._phase, limit=allowed)
+        pieces = f"{self._arrived} piece{'' if self._arrived == 1 else 's'} of the answer"
+        return APITimeoutError(
+            f"stalled: nothing for {allowed:g} s after {pieces}", phase=self._phase, limit=allowed
+        )
+
+
+def _too_long(total: float) -> APITimeoutError:
+    return APITimeoutError(f"no complete answer within {total:g} s", phase="total", limit=total)
+
+
+def _told(error: LLMError, timeouts: Timeouts) -> LLMError:
+    """A transport knows that it could not connect in time, and not what time it had for that."""
+    if isinstance(error, APITimeoutError) and error.phase == "connect" and timeouts.connect is not None:
+        error.limit = timeouts.connect
+        error.message = f"no connection within {timeouts.connect:g} s"
+    return error
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return orjson.loads(body)
+    except ValueError:
+        shown = body[:60].decode("utf-8", "replace")
+        raise APIResponseValidationError(
+            f"the answer is not JSON: {shown!r}" if body else "the answer is empty"
+        ) from None

@@ -1,0 +1,194 @@
+"""Who looks on while a batch is served: the client's `on_result`, and the progress bar.
+
+The bar is on a terminal and in a notebook, never in a pipe.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import sys
+import threading
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from importlib import import_module
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from .._types import Response, Result
+
+if TYPE_CHECKING:
+    from .._limits.scopes import ScopeStatistics
+
+_RENEWED_EVERY = 0.1
+"""Seconds between two looks at the facts beside the bar, which tqdm draws no more often."""
+_REFRESHED_EVERY = 1.0
+"""Seconds. While a provider lets nothing through, no result would renew the bar."""
+
+
+class Progress:
+    """Counts finished calls and shows them with tqdm: done, cached, failed, cost in USD, rate control.
+
+    Args:
+        total: Number of calls where it is known.
+        show: True or False to force it; None shows it on a terminal and in a notebook.
+        limits: Gives the scopes' statistics at any moment.
+    """
+
+    def __init__(
+        self, total: int | None, show: bool | None, limits: Callable[[], Sequence[ScopeStatistics]]
+    ) -> None:
+        self.cached = self.failed = 0
+        self.cost = 0.0
+        self._limits = limits
+        self._bar: Any = _bar(total) if _is_shown(show) else None
+        self._renewed = -math.inf
+        self._ended = threading.Event()
+        if self._bar is not None:
+            threading.Thread(target=self._stay_fresh, name="llm_provider progress", daemon=True).start()
+
+    def update(self, result: object) -> None:
+        """Count one result: a `Response`, or the error of a call that failed."""
+        if isinstance(result, Response):
+            self.cached += result.cached
+            self.cost += result.cost or 0.0
+        else:
+            self.failed += 1
+        if self._bar is not None:
+            now = time.monotonic()
+            if now - self._renewed >= _RENEWED_EVERY:
+                self._renewed = now
+                self._bar.set_postfix_str(self._facts(), refresh=False)
+            self._bar.update()
+
+    def _facts(self) -> str:
+        facts = [f"cost=${self.cost:.4f}"]
+        if self.cached:
+            facts.append(f"cached={self.cached}")
+        if self.failed:
+            facts.append(f"failed={self.failed}")
+        return " ".join([*facts, *describe(self._limits())])
+
+    def _stay_fresh(self) -> None:
+        while not self._ended.wait(_REFRESHED_EVERY):
+            self._bar.set_postfix_str(self._facts())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        if self._bar is not None:
+            self._bar.set_postfix_str(self._facts(), refresh=False)
+            self._bar.close()
+
+
+def describe(scopes: Sequence[ScopeStatistics]) -> list[str]:
+    """What the rate control does, in a few words; none where nothing is under way.
+
+    >>> from llm_provider import ScopeStatistics
+    >>> facts = dict(provider="openai", base_url=None, model="gpt-6.1-sol", key="1f", window=None, waiting=1)
+    >>> describe([ScopeStatistics(**facts, rate=9.8, in_flight=20, gated_for=2.0, refusals=3)])
+    ['in_flight=20', 'limit=9.8/s', 'paused=2s', 'refused=3']
+    """
+    busy = [scope for scope in scopes if scope.in_flight or scope.waiting]
+    if not busy:
+        return []
+    words = [f"in_flight={sum(scope.in_flight for scope in busy)}"]
+    rates = [scope.rate for scope in busy if scope.rate is not None]
+    if rates:
+        words.append(f"limit={sum(rates):.3g}/s")
+    paused = min(scope.gated_for for scope in busy)
+    if paused >= 1:
+        words.append(f"paused={paused:.0f}s")
+    refusals = sum(scope.refusals for scope in busy)
+    if refusals:
+        words.append(f"refused={refusals}")
+    return words
+
+
+def watched(
+    results: Iterator[tuple[int, Result]],
+    show: bool | None,
+    tell: Callable[[Result], object] | None,
+    begin: Callable[[], Progress],
+) -> Iterator[tuple[int, Result]]:
+    """A batch's results, each told and shown before it is passed on.
+
+    Args:
+        results: The results.
+        show: As for `Progress`.
+        tell: Called with each result.
+        begin: Makes the bar, when the first result is asked for.
+    """
+    # Where nobody looks on, nothing is put between a batch and its user.
+    return _watching(results, tell, begin) if tell or _is_shown(show) else results
+
+
+def awatched(
+    results: AsyncGenerator[tuple[int, Result], None],
+    show: bool | None,
+    tell: Callable[[Result], object] | None,
+    begin: Callable[[], Progress],
+) -> AsyncIterator[tuple[int, Result]]:
+    """`watched` for a batch that is awaited."""
+    return _awatching(results, tell, begin) if tell or _is_shown(show) else results
+
+
+def _watching(
+    results: Iterator[tuple[int, Result]],
+    tell: Callable[[Result], object] | None,
+    begin: Callable[[], Progress],
+) -> Iterator[tuple[int, Result]]:
+    with begin() as progress:
+        for index, result in results:
+            if tell is not None:
+                tell(result)
+            progress.update(result)
+            yield index, result
+
+
+async def _awatching(
+    results: AsyncGenerator[tuple[int, Result], None],
+    tell: Callable[[Result], object] | None,
+    begin: Callable[[], Progress],
+) -> AsyncIterator[tuple[int, Result]]:
+    with begin() as progress:
+        # Left early, this generator closes the batch at once, not when it is collected.
+        async with contextlib.aclosing(results):
+            async for index, result in results:
+                if tell is not None:
+                    tell(result)
+                progress.update(result)
+                yield index, result
+
+
+def _is_shown(show: bool | None) -> bool:
+    """Whether there is a bar: as asked for, else where somebody may be looking at one."""
+    if show is not None:
+        return show
+    return "ipykernel" in sys.modules or bool(sys.stderr and sys.stderr.isatty())
+
+
+def _bar(total: int | None) -> Any:
+    from tqdm import tqdm
+
+    kind: Any = tqdm
+    if "ipykernel" in sys.modules:
+        # Without ipywidgets tqdm's bar for notebooks is only a warning.
+        with contextlib.suppress(ImportError):
+            import_module("ipywidgets")
+            kind = import_module("tqdm.notebook").tqdm
+    # A terminal that does not know its size would be shown an empty bar.
+    size = {} if _columns() else {"ncols": 100, "nrows": 24}
+    return kind(total=total, unit="call", dynamic_ncols=not size, file=sys.stderr, **size)
+
+
+def _columns() -> int:
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns
+    except (OSError, ValueError):
+        return 0

@@ -1,0 +1,222 @@
+"""What each call costs, entered in the books where it happens.
+
+Money is counted by request, when its answer or its failure is there, in the engine: a call that is cancelled
+after its answer came has paid for it all the same. What costs nothing is counted when a call is answered.
+Every posting goes into the client's book, those of the tracks the call is in, and the client's file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from .._errors import ModelDriftError
+from .._money.ledger_file import LedgerFile
+from .._money.model_drift import Alias, ModelDriftWarning, Served
+from .._money.pricing import PriceTable, PriceWarning
+from .._money.totals import HitKind, Key, Posting, Totals, total
+from .._providers.adapter import Answer, EncodedRequest
+from .._requests.routing import priced_as
+from .._types import Usage
+from .call import Call, Sample
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+_TIERS = frozenset({"fast", "flex", "priority", "ultrafast"})
+"""Providers' words for the tier that served that are also the variants under which `prices.csv` lists it."""
+
+_LONGEST_NAME = 200
+"""Characters of a model's name that are kept: a server may answer with anything."""
+
+_MOST_PLACES = 1000
+
+
+Bound: TypeAlias = "Callable[[PriceTable], Decimal | None]"
+"""USD that a request cannot exceed at some prices, None where no bound is known."""
+
+
+class _Place(NamedTuple):
+    """Where an event is entered: what only depends on names, and is the same for thousands of calls."""
+
+    key: Key
+    alias: Alias
+    priced: tuple[str, str]
+    hits: dict[str, HitKind]
+    """By variant."""
+
+
+class CostRecorder:
+    """Prices what a client's calls use, and keeps its books.
+
+    Args:
+        prices: The client's price table.
+        file: Where postings are appended, if anywhere.
+        strict: Whether a model that changes under its name is an error, for calls that do not say.
+    """
+
+    def __init__(self, prices: Callable[[], PriceTable], file: LedgerFile | None, *, strict: bool) -> None:
+        self.book = Totals()
+        self.prices = prices
+        self._file = file
+        self._strict = strict
+        self._served = Served(None if file is None else file.served())
+        self._places: dict[tuple[str | None, ...], _Place] = {}
+
+    def answered(self, call: Call, sample: Sample, bound: Bound) -> None:
+        """Enter an answered request. The sample is told its cost, and who served before if that changed.
+
+        Args:
+            call: Whose request it was.
+            sample: The answer.
+            bound: What it can have cost at most, asked where its usage is not known.
+        """
+        answer = sample.answer
+        place = self._place(call, answer.model)
+        sample.cost = self._cost(place, _tier(call.encoded, answer), answer.usage)
+        strict = self._is_strict(call)
+        if answer.model is not None:
+            sample.served_before = self._served.changed(place.alias, place.key.served, keep=not strict)
+        refused = strict and sample.served_before is not None
+        self._post(
+            call,
+            place,
+            Posting(
+                time.time(),
+                "answered",
+                place.key,
+                sample.cost,
+                answer.usage,
+                # Where the usage is known, it is the price that is not, and then there is no bound either.
+                bound(self.prices()) if answer.usage is None else None,
+            ),
+            id=answer.id,
+            served_before=sample.served_before,
+            refused="strict_model" if refused else None,
+        )
+
+    def failed(
+        self, call: Call, error: BaseException, bound: Bound, usage: Usage | None = None
+    ) -> Decimal | None:
+        """Enter a request that failed or was cancelled, and may have been billed.
+
+        Args:
+            call: Whose request it was.
+            error: How it ended.
+            bound: What it can have cost at most, asked where its usage is not known.
+            usage: What its answer said it used, if there was one that said so.
+
+        Returns:
+            USD that it cost; None where that is not known.
+        """
+        place = self._place(call, None)
+        cost = self._cost(place, tier_asked(call.encoded), usage)
+        at_most = bound(self.prices()) if cost is None else None
+        posting = Posting(time.time(), "failed", place.key, cost, usage, at_most)
+        self._post(call, place, posting, error=type(error).__name__)
+        return cost
+
+    def hit(self, call: Call, answer: Answer) -> str | None:
+        """Enter an answer that costs nothing.
+
+        Returns:
+            The model that served before, if it is another one.
+        """
+        place, before = self._place(call, answer.model), None
+        if self._served.last.get(place.alias) != place.key.served and answer.model is not None:
+            before = self._served.changed(place.alias, place.key.served, keep=False)
+        variant = _tier(call.encoded, answer)
+        kind = place.hits.get(variant)
+        if kind is None:
+            kind = place.hits[variant] = HitKind(place.key, self.prices, place.priced, variant)
+        self.book.hit(kind, answer.usage)
+        for book in call.tracks.books:
+            book.hit(kind, answer.usage)
+        if self._file is not None:
+            posting = Posting(time.time(), "hit", place.key, kind.saved(answer.usage), answer.usage)
+            self._file.append(posting, base_url=place.alias[1] or None, id=answer.id)
+        return before
+
+    def check_model(self, call: Call, sample: Sample) -> None:
+        """Tell the user if the model that served a sample is not the one that served before.
+
+        Raises:
+            ModelDriftError: it is not, and the call is strict.
+        """
+        if sample.served_before is None:
+            return
+        place, before = self._place(call, sample.answer.model), sample.served_before
+        served = place.key.served
+        message = (
+            f"{call.request.model} was answered by {served}, and before by {before}: "
+            "the provider, or what answers in its name, has changed the model"
+        )
+        if self._is_strict(call):
+            raise ModelDriftError(
+                message,
+                served=served,
+                served_before=before,
+                provider=call.target.provider,
+                model=call.request.model,
+                attempts=sample.attempts,
+            )
+        if self._served.is_news(place.alias, before, served):
+            # Where warnings are made errors, the answer is paid for all the same.
+            with contextlib.suppress(ModelDriftWarning):
+                warnings.warn(ModelDriftWarning(message), stacklevel=2)
+
+    def saved(self) -> float:
+        """USD that the client's hits would have cost."""
+        return float(total(sums.saved for _, sums in self.book.rows()))
+
+    def _is_strict(self, call: Call) -> bool:
+        asked = call.request.strict_model
+        return self._strict if asked is None else asked
+
+    def _cost(self, place: _Place, variant: str, usage: Usage | None) -> Decimal | None:
+        if usage is None:
+            return None
+        # Where warnings are made errors, the answer is paid for all the same.
+        with contextlib.suppress(PriceWarning):
+            return self.prices().cost(*place.priced, usage, variant=variant)
+        return None
+
+    def _post(self, call: Call, place: _Place, posting: Posting, **facts: str | None) -> None:
+        self.book.post(posting)
+        for book in call.tracks.books:
+            book.post(posting)
+        if self._file is not None:
+            self._file.append(posting, base_url=place.alias[1] or None, **facts)
+
+    def _place(self, call: Call, served: str | None) -> _Place:
+        target, tag = call.target, call.tracks.tag
+        asked = (target.route.provider, target.base_url, target.model, served, tag)
+        place = self._places.get(asked)
+        if place is None:
+            if len(self._places) >= _MOST_PLACES:
+                self._places.clear()
+            own = target.base_url if target.custom_base_url else None
+            place = self._places[asked] = _Place(
+                Key(target.provider, target.model, (served or target.model)[:_LONGEST_NAME], tag),
+                (target.provider, own or "", target.model),
+                priced_as(target),
+                {},
+            )
+        return place
+
+
+def tier_asked(encoded: EncodedRequest) -> str:
+    """The variant at which the price table bills a call that is served as it asks to be."""
+    return _variant(encoded.payload.get("service_tier") or encoded.payload.get("serviceTier"))
+
+
+def _tier(encoded: EncodedRequest, answer: Answer) -> str:
+    """The variant at which the price table bills a call: the tier that served, else the one asked for."""
+    return _variant(answer.service_tier) if answer.service_tier else tier_asked(encoded)
+
+
+def _variant(tier: object) -> str:
+    return tier if isinstance(tier, str) and tier in _TIERS else "standard"

@@ -1,0 +1,174 @@
+"""The price data of the genai-prices package."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from .quotes import SNAPSHOT, PriceList, Quotes, Source, plain, usable
+
+_PROVIDERS = {
+    "anthropic": "anthropic",
+    "deepseek": "deepseek",
+    "fireworks": "fireworks_ai",
+    "google": "gemini",
+    "groq": "groq",
+    "mistral": "mistral",
+    "openai": "openai",
+    "openrouter": "openrouter",
+    "together": "together_ai",
+    "x-ai": "xai",
+}
+_COLUMNS = {
+    "input_mtok": "input",
+    "output_mtok": "output",
+    "output_reasoning_mtok": "output_reasoning",
+    "cache_read_mtok": "cache_read",
+    "cache_write_mtok": "cache_write",
+    "cache_write_1h_mtok": "cache_write_1h",
+    "input_audio_mtok": "input_audio",
+    "cache_audio_read_mtok": "cache_read_audio",
+    "output_audio_mtok": "output_audio",
+    "input_image_mtok": "input_image",
+    "output_image_mtok": "output_image",
+    "web_searches_kcount": "web_search",
+    "requests_kcount": "request",
+}
+_VARIANTS = {
+    ("processing", "batch"): "batch",
+    ("service_tier", "flex"): "flex",
+    ("service_tier", "priority"): "priority",
+    ("service_tier", "fast"): "fast",
+    ("speed", "fast"): "fast",
+}
+# What is billed by the token but neither chats nor embeds.
+_OTHER_KINDS = re.compile(r"transcribe|whisper|tts|realtime|live|image|moderation|ocr|voice")
+# Google's are also those of Vertex, where other companies' models have other prices, and OpenAI's open models
+# are served by others only.
+_OWN_NAMES = {"gemini": re.compile(r"gemini-"), "openai": re.compile(r"(?!gpt-oss-)")}
+_MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*")
+
+
+def read() -> Source:
+    """Read the data of the installed package.
+
+    Of what a model is matched by, only whole names count: beginnings and patterns also match models that do
+    not exist. Not listed as models are those it marks as deprecated. Prices of 0 are left out.
+
+    Raises:
+        ModuleNotFoundError: genai-prices is not installed.
+    """
+    source = Source(version_name())
+    for provider, model in listed():
+        quotes = _quotes(provider, model)
+        if not quotes:
+            continue
+        for name in spellings(model):
+            source.spellings.setdefault((provider, name), quotes)
+        names = set(_whole_names(model.match))
+        if model.id.lower() in names and not model.deprecated:
+            for name in _called(provider, model.id, names):
+                source.models.setdefault((provider, name), quotes)
+    return source
+
+
+def version_name() -> str:
+    """What the `source` column calls the package.
+
+    Raises:
+        ModuleNotFoundError: it is not installed.
+    """
+    try:
+        return f"genai-prices {importlib.metadata.version('genai-prices')}"
+    except importlib.metadata.PackageNotFoundError:
+        raise ModuleNotFoundError("genai-prices, a development dependency, is not installed") from None
+
+
+def listed() -> Iterator[tuple[str, Any]]:
+    """Every model of the installed package that a direct route serves, with the name of that route.
+
+    Raises:
+        ModuleNotFoundError: genai-prices is not installed.
+    """
+    try:
+        from genai_prices.data import providers
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError("genai-prices, a development dependency, is not installed") from None
+    for group in providers:
+        provider = _PROVIDERS.get(group.id)
+        if provider is not None:
+            yield from ((provider, model) for model in group.models)
+
+
+def spellings(model: Any) -> set[str]:
+    """Every whole name of a model, in lower case."""
+    return {*_whole_names(model.match), model.id.lower()}
+
+
+def _whole_names(match: Any) -> Iterator[str]:
+    if hasattr(match, "equals"):
+        yield match.equals.lower()
+    for clause in getattr(match, "or_", ()):
+        yield from _whole_names(clause)
+
+
+def _called(provider: str, name: str, names: set[str]) -> Iterator[str]:
+    """The names among those of a model by which the provider is called, its dated snapshots apart."""
+    if provider == "openrouter":
+        # Its other names are routes of their own, such as the "-pro" of a model.
+        others = {
+            other for other in names if not other.endswith(":beta") and not SNAPSHOT.search(other, len(name))
+        }
+        yield from sorted(other for other in {name, *others} if "/" in other and _MODEL.fullmatch(other))
+    elif ":" not in name and _MODEL.fullmatch(name) and not _OTHER_KINDS.search(name):
+        own = _OWN_NAMES.get(provider)
+        yield from [name] if own is None or own.match(name) else []
+
+
+def _quotes(provider: str, model: Any) -> Quotes:
+    dated: dict[str, PriceList] = {}
+    peak: PriceList = {}
+    conditions = model.prices if isinstance(model.prices, list) else [None]
+    for condition in conditions:
+        prices = model.prices if condition is None else condition.prices
+        constraint = getattr(condition, "constraint", None)
+        if hasattr(constraint, "start_time"):
+            peak = _price_list(prices)
+        else:
+            dated[str(getattr(constraint, "start_date", ""))] = _price_list(prices)
+    dated = {day: tiers for day, tiers in dated.items() if "input" in tiers[0]}
+    quotes: Quotes = {}
+    if not dated:
+        return quotes
+    if peak:
+        # The hours have no date of their own: they belong to the newest list.
+        newest = max(dated)
+        quotes["off_peak"] = {newest: dated[newest]}
+        dated[newest] = peak
+    quotes["standard"] = dated
+    for variant in model.price_variants or ():
+        name = _VARIANTS.get(next(iter(variant.when.items()))) if len(variant.when) == 1 else None
+        tiers = _price_list(variant.prices)
+        if name is not None and "input" in tiers[0]:
+            day = str(getattr(variant.constraint, "start_date", ""))
+            quotes.setdefault(name, {}).setdefault(day, tiers)
+    return quotes
+
+
+def _price_list(prices: Any) -> PriceList:
+    tiers: PriceList = {0: {}}
+    for name, value in prices.__dict__.items():
+        column = _COLUMNS.get(name)
+        if column is None or value is None:
+            continue
+        tiers[0][column] = getattr(value, "base", value)
+        for tier in getattr(value, "tiers", ()):
+            # "Above" excludes the start itself.
+            tiers.setdefault(tier.start + 1, {})[column] = tier.price
+    # A class without tiers costs the same in every tier.
+    return {
+        minimum: {column: plain(price) for column, price in usable({**tiers[0], **cells}).items() if price}
+        for minimum, cells in sorted(tiers.items())
+    }

@@ -1,0 +1,135 @@
+"""What several sources say about a model, made one: of figures that differ one is kept, all are listed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import NamedTuple, TypeAlias
+
+from .quotes import Cells, Key, PriceList, Source
+
+NOT_PUBLISHED = "none"
+"""The `source` of a row without prices, which stands where a cheaper row would otherwise apply."""
+
+Held: TypeAlias = Callable[[str, int, str], "Decimal | None"]
+"""Variant, `min_input_tokens` and column → what the file says today."""
+
+
+class Disagreement(NamedTuple):
+    """Figures that the sources give for one cell of today's price list; blank where a source has none."""
+
+    provider: str
+    model: str
+    variant: str
+    min_input_tokens: int
+    column: str
+    figures: tuple[str, ...]
+    kept: str
+
+
+@dataclass(slots=True)
+class Tier:
+    """One row to be: its prices, and the sources that have at least one of them."""
+
+    cells: Cells = field(default_factory=dict)
+    sources: set[str] = field(default_factory=set)
+
+    @property
+    def source(self) -> str:
+        """The cell of the column `source`."""
+        return "; ".join(sorted(self.sources)) or NOT_PUBLISHED
+
+
+Dated: TypeAlias = dict[str, dict[int, Tier]]
+"""`effective_from` → `min_input_tokens` → row."""
+
+
+def newest(days: Iterable[str], limit: str) -> str | None:
+    """The last day that is not after `limit`; "" comes before every other."""
+    return max((day for day in days if day <= limit), default=None)
+
+
+def merge(
+    key: Key, sources: Sequence[Source], held: Held, today: str, others: Iterable[str] = ()
+) -> tuple[dict[str, Dated], list[Disagreement]]:
+    """The price lists of a model by variant, today's agreed between the sources.
+
+    Where they disagree on a figure of today, the one that the file has stays if a source still has it;
+    else the dearest is taken, so that no cost is understated. Past and announced lists are those of the
+    first source that has them. `others` are variants that only the file has.
+    """
+    variants: dict[str, Dated] = {}
+    disagreements: list[Disagreement] = []
+    told = {source.name: source.quotes(key) for source in sources}
+    for variant in sorted({variant for quotes in told.values() for variant in quotes}):
+        lists = {name: quotes[variant] for name, quotes in told.items() if variant in quotes}
+        dated = variants[variant] = _past_and_announced(lists, today)
+        current: dict[str, PriceList] = {}
+        for name, days in lists.items():
+            day = newest(days, today)
+            if day is not None:
+                current[name] = days[day]
+        if current:
+            start = max(newest(lists[name], today) or "" for name in current)
+            dated[start], found = _agreed(current, lambda *cell, of=variant: held(of, *cell))
+            disagreements += [
+                Disagreement(
+                    *key, variant, *cell, tuple(figures.get(source.name, "") for source in sources), kept
+                )
+                for cell, figures, kept in found
+            ]
+    _add_not_published(variants, today, others)
+    return variants, disagreements
+
+
+def _past_and_announced(lists: Mapping[str, Mapping[str, PriceList]], today: str) -> Dated:
+    dated: Dated = {}
+    for name, days in lists.items():
+        for day, tiers in days.items():
+            if day != newest(days, today) and day not in dated:
+                dated[day] = {minimum: Tier(dict(cells), {name}) for minimum, cells in tiers.items()}
+    return dated
+
+
+def _agreed(
+    lists: Mapping[str, PriceList], held: Callable[[int, str], Decimal | None]
+) -> tuple[dict[int, Tier], list[tuple[tuple[int, str], dict[str, str], str]]]:
+    """One price list of several, and the cells on which they differ."""
+    agreed: dict[int, Tier] = {}
+    differing = []
+    for minimum in sorted({minimum for tiers in lists.values() for minimum in tiers}):
+        tier = agreed[minimum] = Tier()
+        rows = {name: tiers.get(minimum) for name, tiers in lists.items()}
+        for column in dict.fromkeys(column for cells in rows.values() for column in cells or ()):
+            figures = {name: cells[column] for name, cells in rows.items() if cells and column in cells}
+            kept = max(figures.values())
+            if held(minimum, column) in figures.values():
+                kept = next(price for price in figures.values() if price == held(minimum, column))
+            tier.cells[column] = kept
+            tier.sources |= {name for name, price in figures.items() if price == kept}
+            # A source without the class is silent; one without the whole tier says that there is none.
+            if len(set(figures.values())) > 1 or (column == "input" and None in rows.values()):
+                shown = {name: format(price, "f") for name, price in figures.items()}
+                differing.append(((minimum, column), shown, format(kept, "f")))
+    return agreed, differing
+
+
+def _add_not_published(variants: dict[str, Dated], today: str, others: Iterable[str]) -> None:
+    """Put rows without prices where a variant would otherwise be billed by a row that is not meant for it.
+
+    That is a prompt size at which the standard price rises and the variant's is not told, and an announced
+    standard price whose counterpart is not told.
+    """
+    standard = variants.get("standard", {})
+    for variant in {*variants, *others} - {"standard"}:
+        dated = variants.setdefault(variant, {})
+        for day, tiers in dated.items():
+            in_effect = newest(standard, day or today)
+            for minimum in standard.get(in_effect, ()) if in_effect is not None else ():
+                tiers.setdefault(minimum, Tier())
+        for day in standard:
+            if day > today:
+                dated.setdefault(day, {0: Tier()})
+        if not dated:
+            del variants[variant]

@@ -1,0 +1,119 @@
+"""How `model_limits.csv` is brought up to date, from the sources that `prices.csv` is read from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from ..._tokens.model_limits import ModelLimits
+from . import genai_prices, litellm_prices
+from .quotes import Key
+
+Figures: TypeAlias = tuple[int | None, int | None]
+"""Context window and longest output, in tokens."""
+
+
+@dataclass(slots=True)
+class LimitSource:
+    """What one source tells: its name with its version, and the figures of each model."""
+
+    name: str
+    models: dict[Key, Figures] = field(default_factory=dict)
+    spellings: dict[Key, Figures] = field(default_factory=dict)
+    """By names in lower case."""
+
+    def figures(self, key: Key) -> Figures | None:
+        """What it tells of a model under that very name."""
+        return self.models.get(key) or self.spellings.get((key[0], key[1].lower()))
+
+
+@dataclass(slots=True)
+class RefreshedLimits:
+    """The rows of the new file, sorted, and what a reader of the change should know.
+
+    Attributes:
+        rows: all rows.
+        changed: those that are new or changed.
+        differing: models of which the sources tell different context windows, smallest first.
+        unlisted: models of the file that no source has, whose rows stay.
+    """
+
+    rows: list[ModelLimits] = field(default_factory=list)
+    changed: list[ModelLimits] = field(default_factory=list)
+    differing: list[tuple[Key, list[int]]] = field(default_factory=list)
+    unlisted: list[Key] = field(default_factory=list)
+
+
+def read_sources(price_map: Path) -> list[LimitSource]:
+    """Read litellm's map, whose largest answers are the only ones known, and genai-prices' context windows.
+
+    Raises:
+        OSError, ValueError: the map cannot be read.
+        ModuleNotFoundError: genai-prices is not installed.
+    """
+    return [_of_litellm(price_map), _of_genai()]
+
+
+def refresh_limits(
+    rows: Mapping[Key, ModelLimits], models: Iterable[Key], sources: Iterable[LimitSource], today: str
+) -> RefreshedLimits:
+    """Bring the rows up to date.
+
+    Where sources differ the larger figure is taken: some round down, and a bound that is too low would let
+    a budget be exceeded. A row that still holds stays as it was read.
+
+    Args:
+        rows: those of the file.
+        models: those of `prices.csv`.
+        sources: what is known today.
+        today: the day (UTC), as "2026-11-20".
+    """
+    refreshed = RefreshedLimits()
+    listed = list(sources)
+    for key in sorted({*rows, *models}):
+        told = [(source.name, found) for source in listed if (found := source.figures(key))]
+        had = rows.get(key)
+        if not told:
+            if had is not None:
+                refreshed.unlisted.append(key)
+                refreshed.rows.append(had)
+            continue
+        windows, answers = zip(*(figures for _, figures in told), strict=True)
+        window, longest = max(filter(None, windows), default=None), max(filter(None, answers), default=None)
+        figures = sorted({figure for figure in windows if figure is not None})
+        if len(figures) > 1:
+            refreshed.differing.append((key, figures))
+        if had is None or had[2:4] != (window, longest):
+            had = ModelLimits(*key, window, longest, "; ".join(sorted(name for name, _ in told)), today)
+            refreshed.changed.append(had)
+        refreshed.rows.append(had)
+    return refreshed
+
+
+def _of_litellm(price_map: Path) -> LimitSource:
+    source = LimitSource(litellm_prices.version_name(price_map))
+    for name, entry in json.loads(price_map.read_text(encoding="utf-8")).items():
+        key = litellm_prices.key_of(name, entry)
+        if key is None:
+            continue
+        window = _tokens(entry.get("max_input_tokens"))
+        longest = None if entry["mode"] == "embedding" else _tokens(entry.get("max_output_tokens"))
+        if window or longest:
+            source.models.setdefault(key, (window, longest))
+    return source
+
+
+def _of_genai() -> LimitSource:
+    source = LimitSource(genai_prices.version_name())
+    for provider, model in genai_prices.listed():
+        if model.context_window:
+            for name in genai_prices.spellings(model):
+                source.spellings.setdefault((provider, name), (model.context_window, None))
+    return source
+
+
+def _tokens(value: object) -> int | None:
+    return value if isinstance(value, int) and value > 0 else None

@@ -1,0 +1,207 @@
+"""How `prices.csv` is brought up to date: rows are added, blanks filled in, and no past price is changed.
+
+The sources are genai-prices, a development dependency, and litellm's price map, read as a file. What they
+cannot agree on is listed. docs/prices.md describes the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import NamedTuple, TypeAlias
+
+from ..._money.price_rows import PRICE_COLUMNS, PriceRow
+from .merge import NOT_PUBLISHED, Dated, Disagreement, Held, Tier, merge, newest
+from .quotes import SNAPSHOT, Key, Source
+
+_OldModel: TypeAlias = dict[str, dict[str, dict[int, PriceRow]]]
+"""The rows of a model by variant, `effective_from` and `min_input_tokens`."""
+
+__all__ = ["Disagreement", "PastPrice", "Refreshed", "Source", "refresh"]
+
+
+class PastPrice(NamedTuple):
+    """A price list of the past that a source has otherwise than the file, whose rows stay as they are."""
+
+    provider: str
+    model: str
+    variant: str
+    effective_from: str
+
+
+@dataclass(slots=True)
+class Refreshed:
+    """The rows of the new file, sorted, and what a reader of the change should know.
+
+    Attributes:
+        rows: all rows.
+        added: those with a new provider, model, variant, prompt size or day.
+        filled: those of which some cells were blank and are not any more.
+        withdrawn: rows for a day to come that no source announces any more.
+        disagreements: cells of today's price lists on which the sources differ.
+        past: price lists of the past that differ from the file's.
+        unlisted: models of the file that no source has, whose rows stay.
+    """
+
+    rows: list[PriceRow] = field(default_factory=list)
+    added: list[PriceRow] = field(default_factory=list)
+    filled: list[PriceRow] = field(default_factory=list)
+    withdrawn: list[PriceRow] = field(default_factory=list)
+    disagreements: list[Disagreement] = field(default_factory=list)
+    past: list[PastPrice] = field(default_factory=list)
+    unlisted: list[Key] = field(default_factory=list)
+
+
+def refresh(rows: Iterable[PriceRow], sources: Sequence[Source], today: str) -> Refreshed:
+    """Bring the rows of a prices file up to date.
+
+    A price list that still holds stays as it is, though cells that were blank are filled in. One that has
+    changed stays too, and a new one begins on the day its source tells, else today. Refreshing the result
+    with the same sources changes nothing.
+
+    Args:
+        rows: those of the file, without bad ones.
+        sources: what is known today, in the order in which `Disagreement` lists their figures.
+        today: the day (UTC), as "2026-11-20".
+    """
+    old: dict[Key, _OldModel] = {}
+    for row in rows:
+        variants = old.setdefault((row.provider, row.model), {})
+        variants.setdefault(row.variant, {}).setdefault(row.effective_from, {})[row.min_input_tokens] = row
+    refreshed = Refreshed()
+    for key in sorted({*old, *_new_models(old, sources)}):
+        had = old.get(key, {})
+        if not any(source.quotes(key) for source in sources):
+            refreshed.unlisted.append(key)
+        told, disagreements = merge(key, sources, _held(had, today), today, had)
+        refreshed.disagreements += disagreements
+        for variant in {*had, *told}:
+            lists = _Lists(key, variant, had.get(variant, {}), today, refreshed)
+            lists.revise(told.get(variant, {}))
+    refreshed.rows.sort(key=lambda row: (*row[:4], row.effective_from))
+    return refreshed
+
+
+def _held(lists: _OldModel, today: str) -> Held:
+    """How to look up what the file says about a model today."""
+
+    def held(variant: str, minimum: int, column: str) -> Decimal | None:
+        days = lists.get(variant, {})
+        row = days.get(newest(days, today) or "", {}).get(minimum)
+        return getattr(row, column, None)
+
+    return held
+
+
+def _new_models(old: Iterable[Key], sources: Sequence[Source]) -> set[Key]:
+    """Models that the file lacks, without dated snapshots that cost what their family costs."""
+    gone = {key for source in sources for key in source.shut_down}
+    listed = {key for source in sources for key in source.models} - gone
+
+    def is_new(key: Key) -> bool:
+        provider, model = key
+        dated = SNAPSHOT.search(model)
+        family = (provider, model[: dated.start()]) if dated and dated.end() == len(model) else key
+        if family == key or family not in listed | set(old):
+            return True
+        return any(source.quotes(key) not in ({}, source.quotes(family)) for source in sources)
+
+    return {key for key in listed - set(old) if is_new(key)}
+
+
+class _Lists:
+    """The price lists of one model and variant, on their way from the old file into the new."""
+
+    def __init__(
+        self, key: Key, variant: str, old: dict[str, dict[int, PriceRow]], today: str, refreshed: Refreshed
+    ) -> None:
+        self._key = key
+        self._variant = variant
+        self._old = old
+        self._today = today
+        self._refreshed = refreshed
+        # What is announced is announced anew; what has begun stays.
+        self._new = {day: dict(tiers) for day, tiers in old.items() if day <= today}
+
+    def revise(self, told: Dated) -> None:
+        """Take in what the sources tell."""
+        if not told:
+            self._new = self._old
+        current = newest(told, self._today)
+        for day in sorted(told):
+            if not self._old or day > self._today:
+                self._begin(day, told[day])
+            elif day == current:
+                self._continue(day, told[day])
+            else:
+                self._compare(day, told[day])
+        kept = [row for tiers in self._new.values() for row in tiers.values()]
+        self._refreshed.rows += kept
+        gone = {row for tiers in self._old.values() for row in tiers.values()} - set(kept)
+        days = {(row.effective_from, row.min_input_tokens) for row in kept}
+        self._refreshed.withdrawn += [
+            row for row in gone if (row.effective_from, row.min_input_tokens) not in days
+        ]
+
+    def _continue(self, day: str, tiers: dict[int, Tier]) -> None:
+        """Go on with the list in effect if the told one is no other; else begin a new one."""
+        in_effect = newest(self._new, self._today)
+        if in_effect is None or not _holds(self._new[in_effect], tiers):
+            self._begin(day if in_effect is None or day > in_effect else self._today, tiers)
+        else:
+            self._fill(in_effect, tiers)
+
+    def _compare(self, day: str, tiers: dict[int, Tier]) -> None:
+        """Report a past list that the file has otherwise; take it in where the file has none."""
+        in_effect = newest(self._old, day)
+        if in_effect is None:
+            self._begin(day, tiers)
+        elif not _holds(self._old[in_effect], tiers):
+            self._refreshed.past.append(PastPrice(*self._key, self._variant, day))
+
+    def _begin(self, day: str, tiers: dict[int, Tier]) -> None:
+        before = newest(self._new, day)
+        if before is not None and before != day and _holds(self._new[before], tiers, exactly=True):
+            return
+        announced = self._old.get(day, {})
+        if announced and _holds(announced, tiers):
+            self._new[day] = dict(announced)
+            self._fill(day, tiers)
+            return
+        self._new[day] = {minimum: self._row(minimum, day, tier) for minimum, tier in tiers.items()}
+        self._refreshed.added += self._new[day].values()
+
+    def _fill(self, day: str, tiers: dict[int, Tier]) -> None:
+        """Write into blank cells what is now known."""
+        for minimum, row in self._new[day].items():
+            tier = tiers.get(minimum, Tier())
+            blank = {column: price for column, price in tier.cells.items() if getattr(row, column) is None}
+            if blank:
+                sources = {*row.source.split("; "), *tier.sources} - {NOT_PUBLISHED}
+                written = {"source": "; ".join(sorted(sources)), "as_of": self._today}
+                filled = row._replace(**blank, **written)  # type: ignore[arg-type]  # columns by name
+                self._new[day][minimum] = filled
+                self._refreshed.filled.append(filled)
+
+    def _row(self, minimum: int, day: str, tier: Tier) -> PriceRow:
+        prices = (tier.cells.get(column) for column in PRICE_COLUMNS)
+        return PriceRow._make((*self._key, self._variant, minimum, *prices, day, tier.source, self._today))
+
+
+def _holds(rows: Mapping[int, PriceRow], tiers: Mapping[int, Tier], *, exactly: bool = False) -> bool:
+    """Whether a price list of the file is the told one, as far as both have figures.
+
+    Cells that only one of them has do not count, unless they must be the same `exactly`; rows without prices
+    do not either.
+    """
+    priced = {minimum for minimum, row in rows.items() if row.source != NOT_PUBLISHED}
+    if not priced <= set(tiers) <= set(rows):
+        return False
+    for minimum, row in rows.items():
+        cells = tiers[minimum].cells if minimum in tiers else {}
+        for column in PRICE_COLUMNS:
+            had, told = getattr(row, column), cells.get(column)
+            if had != told and (exactly or (had is not None and told is not None)):
+                return False
+    return True

@@ -1,0 +1,1 @@
+"""What a batch will cost before it is sent: `history` learns from stored answers, `estimate` computes."""

@@ -1,0 +1,412 @@
+"""What a batch will cost, before it is sent: `Estimate`, and how it is made. Nothing is sent for it.
+
+    input → prepare → is it stored? is it a duplicate? → input tokens → + output tokens → price, time
+
+It goes the way of a call as far as the cache, so it loads no SDK, needs no key and opens no connection.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from .._calls.prepare import READING, Front
+from .._calls.recorder import tier_asked
+from .._errors import CacheMissError, LLMError
+from .._money.price_rows import VARIANTS
+from .._requests.request import checked_inputs
+from .._requests.routing import priced_as
+from .._tokens.counting import input_tokens, likely_input_tokens, most_output_tokens
+from .._tokens.range import Range
+from .._tokens.tokenizer import counter_for
+from .history import History, learned
+
+if TYPE_CHECKING:
+    from .._calls.call import Call
+    from .._limits.scopes import ScopeStatistics
+    from .._money.price_rows import PriceRow
+    from .._money.pricing import PriceTable
+    from .._types import Prompt
+
+_DEFAULT_OUTPUT = Range(1, 500, 4000)
+"""Tokens of an answer of which nothing is known: a yes, a page, or some thought and a page."""
+
+_DEFAULT_SECONDS, _DEFAULT_SECONDS_PER_TOKEN = Range(0.3, 1.0, 3.0), Range(1 / 200, 1 / 70, 1 / 20)
+"""How long an answer takes of which nothing is known: until its first token, and for each."""
+
+_CLOSELY = 2000
+"""Requests whose text is looked at; the tokens of further ones are told from their length."""
+
+_SAMPLE = 200
+"""Inputs that stand for all before a batch begins, which shall not wait."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """What a batch would take. `print` it for a table; a notebook shows one by itself.
+
+    `inputs` is `cached + duplicates + len(invalid)` and those that have to be sent. Tokens, USD and seconds
+    are `Range`s with `low`, `likely` and `high`, of all requests together.
+
+    >>> from llm_provider import Client
+    >>> with Client() as client:
+    ...     estimate = client.estimate("gpt-6.1-sol", ["Name a bird.", "Name a bird.", "Name a fish."])
+    >>> estimate.inputs, estimate.cached, estimate.duplicates, estimate.requests
+    (3, 0, 1, 2)
+    """
+
+    model: str
+    provider: str
+    inputs: int
+    cached: int
+    """Inputs that the cache answers."""
+    duplicates: int
+    """Inputs that are the same as one before, and share its request."""
+    invalid: tuple[tuple[int, LLMError], ...]
+    """Inputs that cannot be sent: the place of each, and what is wrong with it."""
+    requests: int
+    """Requests to send if none fails."""
+    input_tokens: Range
+    output_tokens: Range
+    variant: str
+    """The service level that is asked for, which prices the batch."""
+    costs: Mapping[str, Range]
+    """USD by service level, as far as `prices.csv` knows the model's prices; batch prices among them."""
+    seconds: Range
+    """How long it takes within the present limits, from the first request to the last answer."""
+    assumptions: tuple[str, ...]
+    """Where the figures come from, and what is not known."""
+
+    @property
+    def cost(self) -> Range | None:
+        """USD; None where the price is not known."""
+        return self.costs.get(self.variant)
+
+    def __str__(self) -> str:
+        lines = [f"{self.model}: {self.inputs:,} inputs", *(_line(row) for row in self._rows())]
+        return "\n".join([*lines, *(f"  - {assumption}" for assumption in self.assumptions)])
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        rows = "".join(
+            f"<tr><td>{escape(row.name)}</td><td style='text-align:right'>{escape(row.likely)}</td>"
+            f"<td>{escape(row.between)}</td></tr>"
+            for row in self._rows()
+        )
+        notes = "".join(f"<li>{escape(assumption)}</li>" for assumption in self.assumptions)
+        title = f"{self.model}: {self.inputs:,} inputs"
+        return f"<table><caption>{escape(title)}</caption>{rows}</table><small><ul>{notes}</ul></small>"
+
+    def _rows(self) -> Iterator[_Row]:
+        yield _Row("answered by the cache", f"{self.cached:,}")
+        if self.duplicates:
+            yield _Row("the same as one before", f"{self.duplicates:,}")
+        if self.invalid:
+            index, error = self.invalid[0]
+            yield _Row("cannot be sent", f"{len(self.invalid):,}", f"inputs[{index}]: {error}")
+        yield _Row("requests", f"{self.requests:,}")
+        if not self.requests:
+            return
+        yield _range_row("input tokens", self.input_tokens, _whole)
+        yield _range_row("output tokens", self.output_tokens, _whole)
+        if self.cost is None:
+            yield _Row("cost", "unknown")
+        else:
+            yield _range_row("cost", self.cost, _dollars)
+        for variant, cost in self.costs.items():
+            if variant != self.variant:
+                yield _range_row(f"  as {variant}", cost, _dollars)
+        yield _range_row("time", self.seconds, _duration)
+
+
+class _Row(NamedTuple):
+    """A line of the table."""
+
+    name: str
+    likely: str
+    between: str = ""
+
+
+def _range_row(name: str, number: Range, shown: Callable[[float], str]) -> _Row:
+    return _Row(name, shown(number.likely), f"{shown(number.low)} to {shown(number.high)}")
+
+
+def _line(row: _Row) -> str:
+    return f"  {row.name:24}{row.likely:>12}  {row.between}".rstrip()
+
+
+def _whole(number: float) -> str:
+    return f"{number:,.0f}"
+
+
+def _dollars(number: float) -> str:
+    """USD with two figures that mean something.
+
+    >>> _dollars(12.345), _dollars(0.012345), _dollars(0)
+    ('$12.35', '$0.012', '$0.00')
+    """
+    places = 2 if number >= 0.1 or number <= 0 else min(8, 1 - math.floor(math.log10(number)))
+    return f"${number:,.{places}f}"
+
+
+def _duration(seconds: float) -> str:
+    """Seconds, minutes or hours.
+
+    >>> _duration(4.2), _duration(130), _duration(7200)
+    ('4.2 s', '2 min', '2.0 h')
+    """
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+class Estimator:
+    """Makes an estimate out of a batch's inputs, one after the other, in constant memory per input.
+
+    Args:
+        front: What makes and looks up calls.
+        prepare: Makes a call of an input.
+        prices: The price table.
+        scopes: What the rate control knows of each scope in use.
+        counted: Whether tokens are counted where that is possible; to load a tokenizer takes a second.
+
+    Raises:
+        RequestError: the model or a parameter cannot be served.
+    """
+
+    def __init__(
+        self,
+        front: Front,
+        prepare: Callable[[Prompt], Call],
+        prices: Callable[[], PriceTable],
+        scopes: Sequence[ScopeStatistics],
+        *,
+        counted: bool = True,
+    ) -> None:
+        self._front = front
+        self._prepare = prepare
+        self._prices = prices
+        # What is wrong with the model or the parameters is wrong for every input, and is found here.
+        self._first = prepare("a prompt that is never sent")
+        self._priced = priced_as(self._first.target)
+        self._concurrent, self._rate = _limits(self._first, scopes)
+        self._counted = counted
+        self._count: Callable[[str], int] | None = None
+        self._seen: set[str] = set()
+        self._inputs = self._cached = self._duplicates = 0
+        self._invalid: list[tuple[int, LLMError]] = []
+        self._requests = self._samples = 0
+        self._read, self._written = Range.exactly(0), Range.exactly(0)
+        self._looked_at, self._guessed = Range.exactly(0), 0
+        self._experience: History | None = None
+        self._expected: dict[int | None, Range] = {}
+        self._lists = {name: tiers for name in sorted(VARIANTS) if (tiers := self._price_list(name))}
+        self._costs = dict.fromkeys(self._lists, Range.exactly(0))
+
+    def add(self, prompt: Prompt) -> None:
+        """Count an input."""
+        index, self._inputs = self._inputs, self._inputs + 1
+        try:
+            call = self._prepare(prompt)
+            missing = self._missing(call)
+        except LLMError as error:
+            self._invalid.append((index, error))
+            return
+        if not missing:
+            self._cached += 1
+            return
+        if call.cache == "use":
+            missing = [key for key in missing if key not in self._seen]
+            self._seen.update(missing)
+        if not missing:
+            self._duplicates += 1
+            return
+        self._send(call, len(missing))
+
+    def _missing(self, call: Call) -> list[str]:
+        """The keys of the samples that have to be asked for."""
+        keys = [call.key(draw) for draw in call.draws]
+        if call.cache not in READING:
+            return keys
+        missing = [key for key in keys if self._front.stored(call, self._front.cache.peek(key)) is None]
+        if missing and call.cache == "only":
+            raise CacheMissError("no answer is stored, and cache='only' sends nothing", key=missing[0])
+        return missing
+
+    def _send(self, call: Call, samples: int) -> None:
+        if not self._requests:
+            self._count = counter_for(*self._priced) if self._counted else None
+            self._experience = learned(self._front, call, self._count)
+        requests = -(-samples // call.encoded.most_samples)
+        if self._requests < _CLOSELY:
+            read = self._input(call)
+            self._looked_at = self._looked_at.plus(read)
+            self._guessed += likely_input_tokens(call)
+        else:
+            read = self._looked_at.times(likely_input_tokens(call) / self._guessed)
+        most = most_output_tokens(call, 1)
+        each = self._expected.get(most)
+        if each is None:
+            each = self._expected[most] = self._output(call, most)
+        self._requests += requests
+        self._samples += samples
+        self._read = self._read.plus(read.times(requests))
+        self._written = self._written.plus(each.times(samples))
+        for variant, tiers in self._lists.items():
+            cost = _cost(tiers, read, each.times(samples / requests))
+            self._costs[variant] = self._costs[variant].plus(cost.times(requests))
+
+    def _input(self, call: Call) -> Range:
+        """Tokens that a request reads."""
+        read = input_tokens(call, self._count)
+        if self._experience is None or self._experience.input_factor is None:
+            return read
+        return self._experience.input_factor.times(read.likely)
+
+    def _output(self, call: Call, most: int | None) -> Range:
+        """Tokens of one answer."""
+        if self._experience is not None:
+            expected = self._experience.output_tokens
+        elif call.request.max_tokens is not None and most is not None:
+            expected = Range(_DEFAULT_OUTPUT.low, min(most / 2, _DEFAULT_OUTPUT.likely), most)
+        else:
+            expected = _DEFAULT_OUTPUT
+        return Range(*(min(tokens, most) for tokens in expected)) if most is not None else expected
+
+    def _price_list(self, variant: str) -> list[PriceRow]:
+        """The rows of a service level, that of the largest prompts first; empty where one lacks a price."""
+        rows: list[PriceRow] = []
+        size: int = 10**12
+        while True:
+            row = self._prices().find(*self._priced, variant=variant, input_tokens=size)
+            if row is None or row.input is None or row.output is None:
+                return []
+            rows.append(row)
+            if row.min_input_tokens == 0:
+                return rows
+            size = row.min_input_tokens - 1
+
+    def result(self, inputs: int | None = None) -> Estimate:
+        """The estimate.
+
+        Args:
+            inputs: How many there are, where only some of them were added: they stand for all.
+        """
+        scale = 1.0 if inputs is None or not self._inputs else inputs / self._inputs
+        requests = round(self._requests * scale)
+        variant = tier_asked(self._first.encoded)
+        costs = {name: cost.times(scale) for name, cost in self._costs.items()}
+        if not requests:
+            costs = {variant: Range.exactly(0)}
+        return Estimate(
+            model=self._first.request.model,
+            provider=self._first.target.provider,
+            inputs=inputs if inputs is not None else self._inputs,
+            cached=round(self._cached * scale),
+            duplicates=round(self._duplicates * scale),
+            invalid=tuple(self._invalid),
+            requests=requests,
+            input_tokens=self._read.times(scale),
+            output_tokens=self._written.times(scale),
+            variant=variant,
+            costs={name: costs[name] for name in sorted(costs, key=lambda name: (name != variant, name))},
+            seconds=self._seconds(scale),
+            assumptions=tuple(self._assumptions(inputs, variant)),
+        )
+
+    def _seconds(self, scale: float) -> Range:
+        if not self._requests:
+            return Range.exactly(0)
+        if self._experience is not None:
+            each = self._experience.seconds
+        else:
+            tokens = self._written.times(1 / self._requests)
+            each = _DEFAULT_SECONDS.plus(tokens.times(_DEFAULT_SECONDS_PER_TOKEN))
+        # The last requests do not fill the limit any more, so there is never less than one's time.
+        requests = self._requests * scale
+        in_turn = each.times(max(1.0, requests / self._concurrent))
+        if self._rate is None:
+            return in_turn
+        return Range(*(max(seconds, requests / self._rate) for seconds in in_turn))
+
+    def _assumptions(self, inputs: int | None, variant: str) -> Iterator[str]:
+        if inputs is not None and inputs > self._inputs:
+            yield f"a sample: {self._inputs:,} of {inputs:,} inputs stand for all"
+        if not self._requests:
+            return
+        if self._experience is not None and self._experience.input_factor is not None:
+            yield "input tokens are estimated, and corrected by what stored questions had"
+        elif self._count is not None:
+            yield "input tokens are counted by the model's tokenizer, what is written around them is a guess"
+        else:
+            yield "input tokens are estimated by the kind of text, not counted"
+        if self._experience is not None:
+            number = self._experience.answers
+            yield f"output tokens and time are those of {number} stored answers of this model"
+        else:
+            yield "no answers of this model are stored here: output tokens and time are a guess"
+        rate = "" if self._rate is None else f", {self._rate:.3g} a second"
+        yield f"{self._concurrent:,} requests at once{rate}; none fails, no input is cached by the provider"
+        if variant not in self._lists:
+            yield f"no price of {'/'.join(self._priced)} ({variant}) is known"
+
+
+def estimate(estimator: Estimator, inputs: Iterable[Prompt]) -> Estimate:
+    """The estimate of a batch, whose inputs are consumed.
+
+    Raises:
+        TypeError: `inputs` is one prompt, or nothing to iterate over.
+    """
+    for prompt in checked_inputs(inputs):
+        estimator.add(prompt)
+    return estimator.result()
+
+
+async def aestimate(estimator: Estimator, inputs: Iterable[Prompt] | AsyncIterable[Prompt]) -> Estimate:
+    """`estimate`, awaited; the event loop's other tasks run between any two inputs."""
+    import asyncio
+
+    from .._calls.batch import numbered
+
+    async for _, prompt in numbered(inputs):
+        estimator.add(prompt)
+        await asyncio.sleep(0)
+    return estimator.result()
+
+
+def show(estimator: Estimator, inputs: Sequence[Prompt], above: float) -> None:
+    """Show a notebook what a batch is likely to cost, by some of its inputs, if it is more than some USD."""
+    from IPython.display import display
+
+    step = max(1, len(inputs) // _SAMPLE)
+    for index in range(0, len(inputs), step):
+        estimator.add(inputs[index])
+    estimate = estimator.result(len(inputs))
+    if estimate.cost is not None and estimate.cost.likely > above:
+        display(estimate)
+
+
+def _limits(call: Call, scopes: Sequence[ScopeStatistics]) -> tuple[int, float | None]:
+    """Requests that may be under way, and that may be sent in a second where a limit has shown."""
+    target, most, rate = call.target, call.max_concurrent, None
+    for scope in scopes:
+        here = (scope.provider, scope.base_url) == (target.provider, target.base_url)
+        if here and target.model.startswith(scope.model):
+            most = most if scope.window is None else max(1, min(most, scope.window))
+            rate = scope.rate if rate is None else rate
+    return most, rate
+
+
+def _cost(tiers: Sequence[PriceRow], read: Range, written: Range) -> Range:
+    """USD of one request."""
+    costs = []
+    for tokens, answer in zip(read, written, strict=True):
+        row = next((row for row in tiers if row.min_input_tokens <= tokens), tiers[-1])
+        million = tokens * float(row.input or 0) + answer * float(row.output or 0)
+        costs.append(million / 1e6 + float(row.request or 0) / 1e3)
+    return Range(*costs)

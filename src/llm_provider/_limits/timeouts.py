@@ -1,0 +1,127 @@
+"""How long a call may take: `Timeouts` of one attempt, and the `Deadline` of all of it.
+
+They are only described here. `_attempt` keeps the first, `_engine` the second.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass, fields
+from typing import Any
+
+from .._errors import APITimeoutError, FailedAttempt, RequestError, shown
+
+
+def seconds(name: str, value: Any) -> float:
+    """A length of time, checked.
+
+    Raises:
+        RequestError: it is not a finite number above 0.
+
+    >>> seconds("deadline", 3)
+    3.0
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= sys.float_info.max:
+        raise RequestError(f"{name} must be a positive number of seconds, not {shown(value)}")
+    return float(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeouts:
+    """Longest times for one attempt of a call, in seconds; a plain number in its place is `total`.
+
+    What is None is not set: a call takes it from its client, and a client has 600 for `total`, 15 for
+    `connect`, and nothing for the other two. Waiting for leave to send counts in none of them. Each raises
+    `APITimeoutError`, whose `phase` is the name below.
+
+    Raises:
+        RequestError: a value is not a finite number above 0.
+
+    >>> Timeouts(first_byte=20, idle=5)
+    Timeouts(connect=None, first_byte=20.0, idle=5.0, total=None)
+    """
+
+    connect: float | None = None
+    """Until the connection is open: name, TCP and TLS. It costs nothing where one is open already."""
+    first_byte: float | None = None
+    """Until the answer begins, or the first event of its stream, connecting included."""
+    idle: float | None = None
+    """From one piece of the answer, or one event of its stream, to the next."""
+    total: float | None = None
+    """From sending to the last byte."""
+
+    def __post_init__(self) -> None:
+        for name in _NAMES:
+            value = getattr(self, name)
+            if value is not None:
+                # The way around a frozen class's own guard that its generated `__init__` takes, too.
+                object.__setattr__(self, name, seconds(name, value))
+
+    def over(self, others: Timeouts) -> Timeouts:
+        """These, and the others where these are not set.
+
+        >>> Timeouts(total=60).over(DEFAULT_TIMEOUTS)
+        Timeouts(connect=15.0, first_byte=None, idle=None, total=60.0)
+        """
+        mine = {name: value for name in _NAMES if (value := getattr(self, name)) is not None}
+        return Timeouts(**{name: getattr(others, name) for name in _NAMES} | mine)
+
+    @property
+    def watches(self) -> bool:
+        """Whether an answer has to be watched while it arrives."""
+        return self.first_byte is not None or self.idle is not None
+
+
+_NAMES = tuple(entry.name for entry in fields(Timeouts))
+
+DEFAULT_TIMEOUT = 600.0
+"""Seconds for one attempt, from sending to the last byte: the openai and anthropic SDKs' own default."""
+
+DEFAULT_TIMEOUTS = Timeouts(connect=15.0, total=DEFAULT_TIMEOUT)
+"""The SDKs' 5 s to connect fail on a cold burst over TLS. How long an answer may take to begin depends on the
+model, and is the user's to say: those that reason may be silent for minutes."""
+
+
+class Deadline:
+    """The moment by which a call is answered or has failed, with what to tell of it then.
+
+    Args:
+        allowed: Seconds, as the user gave them.
+        at: The moment on `time.perf_counter`.
+    """
+
+    __slots__ = ("allowed", "at", "failures", "unfailed")
+
+    def __init__(self, allowed: float, at: float) -> None:
+        self.allowed = allowed
+        self.at = at
+        self.unfailed = 0
+        """Requests under way, and those answered: of several samples, some may be there."""
+        self.failures: tuple[FailedAttempt, ...] = ()
+
+    def another(self) -> Deadline:
+        """The same moment for another call of a batch."""
+        return Deadline(self.allowed, self.at)
+
+    @property
+    def left(self) -> float:
+        """Seconds; below 0 when it has passed."""
+        return self.at - time.perf_counter()
+
+    def missed(self) -> APITimeoutError:
+        """The error of a call that was not answered by then."""
+        sent = self.unfailed + len(self.failures)
+        told = "nothing was sent" if not sent else "a request was under way" if self.unfailed else ""
+        if self.failures:
+            names = ", ".join(failure.error for failure in self.failures)
+            told = f"{told}{', ' if told else ''}after {names}"
+        error = APITimeoutError(
+            f"not answered by the deadline of {self.allowed:g} s: {told}",
+            phase="deadline",
+            limit=self.allowed,
+            attempts=sent,
+            maybe_billed=bool(self.unfailed) or any(failure.maybe_billed for failure in self.failures),
+        )
+        error.failures = self.failures
+        return error

@@ -1,0 +1,344 @@
+"""The book of a budget that several processes share: a SQLite file, and a lease for each that is alive.
+
+    balance   what is spent, reserved and uncertain, as decimal text
+    claims    what is set aside, and who by
+    line      who waits, in order of arrival
+
+Every change is a transaction of its own, so a process that is killed leaves all of it or nothing. What it had
+set aside stays in `claims`. Each process holds a lease (`_leases`), which the kernel frees when it dies. Who
+has to wait looks whether the others still hold theirs, and counts the claims of the dead as spent: their
+requests may have been billed.
+
+A transaction takes some 50 µs on the event loop. It never waits there for another process's: one that finds
+the file locked is `BusyError` and is tried again by a timer.
+
+SQLite's connections do not survive a fork, not even unused ones, so they are closed before it and opened
+again by whoever needs them. A power cut may lose the last seconds (`synchronous = NORMAL`); a kill loses
+nothing.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import secrets
+import sqlite3
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+
+from .._errors import RequestError
+from .._runtime.leases import Lease, hold
+from .balance import Balance, BusyError, ended, reserved
+
+_APPLICATION = 1819107940
+"""Says in the file's header whose it is, as `_SCHEMA` writes it."""
+_SCHEMA = """
+    BEGIN IMMEDIATE;
+    CREATE TABLE IF NOT EXISTS balance (
+        only INTEGER PRIMARY KEY CHECK (only = 1),
+        spent TEXT NOT NULL, reserved TEXT NOT NULL, uncertain TEXT NOT NULL);
+    INSERT OR IGNORE INTO balance VALUES (1, '0', '0', '0');
+    CREATE TABLE IF NOT EXISTS claims (
+        number INTEGER PRIMARY KEY AUTOINCREMENT, holder TEXT NOT NULL, amount TEXT NOT NULL);
+    CREATE TABLE IF NOT EXISTS line (
+        number INTEGER PRIMARY KEY AUTOINCREMENT, holder TEXT NOT NULL UNIQUE, looked REAL NOT NULL);
+    PRAGMA application_id = 1819107940;
+    COMMIT;
+"""
+
+_OPENING_PATIENCE = 10.0
+_CLOSING_PATIENCE = 2.0
+"""Seconds that other processes may write before opening fails, or closing leaves its claims as they are."""
+_STALE_SECONDS = 5.0
+"""Who has not looked for so long is stopped (Ctrl-Z, a debugger), and nobody waits behind it. The clock is
+the machine's monotonic one, the same for all processes."""
+_BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+
+
+class FileTransaction:
+    """A transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, book: BalanceFile) -> None:
+        self._connection = connection
+        self._book = book
+        self._read = self.balance = _balance(connection)
+
+    def claim(self, amount: Decimal) -> int:
+        # Whoever has had its turn goes to the end of the line.
+        self.line_up(False)
+        cursor = self._connection.execute(
+            "INSERT INTO claims (holder, amount) VALUES (?, ?)", (self._book.holder, str(amount))
+        )
+        self.balance = reserved(self.balance, amount)
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid
+
+    def end(self, number: int, cost: Decimal | None) -> None:
+        where = (number, self._book.holder)
+        found = self._connection.execute(
+            "SELECT amount FROM claims WHERE number = ? AND holder = ?", where
+        ).fetchone()
+        # Not there if others took this process for dead, and have counted it.
+        if found is not None:
+            self._connection.execute("DELETE FROM claims WHERE number = ? AND holder = ?", where)
+            self.balance = ended(self.balance, Decimal(found[0]), cost)
+
+    def goes_first(self) -> bool:
+        now = time.monotonic()
+        return (
+            self._connection.execute(
+                "SELECT 1 FROM line WHERE holder <> ?1 AND looked BETWEEN ?2 AND ?3"
+                " AND number < coalesce((SELECT number FROM line WHERE holder = ?1), 1e300) LIMIT 1",
+                (self._book.holder, now - _STALE_SECONDS, now + _STALE_SECONDS),
+            ).fetchone()
+            is None
+        )
+
+    def line_up(self, waiting: bool) -> None:
+        if waiting:
+            self._connection.execute(
+                "INSERT INTO line (holder, looked) VALUES (?, ?)"
+                " ON CONFLICT (holder) DO UPDATE SET looked = excluded.looked",
+                (self._book.holder, time.monotonic()),
+            )
+            self.count_the_dead()
+        elif self._book.in_line:
+            self._connection.execute("DELETE FROM line WHERE holder = ?", (self._book.holder,))
+        self._book.in_line = waiting
+
+    def count_the_dead(self) -> None:
+        """Count what dead processes had set aside as spent, and take them out of the line."""
+        others = self._connection.execute(
+            "SELECT holder FROM claims WHERE holder <> ?1 UNION SELECT holder FROM line WHERE holder <> ?1",
+            (self._book.holder,),
+        ).fetchall()
+        for (holder,) in others:
+            lease = hold(self._book.leases, holder)
+            if lease is None:
+                continue
+            claims = self._connection.execute("SELECT amount FROM claims WHERE holder = ?", (holder,))
+            for (amount,) in claims.fetchall():
+                self.balance = ended(self.balance, Decimal(amount), None)
+            self._connection.execute("DELETE FROM claims WHERE holder = ?", (holder,))
+            self._connection.execute("DELETE FROM line WHERE holder = ?", (holder,))
+            lease.release(finished=False)
+
+    def write(self) -> None:
+        """What has changed of the balance."""
+        if self.balance != self._read:
+            self._connection.execute(
+                "UPDATE balance SET spent = ?, reserved = ?, uncertain = ?", tuple(map(str, self.balance))
+            )
+
+
+class BalanceFile:
+    """The book in a file; one for each `Budget`.
+
+    Args:
+        path: The absolute path. Beside it lie SQLite's own files while it is open, and a directory of leases.
+
+    Raises:
+        RequestError: it cannot be used.
+    """
+
+    shared = True
+
+    def __init__(self, path: str) -> None:
+        self.leases = Path(f"{path}-leases")
+        self.in_line = False
+        self._path = path
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._identity: tuple[int, int] | None = None
+        self._lease: Lease | None = None
+        self._holder = ""
+        self._ended: list[tuple[int, Decimal | None]] = []
+        # From now on a fork waits while this thread is inside SQLite, whose own locks would stay locked.
+        _books.add(self)
+        with self._lock, self._explained():
+            connection = self._opened(_OPENING_PATIENCE)
+            try:
+                (application,) = connection.execute("PRAGMA application_id").fetchone()
+                tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+                if application != _APPLICATION and (application or tables):
+                    raise RequestError(f"{path} is a database, but not a budget's: choose another name")
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.executescript(_SCHEMA)
+                _balance(connection)
+            finally:
+                connection.close()
+        with self.open_with_patience() as page:
+            page.count_the_dead()
+
+    @property
+    def holder(self) -> str:
+        """The name under which this process holds its lease."""
+        if self._lease is None:
+            name = secrets.token_hex(8)
+            self._lease, self._holder = hold(self.leases, name), name
+        return self._holder
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[FileTransaction]:
+        with self._lock, self._explained():
+            connection = self._connected()
+            ended = len(self._ended)
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                page = FileTransaction(connection, self)
+                for number, cost in self._ended[:ended]:
+                    page.end(number, cost)
+                yield page
+                page.write()
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+            del self._ended[:ended]
+
+    @contextlib.contextmanager
+    def open_with_patience(self, seconds: float = _OPENING_PATIENCE) -> Iterator[FileTransaction]:
+        """`open` for a thread that may wait for other processes."""
+        deadline = time.monotonic() + seconds
+        while True:
+            with contextlib.ExitStack() as stack:
+                try:
+                    page = stack.enter_context(self.open())
+                except BusyError:
+                    if time.monotonic() > deadline:
+                        raise
+                else:
+                    yield page
+                    return
+            time.sleep(0.002)
+
+    def end(self, claim: int, cost: Decimal | None) -> None:
+        self._ended.append((claim, cost))
+
+    def read(self) -> Balance:
+        deadline = time.monotonic() + _CLOSING_PATIENCE
+        while True:
+            try:
+                with self._lock, self._explained():
+                    return _balance(self._connected())
+            except BusyError:
+                # Another process opens the file as the first one after a crash, and mends it.
+                if time.monotonic() > deadline:
+                    raise RequestError(f"the budget's file {self._path} is locked") from None
+            time.sleep(0.002)
+
+    def close(self, patience: float = 0.0) -> None:
+        # Without patience it is the collector that calls, wherever it likes: also inside a transaction of
+        # another book's, which nobody could end, and while a fork waits for that one with this one's lock.
+        if not self._lock.acquire(blocking=patience > 0):
+            _unwritten.append(self)
+            return
+        try:
+            if self._connection is not None:
+                with contextlib.suppress(RequestError), self.open_with_patience(patience) as page:
+                    page.line_up(False)
+            self._leave()
+        except BusyError:
+            if self._ended and not patience:
+                _unwritten.append(self)
+            else:
+                self._leave()
+        finally:
+            self._lock.release()
+
+    def _leave(self) -> None:
+        self.disconnect()
+        if self._lease is not None:
+            self._lease.release(finished=False)
+            self._lease = None
+
+    def disconnect(self) -> None:
+        """Close the connection; it is opened again when it is needed."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _connected(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = self._opened(0)
+            self._connection.execute("PRAGMA synchronous = NORMAL")
+        facts = Path(self._path).stat()
+        self._identity = self._identity or (facts.st_dev, facts.st_ino)
+        if (facts.st_dev, facts.st_ino) != self._identity:
+            # Others would count in the new one, and both would spend the whole budget.
+            raise RequestError(f"the budget's file {self._path} was replaced while it was in use")
+        return self._connection
+
+    def _opened(self, patience: float) -> sqlite3.Connection:
+        return sqlite3.connect(self._path, timeout=patience, isolation_level=None, check_same_thread=False)
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY:
+                raise BusyError from None
+            raise RequestError(f"the budget's file {self._path} cannot be used: {error}") from None
+        except (OSError, ImportError, InvalidOperation, TypeError) as error:
+            raise RequestError(f"the budget's file {self._path} cannot be used: {error}") from None
+
+    # --- around a fork ---------------------------------------------------------------------------------
+
+    def before_fork(self) -> None:
+        """Let no transaction and no connection be there while the process is copied."""
+        self._lock.acquire()
+        self.disconnect()
+
+    def after_fork(self) -> None:
+        """Go on in the process that forked."""
+        self._lock.release()
+
+    def start_anew(self) -> None:
+        """Begin in the forked process, to which the claims and the lease do not belong."""
+        self._lock = threading.RLock()
+        self._ended, self._lease, self.in_line = [], None, False
+
+
+def _balance(connection: sqlite3.Connection) -> Balance:
+    spent, held, uncertain = connection.execute("SELECT spent, reserved, uncertain FROM balance").fetchone()
+    return Balance(Decimal(spent), Decimal(held), Decimal(uncertain))
+
+
+_books: weakref.WeakSet[BalanceFile] = weakref.WeakSet()
+_unwritten: list[BalanceFile] = []
+"""Those that could not be closed when they were collected: they are at exit."""
+_forking: list[BalanceFile] = []
+
+
+def _close_all() -> None:
+    for book in [*_books, *_unwritten]:
+        book.close(_CLOSING_PATIENCE)
+
+
+def _before_fork() -> None:
+    _forking[:] = _books
+    for book in _forking:
+        book.before_fork()
+
+
+def _after_fork() -> None:
+    while _forking:
+        _forking.pop().after_fork()
+
+
+def _start_anew() -> None:
+    _unwritten.clear()
+    while _forking:
+        _forking.pop().start_anew()
+
+
+atexit.register(_close_all)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_start_anew)

@@ -1,0 +1,220 @@
+"""A ledger on disk: one JSON line for each posting, in a file that any number of processes append to.
+
+A line is one `write` to a file opened for appending, done before the call it belongs to returns. So it is
+whole or not there at all, a killed process loses none of its lines, and lines of several processes do not
+mix. Only a machine that fails, or a disk that is full, can leave a piece of one; the next line then begins
+on a line of its own, and reading leaves the piece out.
+
+A line holds no prompt, no answer and no key.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import warnings
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import orjson
+
+from .._errors import RequestError
+from .._types import Usage
+from .totals import COUNTS, OUTCOMES, Key, Posting, PostingKind
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+_REMEMBERED_BYTES = 4_000_000
+"""How much of a file's end is read for the models that served last: some 20,000 lines."""
+
+# What is beyond these no call can cost, nor be made at, and no sum of it would be exact.
+_MOST_USD, _MOST_DECIMALS = 10**12, 40
+_LATEST = 2.5e11
+
+
+class LedgerWarning(UserWarning):
+    """The ledger's file cannot be written, or holds lines that cannot be read; calls go on all the same."""
+
+
+class LedgerFile:
+    """Appends postings to a file.
+
+    Args:
+        path: The file, made if it is not there.
+
+    Raises:
+        RequestError: it cannot be opened for appending.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path).expanduser()
+        self._lock = threading.RLock()
+        _files.add(self)
+        self._descriptor: int | None = None
+        self._torn = False
+        self._warned = False
+        try:
+            self._open()
+        except OSError as error:
+            raise RequestError(f"ledger: {error}") from None
+
+    def _open(self) -> int:
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+        descriptor = os.open(self.path, flags, 0o666)
+        size = os.fstat(descriptor).st_size
+        if size:
+            os.lseek(descriptor, size - 1, os.SEEK_SET)
+            self._torn = os.read(descriptor, 1) != b"\n"
+        self._descriptor = descriptor
+        return descriptor
+
+    def append(self, posting: Posting, **facts: str | float | None) -> None:
+        """Write a posting; what goes wrong is a warning, told once.
+
+        Args:
+            posting: The event.
+            **facts: What else the line tells; None is left out.
+        """
+        line = orjson.dumps(_line(posting, facts), option=orjson.OPT_APPEND_NEWLINE)
+        with self._lock:
+            try:
+                if self._descriptor is None:
+                    self._open()
+                assert self._descriptor is not None
+                data = b"\n" + line if self._torn else line
+                self._torn = True
+                self._torn = os.write(self._descriptor, data) != len(data)
+            except OSError as error:
+                reason = str(error)
+            else:
+                if not self._torn:
+                    return
+                reason = "the disk took only a part of a line"
+        if not self._warned:
+            self._warned = True
+            # Where warnings are made errors, this one still must not fail a call.
+            with contextlib.suppress(LedgerWarning):
+                message = f"the ledger {self.path} cannot be written, calls go on: {reason}"
+                warnings.warn(message, LedgerWarning, stacklevel=2)
+
+    def close(self) -> None:
+        """Close the file; it opens again for what comes late."""
+        with self._lock:
+            descriptor, self._descriptor = self._descriptor, None
+            if descriptor is not None:
+                os.close(descriptor)
+
+    def after_fork(self) -> None:
+        """Forget the parent's lock, which a thread may hold that is not here. Parent and child append on."""
+        self._lock = threading.RLock()
+
+    def served(self) -> dict[tuple[str, str, str], str]:
+        """The models that served last, as (provider, base URL, model asked) → model; see `_drift`."""
+        found: dict[tuple[str, str, str], str] = {}
+        if not self.path.is_file():
+            # A pipe or a device remembers nothing, and might keep its reader waiting.
+            return found
+        with self.path.open("rb") as file:
+            start = max(0, file.seek(0, os.SEEK_END) - _REMEMBERED_BYTES)
+            file.seek(start)
+            if start:
+                file.readline()
+            for text in file:
+                line = _parsed(text)
+                if line is not None and line["outcome"] == "answered" and "refused" not in line:
+                    where = (line["provider"], line.get("base_url", ""), line["model"])
+                    found[where] = line["served"]
+        return found
+
+
+_files: weakref.WeakSet[LedgerFile] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for file in list(_files):
+        file.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def postings(path: str | os.PathLike[str]) -> Iterator[Posting]:
+    """Every whole line of a ledger's file; those that are not are left out with one `LedgerWarning`.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    bad: list[int] = []
+    with Path(path).expanduser().open("rb") as file:
+        for number, text in enumerate(file, start=1):
+            line = _parsed(text)
+            if line is not None:
+                yield _posting(line)
+            elif text.strip() and text.endswith(b"\n"):
+                # A last line without an end is being written, or was when the machine stopped.
+                bad.append(number)
+    if bad:
+        message = f"{path}: {len(bad)} lines are no ledger entries and left out, the first is line {bad[0]}"
+        warnings.warn(message, LedgerWarning, stacklevel=3)
+
+
+def _line(posting: Posting, facts: dict[str, str | float | None]) -> dict[str, Any]:
+    line: dict[str, Any] = {"time": posting.time, "outcome": posting.outcome, **posting.key._asdict()}
+    line["usd"] = None if posting.usd is None else format(posting.usd, "f")
+    if posting.at_most is not None:
+        line["at_most"] = format(posting.at_most, "f")
+    if posting.usage is not None:
+        line["usage"] = {name: value for name in COUNTS if (value := getattr(posting.usage, name))}
+    return line | {name: fact for name, fact in facts.items() if fact is not None}
+
+
+def _parsed(text: bytes) -> dict[str, Any] | None:
+    """A line whose values have the types that `_posting` relies on; None for any other."""
+    try:
+        line = orjson.loads(text)
+    except ValueError:
+        return None
+    if not isinstance(line, dict) or line.get("outcome") not in OUTCOMES:
+        return None
+    usage = line.get("usage", {})
+    words = [line.get(name) for name in Key._fields] + [line.get("base_url", "")]
+    whole = (
+        all(isinstance(word, str) for word in words)
+        and isinstance(line.get("time"), (int, float))
+        and 0 <= line["time"] < _LATEST
+        and all(_amount(line.get(name)) is not False for name in ("usd", "at_most"))
+        and isinstance(usage, dict)
+        and all(name in COUNTS and type(count) is int and count >= 0 for name, count in usage.items())
+    )
+    return line if whole else None
+
+
+def _amount(text: Any) -> Decimal | bool | None:
+    """USD of a line, None where it says that they are not known, False where it says nothing sensible."""
+    from decimal import Decimal, InvalidOperation
+
+    if text is None:
+        return None
+    try:
+        amount = Decimal(text) if isinstance(text, str) else None
+    except InvalidOperation:
+        return False
+    if amount is None or not amount.is_finite() or not 0 <= amount < _MOST_USD:
+        return False
+    return amount if int(amount.as_tuple().exponent) >= -_MOST_DECIMALS else False
+
+
+def _posting(line: dict[str, Any]) -> Posting:
+    return Posting(
+        line["time"],
+        cast("PostingKind", line["outcome"]),
+        Key(*(line[name] for name in Key._fields)),
+        cast("Decimal | None", _amount(line.get("usd"))),
+        Usage(**line["usage"]) if "usage" in line else None,
+        cast("Decimal | None", _amount(line.get("at_most"))),
+    )

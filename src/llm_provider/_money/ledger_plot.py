@@ -1,0 +1,85 @@
+"""A ledger as a picture. matplotlib, the extra `plot`, is loaded here and nowhere else."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from itertools import accumulate
+from typing import TYPE_CHECKING, TypeAlias
+
+from .ledger_views import imported
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+    import matplotlib.axes
+    import matplotlib.figure
+
+    from .._types import Usage
+    from .ledger_rows import LedgerRow
+
+_Timeline: TypeAlias = "dict[str, list[tuple[int, Decimal]]]"
+
+_INSTALL = "llm-provider[plot]"
+
+_CLASSES = ("input", "cache read", "cache write", "reasoning", "output")
+
+
+def plot(by_model: list[LedgerRow], timeline: _Timeline) -> matplotlib.figure.Figure:
+    """See `Ledger.plot`."""
+    # A figure of its own: pyplot would choose a screen, and keep every figure alive.
+    figure: matplotlib.figure.Figure = imported("matplotlib.figure", _INSTALL).Figure(
+        figsize=(11, 4), layout="constrained"
+    )
+    left, right = figure.subplots(1, 2)
+    _spending(left, timeline)
+    _tokens(right, by_model)
+    return figure
+
+
+def _spending(axes: matplotlib.axes.Axes, series: _Timeline) -> None:
+    dates = imported("matplotlib.dates", _INSTALL)
+    axes.set_title("spent over time")
+    axes.set_ylabel("USD")
+    end = max((points[-1][0] for points in series.values()), default=0)
+    for model, points in series.items():
+        moments = [moment for moment, _ in points]
+        sums = list(accumulate(float(amount) for _, amount in points))
+        # From nothing at its first request to the end of the picture, whichever model ends last.
+        steps = dates.date2num(
+            [datetime.fromtimestamp(moment, UTC) for moment in (moments[0], *moments, end)]
+        )
+        axes.step(steps, [0, *sums, sums[-1]], where="post", label=model)
+    if series:
+        axes.xaxis_date("UTC")
+        axes.legend()
+        axes.tick_params("x", rotation=30)
+    axes.set_xlabel("UTC")
+    axes.set_ylim(bottom=0)
+
+
+def _tokens(axes: matplotlib.axes.Axes, rows: list[LedgerRow]) -> None:
+    axes.set_title("tokens by class")
+    names = [row.model for row in rows]
+    lower = [0] * len(rows)
+    for place, label in enumerate(_CLASSES):
+        counts = [_by_class(row.usage)[place] for row in rows]
+        axes.bar(names, counts, bottom=lower, label=label)
+        lower = [below + count for below, count in zip(lower, counts, strict=True)]
+    if rows:
+        # Beside the bars, which fill the picture.
+        axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
+        axes.tick_params("x", rotation=30)
+    axes.set_ylabel("tokens")
+
+
+def _by_class(usage: Usage) -> tuple[int, ...]:
+    """The tokens of a usage by `_CLASSES`, each in one of them."""
+    read, written = usage.cache_read_input_tokens, usage.cache_write_input_tokens
+    reasoning = usage.reasoning_output_tokens
+    return (
+        usage.input_tokens - read - written,
+        read,
+        written,
+        reasoning,
+        usage.output_tokens - reasoning,
+    )

@@ -1,0 +1,134 @@
+"""A ledger's rows as text, HTML, data frames and JSON lines. Loaded when one is shown."""
+
+from __future__ import annotations
+
+import html
+import importlib
+import math
+import os
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from .._errors import MissingDependencyError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+    from .ledger_rows import LedgerRow
+
+
+def _dollars(amount: Decimal) -> str:
+    return f"{amount:,.6f}"
+
+
+def _unknown(row: LedgerRow) -> str:
+    if not row.unknown:
+        return ""
+    bound = "" if row.unknown_at_most is None else f" (≤ ${_dollars(row.unknown_at_most)})"
+    return f"{row.unknown:,}{bound}"
+
+
+def _plain(text: str) -> str:
+    # A server chooses the name that it serves, and a terminal obeys escape sequences.
+    return "".join(character if character.isprintable() else "?" for character in text)
+
+
+_WORDS: dict[str, Callable[[LedgerRow], str]] = {
+    "provider": lambda row: row.provider,
+    "model": lambda row: _plain(row.model),
+    "served": lambda row: _plain(row.served) if row.served != row.model else "",
+    "tag": lambda row: _plain(row.tag),
+}
+_FIGURES: dict[str, Callable[[LedgerRow], str]] = {
+    "requests": lambda row: f"{row.requests:,}",
+    "hits": lambda row: f"{row.hits:,}" if row.hits else "",
+    "failed": lambda row: f"{row.failed:,}" if row.failed else "",
+    "input": lambda row: f"{row.usage.input_tokens:,}",
+    "cached": lambda row: f"{read:,}" if (read := row.usage.cache_read_input_tokens) else "",
+    "output": lambda row: f"{row.usage.output_tokens:,}",
+    "spent $": lambda row: _dollars(row.spent),
+    "wasted $": lambda row: _dollars(row.wasted) if row.wasted else "",
+    "saved $": lambda row: _dollars(row.saved) if row.saved else "",
+    "unknown": _unknown,
+}
+
+
+def _cells(rows: list[LedgerRow], total: LedgerRow) -> dict[str, list[str]]:
+    """The table by columns, without those in which nothing stands; the last row is the sum."""
+    words = {title: [cell(row) for row in rows] for title, cell in _WORDS.items()}
+    words = {title: [*cells, ""] for title, cells in words.items() if any(cells)} or {"provider": [""]}
+    next(iter(words.values()))[-1] = "total"
+    figures = {title: [cell(row) for row in (*rows, total)] for title, cell in _FIGURES.items()}
+    return words | {title: cells for title, cells in figures.items() if any(cells)}
+
+
+def as_text(rows: list[LedgerRow], total: LedgerRow) -> str:
+    """The rows and their sum as a table for a terminal."""
+    columns = []
+    for title, cells in _cells(rows, total).items():
+        width = max(map(len, (title, *cells)))
+        columns.append([f"{cell:{'<' if title in _WORDS else '>'}{width}}" for cell in (title, *cells)])
+    return "\n".join("  ".join(line).rstrip() for line in zip(*columns, strict=True))
+
+
+def as_html(rows: list[LedgerRow], total: LedgerRow) -> str:
+    """The same for a notebook."""
+    cells = _cells(rows, total)
+    head = "".join(f"<th>{html.escape(title)}</th>" for title in cells)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in line)}</tr>"
+        for line in zip(*cells.values(), strict=True)
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def to_pandas(rows: list[LedgerRow], total: LedgerRow) -> pd.DataFrame:
+    """See `Ledger.to_pandas`."""
+    frame: pd.DataFrame = imported("pandas", "pandas").DataFrame(_columns(rows, total))
+    return frame
+
+
+def to_polars(rows: list[LedgerRow], total: LedgerRow) -> pl.DataFrame:
+    """See `Ledger.to_polars`."""
+    frame: pl.DataFrame = imported("polars", "polars").DataFrame(_columns(rows, total))
+    return frame
+
+
+def _columns(rows: list[LedgerRow], total: LedgerRow) -> dict[str, list[Any]]:
+    """The rows by columns, with USD as floats; a bound that is not known is NaN."""
+    # The total has the same columns, also where there are no rows.
+    columns = {name: [row.as_dict()[name] for row in rows] for name in total.as_dict()}
+    for name in total.dollars():
+        columns[name] = [math.nan if amount is None else float(amount) for amount in columns[name]]
+    return columns
+
+
+def to_jsonl(rows: list[LedgerRow], path: str | os.PathLike[str]) -> None:
+    """See `Ledger.to_jsonl`."""
+    # USD are all that orjson does not know, and would stand as 6E-8 by themselves.
+    lines = [orjson.dumps(row.as_dict(), default=_written, option=orjson.OPT_APPEND_NEWLINE) for row in rows]
+    Path(path).write_bytes(b"".join(lines))
+
+
+def _written(amount: Decimal) -> str:
+    return format(amount, "f")
+
+
+def imported(module: str, install: str) -> Any:
+    """A package that is needed for a view only.
+
+    Raises:
+        MissingDependencyError: it is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise MissingDependencyError(
+            f"{package} is not installed: pip install '{install}' ({error})"
+        ) from None

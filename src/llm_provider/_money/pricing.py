@@ -1,0 +1,482 @@
+"""What a call costs: `prices.csv` and a `Usage` give exact USD, or None where a price is not known.
+
+Importing this module reads no file; `PriceTable.load` does. The layout of the file, where its figures
+come from and what it cannot express are described in docs/prices.md.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import threading
+import time
+import warnings
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from .price_rows import (
+    COLUMNS,
+    PART_OF,
+    PRICE_COLUMNS,
+    VARIANTS,
+    PriceFile,
+    PriceRow,
+    PriceWarning,
+    check,
+    is_date,
+    mapping_lines,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from datetime import date
+    from decimal import Context, Decimal
+
+    from .._types import Usage
+
+__all__ = [
+    "COLUMNS",
+    "VARIANTS",
+    "PriceRow",
+    "PriceTable",
+    "PriceWarning",
+    "default_prices_path",
+    "shipped_path",
+    "spellings",
+]
+
+Overrides: TypeAlias = "str | os.PathLike[str] | Iterable[Mapping[str, object]]"
+"""A prices file, or rows as mappings from column name to value."""
+
+_Variants: TypeAlias = "dict[str, list[PriceRow]]"
+
+_SNAPSHOT_DATE = re.compile(r"(.+?)(?:-([0-9]{4})-([0-9]{2})-([0-9]{2})|[-@]([0-9]{4})([0-9]{2})([0-9]{2}))")
+
+_PRECISION = 100
+
+_SECONDS_OF_A_DAY = 86_400
+
+_FEES = ("web_search", "request")
+
+_MOST_IN_EFFECT = 256
+"""Models whose prices of this hour are found without looking for them again."""
+
+# Long spellings that reach the same model as the name in the table.
+_MODEL_PATHS = {
+    "fireworks_ai": ("accounts/fireworks/models/", "accounts/fireworks/routers/"),
+    "gemini": ("models/",),
+}
+
+# Hours (UTC, from and before) in which a provider charges its standard price, Monday to Friday; at all other
+# times it charges `off_peak`. DeepSeek's since 2026-08-17, as litellm's price map and genai-prices give them.
+_PEAK_HOURS = {"deepseek": ((1, 4), (6, 10))}
+
+# What a usage calls the counts of those columns that are not in its totals by themselves.
+_COUNTS = {
+    "output_reasoning": "reasoning_output_tokens",
+    "output_audio": "audio_output_tokens",
+    "output_image": "image_output_tokens",
+    "input_audio": "audio_input_tokens",
+    "input_image": "image_input_tokens",
+    "cache_read_audio": "cache_read_audio_input_tokens",
+    "web_search": "web_searches",
+}
+
+
+def default_prices_path() -> str:
+    """Path of the `prices.csv` that belongs to this package.
+
+    Raises:
+        FileNotFoundError: the installation is incomplete.
+
+    >>> os.path.basename(default_prices_path())
+    'prices.csv'
+    """
+    return shipped_path("prices.csv")
+
+
+def shipped_path(name: str) -> str:
+    """Path of a table that belongs to this package.
+
+    In an installed wheel it lies inside the package, in a source checkout at the root of the repository.
+
+    Raises:
+        FileNotFoundError: it is in neither place; the installation is incomplete.
+    """
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    places = [os.path.join(package, name)]
+    source = os.path.dirname(package)
+    if os.path.basename(source) == "src":
+        places.append(os.path.join(os.path.dirname(source), name))
+    for place in places:
+        if os.path.isfile(place):
+            return place
+    raise FileNotFoundError(f"llm_provider's {name} is missing; looked for {' and '.join(places)}")
+
+
+class _Rates(NamedTuple):
+    """A row with its prices as whole numbers, which are exact and take half as long to count with."""
+
+    row: PriceRow
+    prices: dict[str, int | None]
+    """By column: units of money for a token, a search or a request."""
+    places: int
+    """Ten to this power are a dollar."""
+    apart: tuple[tuple[str, str], ...]
+    """The columns that have a price of their own, each with the one that it is a part of."""
+
+
+class PriceTable:
+    """Prices by provider, model, service level, prompt size and date. Safe to share between threads.
+
+    >>> from llm_provider._types import Usage
+    >>> table = PriceTable.load(overrides=[
+    ...     {"provider": "local", "model": "tiny", "input": "0.50", "cache_read": "0.05", "output": 2},
+    ... ])
+    >>> usage = Usage(input_tokens=1_000_000, cache_read_input_tokens=400_000, output_tokens=100_000)
+    >>> table.cost("local", "tiny", usage)
+    Decimal('0.52')
+    >>> table.cost("local", "unheard-of", usage) is None
+    True
+    """
+
+    __slots__ = ("_file", "_in_effect", "_lock", "_models", "_warned")
+
+    def __init__(self, rows: Iterable[PriceRow] = ()) -> None:
+        self._file: PriceFile | None = None
+        # The rows of each model by variant, or the numbers of its lines in the file while nobody needs them.
+        self._models: dict[tuple[str, str], _Variants | list[int]] = {}
+        self._in_effect: dict[tuple[str, str, str, str, int | None], list[_Rates]] = {}
+        self._warned: set[tuple[str, str, str]] = set()
+        self._lock = threading.Lock()
+        for (provider, model, variant), its_rows in _grouped(rows).items():
+            self._variants(provider, model)[variant] = its_rows
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str] | None = None, overrides: Overrides | None = None
+    ) -> PriceTable:
+        """Read a prices file, by default the one that comes with the package (`default_prices_path`).
+
+        The package's own file is only indexed; a model's rows are read when they are first needed. Every
+        other file is read and checked at once.
+
+        Args:
+            path: a UTF-8 file with one row per line, whose header names the columns: `provider`, `model`,
+                `input` and any others of `COLUMNS`, in any order.
+            overrides: a second such file, or rows as mappings from column name to `str`, `int`, `float`,
+                `Decimal`, `date` or None. Columns left out are: `variant` "standard", `min_input_tokens`
+                0, `source` "override", `as_of` today, all others blank. Where overrides hold a provider,
+                model and variant, their rows replace all rows the file has for it.
+
+        A bad row (wrong number of cells, a missing or malformed cell, a negative or not finite number, a
+        key seen before) is skipped with one `PriceWarning` that names the line and the reason.
+
+        Raises:
+            OSError: a file cannot be read.
+            ValueError: the first line of a file is not a header.
+
+        >>> len(PriceTable.load()) > 500
+        True
+        """
+        if path is None:
+            table = cls()
+            table._file = PriceFile(default_prices_path())
+            table._models.update(table._file.by_model())
+        else:
+            table = cls(check(PriceFile(path).lines()))
+        if overrides is not None:
+            files = isinstance(overrides, (str, os.PathLike))
+            lines = PriceFile(overrides).lines() if files else mapping_lines(overrides)  # type: ignore[arg-type]  # `files` narrows
+            for (provider, model, variant), rows in _grouped(check(lines)).items():
+                table._variants(provider, model)[variant] = rows
+        return table
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return sum(1 for _ in self)
+
+    def __iter__(self) -> Iterator[PriceRow]:
+        """All rows, those of one provider, model and variant together."""
+        for provider, model in list(self._models):
+            for rows in self._variants(provider, model).values():
+                yield from rows
+
+    def find(
+        self,
+        provider: str,
+        model: str,
+        *,
+        variant: str = "standard",
+        input_tokens: int = 0,
+        at: date | None = None,
+    ) -> PriceRow | None:
+        """The row by which a call with `input_tokens` prompt tokens pays at the time `at`, default now.
+
+        Of the price lists of that provider, model and variant the last one in effect on the (UTC) day
+        applies, and of its rows the one with the greatest `min_input_tokens` the prompt reaches, for all
+        tokens. A name without rows of its own is looked up, in this order, without the provider's
+        resource path (`accounts/fireworks/models/`, `models/`) or what follows the model in the name of a
+        fine-tuned one (`ft:gpt-4.1:my-org::id`), and without one date at its end (`-2026-10-21`,
+        `-20261021`, `@20261021`); nothing else is ever taken off a name.
+
+        DeepSeek's "standard" is "off_peak" outside its peak hours; a plain date as `at` has no hour, and
+        gets the peak price. A datetime without a zone is taken as UTC.
+
+        Returns None where the table has no such row.
+
+        >>> table = PriceTable.load()
+        >>> table.find("openai", "gpt-6.1-sol", input_tokens=300_000).input
+        Decimal('4')
+        >>> table.find("openai", "gpt-6.1-sol-2026-10-21").model
+        'gpt-6.1-sol'
+        >>> table.find("openai", "gpt-6.1-sol-unknown") is None
+        True
+        """
+        rates = self._find(provider, model, variant, input_tokens, at)
+        return None if rates is None else rates.row
+
+    def _find(
+        self, provider: str, model: str, variant: str, input_tokens: int, at: date | None
+    ) -> _Rates | None:
+        key = (provider, model, variant, *_utc(at))
+        rows = self._in_effect.get(key)
+        if rows is None:
+            # A program asks for few models, and for an hour at a time.
+            if len(self._in_effect) >= _MOST_IN_EFFECT:
+                self._in_effect.clear()
+            rows = self._in_effect[key] = [_rates(row) for row in self._rows_in_effect(*key)]
+        for rates in rows:
+            if rates.row.min_input_tokens <= input_tokens:
+                return rates
+        return None
+
+    def _rows_in_effect(
+        self, provider: str, model: str, variant: str, day: str, hour: int | None
+    ) -> list[PriceRow]:
+        """The rows by which a model's calls are paid: the first that a prompt reaches."""
+        variants = self._known(provider, model)
+        names = [variant]
+        if variant == "standard" and _is_off_peak(provider, day, hour):
+            names.insert(0, "off_peak")
+        return [row for name in names for row in _in_effect(variants.get(name, ()), day)]
+
+    def applicable(
+        self, provider: str, model: str, *, variant: str = "standard", input_tokens: int = 0
+    ) -> list[PriceRow]:
+        """Every row by which a call may come to pay that is sent now, for budgets.
+
+        Those of each smaller prompt than `input_tokens` as well, and of the next (UTC) day, on which the call
+        may end. "standard" is not replaced by "off_peak", which is over soon. Names are found as by `find`.
+
+        >>> rows = PriceTable.load().applicable("openai", "gpt-6.1-sol", input_tokens=300_000)
+        >>> [(row.min_input_tokens, str(row.input)) for row in rows]
+        [(0, '2'), (272001, '4')]
+        """
+        rows = self._known(provider, model).get(variant, ())
+        now = time.time()
+        days = (time.strftime("%Y-%m-%d", time.gmtime(moment)) for moment in (now, now + _SECONDS_OF_A_DAY))
+        found = {row: None for day in days for row in reversed(_in_effect(rows, day))}
+        return [row for row in found if row.min_input_tokens <= input_tokens]
+
+    def tiers(self, provider: str, model: str) -> list[int]:
+        """The sizes of prompt, in tokens, at which some row of a model begins; ascending.
+
+        >>> PriceTable.load().tiers("openai", "gpt-6.1-sol")
+        [0, 272001]
+        """
+        rows = self._known(provider, model).values()
+        return sorted({row.min_input_tokens for variant in rows for row in variant})
+
+    def _known(self, provider: str, model: str) -> _Variants:
+        """The rows under the first of a model's names that has any."""
+        known = next((name for name in spellings(provider, model) if (provider, name) in self._models), None)
+        return {} if known is None else self._variants(provider, known)
+
+    def cost(
+        self,
+        provider: str,
+        model: str,
+        usage: Usage,
+        *,
+        variant: str = "standard",
+        at: date | None = None,
+        prompt: int | None = None,
+        requests: int = 1,
+    ) -> Decimal | None:
+        """USD for one call, exact; None where it is not known, never 0 in its place.
+
+        `usage` is inclusive, so each token is billed in one class only: input less what was read from and
+        written to the cache, cache reads, cache writes, cache writes kept for an hour, output. Reasoning,
+        audio and image tokens are parts of these and billed apart where the row has a price for them.
+        `variant` is one of `VARIANTS`, `at` the time of the call (default: now), as for `find`. What several
+        calls used can be priced at once if their prompts reach the same tier (`tiers`): `usage` is then their
+        sum, `prompt` the input tokens of one of them, and `requests` how many they are.
+
+        None for a model, variant or day without a row. None too, with one `PriceWarning` per model and
+        class for the life of the table, where something was used that has no price, or where the counts
+        contradict each other.
+
+        >>> from llm_provider._types import Usage
+        >>> PriceTable.load().cost("openai", "gpt-6.1-sol", Usage(input_tokens=1000, output_tokens=500))
+        Decimal('0.007')
+        """
+        size = usage.input_tokens if prompt is None else prompt
+        rates = self._find(provider, model, variant, size, at)
+        if rates is None:
+            return None
+        row, prices, places, apart = rates
+        total = (prices["request"] or 0) * requests
+        for column, count in _billed_once(usage, apart).items():
+            if count < 0:
+                self._warn_once(row, column, f"contradictory token counts, {usage}")
+                return None
+            if not count:
+                continue
+            price = prices[column]
+            if price is None:
+                used = column if column == "web_search" else f"{column} tokens"
+                self._warn_once(row, column, f"no price for {used}")
+                return None
+            total += price * count
+        decimal, context = _arithmetic()
+        dollars = context.normalize(context.scaleb(decimal(total), -places))
+        # `normalize` alone writes ten dollars as 1E+1.
+        return decimal(int(dollars)) if dollars == dollars.to_integral_value() else dollars
+
+    def _variants(self, provider: str, model: str) -> _Variants:
+        """The rows of a model, read from the file if this is the first use of them."""
+        found = self._models.setdefault((provider, model), {})
+        if isinstance(found, list):
+            assert self._file is not None
+            # Without a lock, which a fork could leave locked: what two threads read at once is the same.
+            grouped = _grouped(check(self._file.lines(found)))
+            found = self._models[provider, model] = {key[2]: rows for key, rows in grouped.items()}
+        return found
+
+    def _warn_once(self, row: PriceRow, column: str, reason: str) -> None:
+        key = (row.provider, row.model, column)
+        with self._lock:
+            if key in self._warned:
+                return
+            self._warned.add(key)
+        message = f"{row.provider}/{row.model} ({row.variant}): {reason}; the cost is unknown"
+        warnings.warn(PriceWarning(message), stacklevel=3)
+
+
+def _rates(row: PriceRow) -> _Rates:
+    _, context = _arithmetic()
+    prices = {column: getattr(row, column) for column in PRICE_COLUMNS}
+    digits = max((-price.as_tuple().exponent for price in prices.values() if price is not None), default=0)
+    places = max(0, digits)
+    whole: dict[str, int | None] = {}
+    for column, price in prices.items():
+        # Prices of tokens are per million, fees per thousand.
+        shift = places + 3 if column in _FEES else places
+        whole[column] = None if price is None else int(context.scaleb(price, shift))
+    apart = tuple((part, of) for part, of in PART_OF.items() if prices[part] is not None)
+    return _Rates(row, whole, places + 6, apart)
+
+
+@functools.cache
+def _arithmetic() -> tuple[type[Decimal], Context]:
+    """How to count: in a context of our own, as the caller's may round to a few digits or trap."""
+    from decimal import Context, Decimal
+
+    return Decimal, Context(prec=_PRECISION)
+
+
+def _grouped(rows: Iterable[PriceRow]) -> dict[tuple[str, str, str], list[PriceRow]]:
+    groups: dict[tuple[str, str, str], list[PriceRow]] = {}
+    for row in rows:
+        groups.setdefault((row.provider, row.model, row.variant), []).append(row)
+    return groups
+
+
+def _billed_once(usage: Usage, apart: Iterable[tuple[str, str]]) -> dict[str, int]:
+    """Each price column with how much is paid by it; the token counts add up to the inclusive totals.
+
+    Args:
+        usage: What was used.
+        apart: The columns that are billed apart, each with the one that it is a part of.
+    """
+    read, written = usage.cache_read_input_tokens, usage.cache_write_input_tokens
+    hour = usage.cache_write_1h_input_tokens
+    billed = {
+        "input": usage.input_tokens - read - written,
+        "cache_read": read,
+        "cache_write": written - hour,
+        "cache_write_1h": hour,
+        "output": usage.output_tokens,
+        "web_search": _count(usage, "web_search"),
+    }
+    for part, whole in apart:
+        count = _count(usage, part)
+        if part == "input_audio":
+            # Told with what was read from the cache, which is a part of `cache_read`.
+            count -= _count(usage, "cache_read_audio")
+        billed[part] = count
+        billed[whole] -= count
+    return billed
+
+
+def _count(usage: Usage, column: str) -> int:
+    """What a usage tells for a column."""
+    count: int = getattr(usage, _COUNTS[column])
+    return count
+
+
+def _in_effect(rows: Iterable[PriceRow], day: str) -> list[PriceRow]:
+    """The newest price list that had begun by that day: its rows, those for the largest prompts first."""
+    begun = [row for row in rows if row.effective_from <= day]
+    start = max((row.effective_from for row in begun), default=None)
+    reached = [row for row in begun if row.effective_from == start]
+    return sorted(reached, key=lambda row: row.min_input_tokens, reverse=True)
+
+
+def _utc(at: date | None) -> tuple[str, int | None]:
+    """The day and the hour of a moment in UTC; a date has no hour."""
+    if at is None:
+        return _day_and_hour(int(time.time() // 3600))
+    from datetime import UTC, datetime
+
+    if not isinstance(at, datetime):
+        return at.isoformat(), None
+    if at.tzinfo is not None:
+        at = at.astimezone(UTC)
+    return at.date().isoformat(), at.hour
+
+
+@functools.lru_cache(maxsize=2)
+def _day_and_hour(hours: int) -> tuple[str, int]:
+    """The day and its hour, given the hours since 1970 began; made once an hour, as every call wants it."""
+    then = time.gmtime(hours * 3600)
+    return time.strftime("%Y-%m-%d", then), then.tm_hour
+
+
+def _is_off_peak(provider: str, day: str, hour: int | None) -> bool:
+    if hour is None or provider not in _PEAK_HOURS:
+        return False
+    from datetime import date
+
+    weekend = date.fromisoformat(day).isoweekday() > 5
+    return weekend or not any(start <= hour < end for start, end in _PEAK_HOURS[provider])
+
+
+def spellings(provider: str, model: str) -> Iterator[str]:
+    """The names under which a model may be listed, the nearest first; see `PriceTable.find`.
+
+    >>> list(spellings("gemini", "models/gemini-3.8-flash"))
+    ['models/gemini-3.8-flash', 'gemini-3.8-flash']
+    """
+    yield model
+    for path in _MODEL_PATHS.get(provider, ()):
+        if model.startswith(path):
+            model = model.removeprefix(path)
+            yield model
+    if provider == "openai" and model.startswith("ft:"):
+        model = ":".join(model.split(":")[:2])
+        yield model
+    dated = _SNAPSHOT_DATE.fullmatch(model)
+    if dated is not None and is_date("-".join(part for part in dated.groups()[1:] if part)):
+        yield dated[1]

@@ -1,0 +1,323 @@
+"""Anthropic's Claude, through the anthropic SDK 2.
+
+Which parameters a model takes is in `_FAMILIES`; the wire format itself is `_turns` and `_messages`.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..._errors import RequestError
+from ..._requests.request import Request
+from ..._requests.routing import Target
+from ..adapter import EncodedRequest, merge, refuse, schema_of
+from ..errors import from_sdk as map_error
+from .decode import OPERATION, PROVIDER, Assembler, decode, usage
+
+if TYPE_CHECKING:
+    from ..sdk_connection import PostConnection
+from .encode_messages import system_prompt, turns, verbatim
+
+__all__ = ["DEFAULT_MAX_TOKENS", "Assembler", "connect", "decode", "encode", "map_error", "split", "usage"]
+
+DEFAULT_MAX_TOKENS = 32_000
+"""Tokens an answer may have where `max_tokens` is not set, thinking included; Anthropic demands a figure.
+
+Every current model allows it. The models' own maximum, 64,000 or 128,000, is not taken: such an answer
+outlasts the 600 s of one attempt (the SDK reckons with 128,000 tokens an hour, so 21,333), would then be
+thrown away, sent and paid again. What ends here says so: `finish_reason` is "length"."""
+
+THINKING_BUDGETS: Mapping[str, int] = {"low": 1024, "medium": 2048, "high": 4096}
+"""Tokens of thinking for each `reasoning_effort` on models that take a budget (4.5); litellm's figures."""
+
+SAMPLING_VERSION = "2023-06-01"
+"""The last API version that takes sampling parameters; the SDK's own, 2026-10-21, answers 400 to them."""
+
+_SAMPLING = ("temperature", "top_p", "top_k")
+_LEVELS = ("none", "low", "medium", "high", "xhigh", "max")
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """What a family of Claude models accepts.
+
+    `efforts` are its levels of `reasoning_effort`. `sampling` is how many of temperature and top_p it
+    takes at once; where that is one, thinking rules it out. `budget` says that it wants a number of
+    thinking tokens in place of a level, `always_thinks` that its thinking cannot be switched off, which
+    also rules out forcing a tool. `prefill` allows the conversation to end with the beginning of the
+    answer, `later_system` a system message inside it.
+    """
+
+    pattern: str
+    efforts: tuple[str, ...] = _LEVELS
+    sampling: int = 0
+    budget: bool = False
+    always_thinks: bool = False
+    prefill: bool = False
+    later_system: bool = True
+
+    def matches(self, model: str) -> bool:
+        return re.fullmatch(self.pattern, model) is not None
+
+
+# First match wins; capabilities as in litellm 1.106's model table of November 2026.
+_FAMILIES = (
+    _Family(r"claude-((opus|sonnet)-5-5|fable|mythos).*", efforts=_LEVELS[1:], always_thinks=True),
+    _Family(r"claude-(haiku-5-5|opus-4-8).*|claude-(opus|sonnet)-5(-\d{8}|-latest)?"),
+    _Family(r"claude-opus-4-7.*", later_system=False),
+    _Family(
+        r"claude-(opus|sonnet)-4-6.*",
+        efforts=("none", "low", "medium", "high", "max"),
+        sampling=1,
+        later_system=False,
+    ),
+    _Family(
+        r"claude-(opus|sonnet|haiku)-4-5.*",
+        efforts=("none", *THINKING_BUDGETS),
+        sampling=1,
+        budget=True,
+        prefill=True,
+        later_system=False,
+    ),
+    # A model not known yet, or another maker's on a server that speaks this format: it decides itself.
+    _Family(r".*", sampling=2, prefill=True),
+)
+
+
+@functools.lru_cache(maxsize=1024)
+def _family(model: str) -> _Family:
+    return next(family for family in _FAMILIES if family.matches(model))
+
+
+def encode(request: Request, target: Target) -> EncodedRequest:
+    """Build the request.
+
+    Raises:
+        UnsupportedParameterError: this model does not accept a parameter.
+        RequestError: a message has no form at Anthropic, or two parameters contradict each other.
+    """
+    family = _family(target.model)
+    payload: dict[str, Any] = {"model": target.model, "max_tokens": request.max_tokens or DEFAULT_MAX_TOKENS}
+    system, leading = system_prompt(request.messages)
+    if system is not None:
+        payload["system"] = system
+    payload["messages"] = turns(request.messages, leading)
+    _check_turns(request, family, payload["messages"])
+    for name in ("seed", "logprobs"):
+        value = getattr(request, name)
+        # By identity, as a seed of 0 equals False.
+        if value is not None and value is not False:
+            raise _refuse(name, request, "leave it out; Anthropic's API has none")
+    payload |= _sampling(request, family)
+    if request.stop:
+        payload["stop_sequences"] = list(request.stop)
+    payload |= _tools(request, family)
+    payload |= _thinking(request, family)
+    _add_response_format(request, payload)
+    if request.extra_body:
+        payload = merge(payload, request.extra_body)
+    headers = dict(request.extra_headers or {})
+    if any(name in payload for name in _SAMPLING):
+        headers.setdefault("anthropic-version", SAMPLING_VERSION)
+    return EncodedRequest(OPERATION, payload, headers)
+
+
+def _refuse(parameter: str, request: Request, remedy: str) -> RequestError:
+    return refuse(parameter, request, remedy, provider=PROVIDER)
+
+
+def _check_turns(request: Request, family: _Family, converted: list[dict[str, Any]]) -> None:
+    for index, turn in enumerate(converted):
+        if turn["role"] != "system":
+            continue
+        if not family.later_system:
+            raise _refuse(
+                "a system message inside the conversation",
+                request,
+                "put it at the beginning, or its text into a user message",
+            )
+        follows_user = index > 0 and converted[index - 1]["role"] == "user"
+        if not follows_user or (index + 1 < len(converted) and converted[index + 1]["role"] != "assistant"):
+            raise _refuse(
+                "a system message at this place",
+                request,
+                "it must come after a user or tool message, and be last or before an assistant's",
+            )
+    # A paused turn is sent back as it came, to be gone on with.
+    last = request.messages[-1]
+    if last["role"] == "assistant" and not family.prefill and verbatim(last) is None:
+        raise _refuse("an answer that is begun for it", request, "end the conversation with a user message")
+
+
+def _sampling(request: Request, family: _Family) -> dict[str, Any]:
+    asked = {name: getattr(request, name) for name in ("temperature", "top_p")}
+    asked = {name: value for name, value in asked.items() if value is not None}
+    for name in asked:
+        if not family.sampling:
+            raise _refuse(name, request, "leave it out; it does its own sampling")
+        if family.sampling == 1 and request.reasoning_effort not in (None, "none"):
+            raise _refuse(f"{name} together with reasoning_effort", request, "leave one of them out")
+    if len(asked) > family.sampling:
+        raise _refuse("temperature and top_p together", request, "leave one of them out")
+    if request.temperature is not None and request.temperature > 1:
+        raise _refuse("a temperature above 1", request, "Anthropic's scale ends at 1")
+    return asked
+
+
+def _tools(request: Request, family: _Family) -> dict[str, Any]:
+    if not request.tools:
+        return {}
+    fields: dict[str, Any] = {"tools": [_tool(tool) for tool in request.tools]}
+    choice = request.tool_choice
+    if choice is None:
+        return fields
+    if choice in ("auto", "none"):
+        fields["tool_choice"] = {"type": choice}
+        return fields
+    thinks = family.always_thinks or (family.budget and request.reasoning_effort not in (None, "none"))
+    if thinks:
+        raise _refuse(
+            "a tool_choice that forces a tool while it thinks",
+            request,
+            "use tool_choice='auto' and ask for the tool in the prompt",
+        )
+    if isinstance(choice, str):
+        fields["tool_choice"] = {"type": "any"}
+    else:
+        fields["tool_choice"] = {"type": "tool", "name": choice["function"]["name"]}
+    return fields
+
+
+def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """An OpenAI tool in Anthropic's form; what only Anthropic knows, such as cache_control, is kept."""
+    function = dict(tool["function"])
+    own = {name: value for name, value in tool.items() if name not in ("type", "function")}
+    schema = function.pop("parameters", None) or {"type": "object", "properties": {}}
+    return {"name": function.pop("name"), "input_schema": schema, **function, **own}
+
+
+def _thinking(request: Request, family: _Family) -> dict[str, Any]:
+    effort, extra = request.reasoning_effort, request.extra_body or {}
+    if effort is None:
+        return {}
+    if "thinking" in extra or "effort" in (extra.get("output_config") or {}):
+        raise RequestError(
+            "reasoning_effort and extra_body both say how much to think: leave one of them out",
+            provider=PROVIDER,
+            model=request.model,
+        )
+    if effort not in family.efforts:
+        remedy = "use 'low'" if effort == "minimal" else f"use one of {', '.join(family.efforts)}"
+        raise _refuse(f"reasoning_effort={effort!r}", request, remedy)
+    if effort == "none":
+        return {"thinking": {"type": "disabled"}}
+    if not family.budget:
+        # Without `display` most of these models think unseen, and `reasoning` would stay empty.
+        return {
+            "thinking": {"type": "adaptive", "display": "summarized"},
+            "output_config": {"effort": effort},
+        }
+    budget = THINKING_BUDGETS[effort]
+    if request.max_tokens is not None and request.max_tokens <= budget:
+        raise RequestError(
+            f"max_tokens={request.max_tokens} leaves no room for an answer: reasoning_effort={effort!r} lets "
+            f"{request.model} think for {budget} tokens, which count as output; raise max_tokens above that",
+            provider=PROVIDER,
+            model=request.model,
+        )
+    return {"thinking": {"type": "enabled", "budget_tokens": budget}}
+
+
+def _add_response_format(request: Request, payload: dict[str, Any]) -> None:
+    asked = request.response_format
+    if asked is None or (isinstance(asked, dict) and asked.get("type") == "text"):
+        return
+    _, schema, _ = schema_of(asked)
+    if schema is None:
+        raise _refuse(
+            "response_format={'type': 'json_object'}",
+            request,
+            "describe the answer with {'type': 'json_schema', ...} or a pydantic model",
+        )
+    if isinstance(asked, type):
+        schema = _accepted(schema, request)
+    output = payload.get("output_config", {})
+    payload["output_config"] = {**output, "format": {"type": "json_schema", "schema": schema}}
+
+
+def split(reply: Any) -> list[Any]:
+    """A message is one sample."""
+    return [reply]
+
+
+_SCHEMA_WORDS = ("$ref", "type", "enum", "const", "description", "title", "required")
+_SCHEMA_MAPS = ("$defs", "properties")
+_SCHEMA_LISTS = ("anyOf", "allOf")
+_FORMATS = frozenset(
+    {"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"}
+)
+
+
+def _accepted(schema: Mapping[str, Any], request: Request) -> dict[str, Any]:
+    """A pydantic model's schema within what Anthropic's structured output accepts.
+
+    Objects must be closed, and limits such as `minimum` are refused there: they are told to the model in
+    the description, and pydantic checks them on the answer. The rules are the SDK's `transform_schema`.
+    """
+    if "$ref" in schema:
+        kept = {"$ref": schema["$ref"]}
+        return kept | ({"$defs": _each(schema["$defs"], request)} if "$defs" in schema else {})
+    accepted: dict[str, Any] = {}
+    limits: dict[str, Any] = {}
+    for word, value in schema.items():
+        taken = word in _SCHEMA_WORDS or (word == "format" and value in _FORMATS)
+        if taken or (word == "minItems" and value <= 1):
+            accepted[word] = value
+        elif word in _SCHEMA_MAPS:
+            accepted[word] = _each(value, request)
+        elif word in _SCHEMA_LISTS or word == "oneOf":
+            accepted["anyOf" if word == "oneOf" else word] = [_accepted(entry, request) for entry in value]
+        elif word == "items":
+            accepted[word] = _accepted(value, request)
+        elif word == "additionalProperties":
+            if value is not False and not (value is True and "properties" in schema):
+                raise _refuse(
+                    f"a response_format with free keys ({schema.get('title', 'a dict')})",
+                    request,
+                    "its objects have fixed fields only; use a list of key and value pairs",
+                )
+        else:
+            limits[word] = value
+    if schema.get("type") == "object":
+        accepted["additionalProperties"] = False
+    if limits:
+        told = ", ".join(f"{word}: {value}" for word, value in limits.items())
+        accepted["description"] = " ".join(filter(None, (schema.get("description"), f"({told})")))
+    return accepted
+
+
+def _each(schemas: Mapping[str, Any], request: Request) -> dict[str, Any]:
+    return {name: _accepted(schema, request) for name, schema in schemas.items()}
+
+
+def connect(transport: str) -> PostConnection:
+    """Clients of the anthropic SDK."""
+    import anthropic
+
+    from ..sdk_connection import PostConnection
+
+    return PostConnection(
+        anthropic,
+        transport,
+        client_class="AsyncAnthropic",
+        path=lambda operation: f"/v1/{operation}",
+        # The stream tells its usage unasked.
+        stream_fields=lambda outgoing: {},
+        # Spans cost a tenth of a call's CPU, and only the library's user may ask for them.
+        client_options={"open_telemetry": False},
+        post_options={},
+    )

@@ -1,0 +1,257 @@
+"""OpenAI-style messages → the system prompt and turns of Anthropic's Messages wire format. Pure.
+
+Facts from the API reference for `POST /v1/messages` and the types of the anthropic SDK 2.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from ..._errors import APIResponseValidationError, RequestError
+from ..._types import Message
+from .decode import PROVIDER, Block, openai_call, read
+
+_IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
+_DATA_URL = re.compile(r"data:([\w.+/-]+)(?:;[\w=.-]+)*;base64,", re.ASCII)
+_CALL_ID = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+def system_prompt(messages: Sequence[Message]) -> tuple[str | list[Block] | None, int]:
+    """What goes into `system`: the leading system and developer messages, and how many they are.
+
+    >>> system_prompt([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}])
+    ('Be brief.', 1)
+    """
+    leading = 0
+    while leading < len(messages) and messages[leading]["role"] in ("system", "developer"):
+        leading += 1
+    if leading == len(messages):
+        raise _wrong("messages", "holds only system messages: Anthropic wants a user message")
+    if leading == 0:
+        return None, 0
+    blocks = []
+    for index in range(leading):
+        blocks += _system(messages[index], f"messages[{index}]")
+    if leading == 1 and isinstance(messages[0]["content"], str):
+        return messages[0]["content"], 1
+    return blocks, leading
+
+
+def turns(messages: Sequence[Message], start: int) -> list[dict[str, Any]]:
+    """The conversation from `start` on, in Anthropic's form.
+
+    Tool results that follow each other become one user turn, as Anthropic wants the answers to one
+    assistant turn together; so do system messages.
+
+    Raises:
+        RequestError: a message or part that Anthropic has no form for; the error names its place.
+    """
+    converted: list[dict[str, Any]] = []
+    previous = ""
+    for index in range(start, len(messages)):
+        message, where = messages[index], f"messages[{index}]"
+        role = "system" if messages[index]["role"] == "developer" else messages[index]["role"]
+        blocks = _CONVERTERS[role](message, where)
+        if role == previous and role in ("tool", "system"):
+            converted[-1]["content"] += blocks
+        else:
+            converted.append({"role": "user" if role == "tool" else role, "content": blocks})
+        previous = role
+    return converted
+
+
+def _user(message: Message, where: str) -> str | list[Block]:
+    _check_nameless(message, where)
+    content = message["content"]
+    return content if isinstance(content, str) else _blocks(content, f"{where}.content")
+
+
+def _system(message: Message, where: str) -> list[Block]:
+    _check_nameless(message, where)
+    content = message["content"]
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    blocks = _blocks(content, f"{where}.content")
+    for position, block in enumerate(blocks):
+        if block["type"] != "text":
+            raise _wrong(f"{where}.content[{position}]", "must be text: a system message holds nothing else")
+    return blocks
+
+
+def _check_nameless(message: Message, where: str) -> None:
+    if message.get("name"):
+        raise _wrong(f"{where}.name", "is not supported by Anthropic: put the name into the text")
+
+
+def _tool(message: Message, where: str) -> list[Block]:
+    content = message["content"]
+    block: Block = {
+        "type": "tool_result",
+        "tool_use_id": _CALL_ID.sub("_", message["tool_call_id"]),
+        "content": content if isinstance(content, str) else _blocks(content, f"{where}.content"),
+    }
+    if message.get("is_error"):
+        block["is_error"] = True
+    return [block]
+
+
+def _assistant(message: Message, where: str) -> str | list[Block]:
+    own = verbatim(message)
+    if own is not None:
+        return own
+    _check_nameless(message, where)
+    if message.get("function_call"):
+        raise _wrong(f"{where}.function_call", "is OpenAI's old form: use tool_calls")
+    content, calls = message.get("content"), message.get("tool_calls") or ()
+    if isinstance(content, str) and content and not calls:
+        return content
+    if isinstance(content, str):
+        # Anthropic refuses empty text blocks.
+        content = [{"type": "text", "text": content}] if content else []
+    blocks = _blocks(content or (), f"{where}.content")
+    for position, call in enumerate(calls):
+        blocks.append(_tool_use(call, f"{where}.tool_calls[{position}]"))
+    return blocks
+
+
+def _tool_use(call: Any, where: str) -> Block:
+    function = call.get("function") if isinstance(call, Mapping) else None
+    if not isinstance(function, Mapping) or not isinstance(function.get("name"), str) or not call.get("id"):
+        raise _wrong(where, "must have an 'id' and a 'function' with 'name' and 'arguments'")
+    try:
+        arguments = orjson.loads(function.get("arguments") or "{}")
+    except (orjson.JSONDecodeError, TypeError):
+        arguments = None
+    if not isinstance(arguments, dict):
+        raise _wrong(f"{where}.function.arguments", "must be the JSON text of an object")
+    # Ids of other providers may hold characters that Anthropic refuses.
+    identifier = _CALL_ID.sub("_", str(call["id"]))
+    return {"type": "tool_use", "id": identifier, "name": function["name"], "input": arguments}
+
+
+_CONVERTERS: Mapping[str, Callable[[Message, str], Any]] = {
+    "user": _user,
+    "system": _system,
+    "assistant": _assistant,
+    "tool": _tool,
+}
+
+
+def verbatim(message: Message) -> list[Block] | None:
+    """The blocks that Anthropic itself wrote for this message: thinking and its signatures included.
+
+    None if it is not Anthropic's, or if its text or tool calls were edited since.
+    """
+    fields = message.get("provider_specific_fields")
+    if not isinstance(fields, Mapping) or fields.get("provider") != PROVIDER:
+        return None
+    blocks = fields.get("content")
+    if not isinstance(blocks, list) or not blocks:
+        return None
+    try:
+        text, _, calls = read(blocks)
+    except APIResponseValidationError:
+        return None
+    same_text = (text or None) == (message.get("content") or None)
+    same_calls = [openai_call(call) for call in calls] == list(message.get("tool_calls") or ())
+    complete = all(isinstance(block.get("input", {}), dict) for block in blocks)
+    return blocks if same_text and same_calls and complete else None
+
+
+def _blocks(parts: Iterable[Mapping[str, Any]], where: str) -> list[Block]:
+    blocks = []
+    for position, entry in enumerate(parts):
+        place = f"{where}[{position}]"
+        convert = _PARTS.get(entry["type"])
+        if convert is None:
+            raise _wrong(place, f"has type {entry['type']!r}, which Anthropic has no form for")
+        # What is left is Anthropic's own, such as cache_control, which it has on every block.
+        own = {name: value for name, value in entry.items() if name not in _OPENAI_FIELDS}
+        blocks.append({**convert(entry, place), **own})
+    return blocks
+
+
+_OPENAI_FIELDS = frozenset({"type", "image_url", "file", "refusal"})
+
+
+def _text_part(entry: Mapping[str, Any], where: str) -> Block:
+    text = entry.get("text", entry.get("refusal"))
+    if not isinstance(text, str):
+        raise _wrong(where, "has no text")
+    return {"type": "text", "text": text}
+
+
+def _image_part(entry: Mapping[str, Any], where: str) -> Block:
+    image = entry.get("image_url")
+    image = {"url": image} if isinstance(image, str) else image
+    if not isinstance(image, Mapping) or not isinstance(image.get("url"), str):
+        raise _wrong(where, "must look like {'type': 'image_url', 'image_url': {'url': ...}}")
+    if image.get("detail") not in (None, "auto"):
+        raise _wrong(f"{where}.image_url.detail", "is not supported by Anthropic: leave it out")
+    url = image["url"]
+    if url.startswith("https://"):
+        return {"type": "image", "source": {"type": "url", "url": url}}
+    media_type, data = _data_url(url, where, "a data: URL in base64 or an https URL")
+    if media_type not in _IMAGES:
+        raise _wrong(where, f"is {media_type}; Anthropic takes {', '.join(_IMAGES)}")
+    return {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}
+
+
+def _file_part(entry: Mapping[str, Any], where: str) -> Block:
+    file = entry.get("file")
+    if not isinstance(file, Mapping):
+        raise _wrong(where, "must look like {'type': 'file', 'file': {'file_data': ...}}")
+    title = {"title": file["filename"]} if file.get("filename") else {}
+    return {"type": "document", "source": _file_source(file, where), **title}
+
+
+def _file_source(file: Mapping[str, Any], where: str) -> dict[str, str]:
+    if isinstance(file.get("file_id"), str):
+        return {"type": "file", "file_id": file["file_id"]}
+    media_type, data = _data_url(file.get("file_data"), where, "file_data as a data: URL in base64")
+    if media_type == "text/plain":
+        try:
+            text = base64.b64decode(data, validate=True).decode()
+        except ValueError:
+            raise _wrong(where, "is not UTF-8 text in base64") from None
+        return {"type": "text", "media_type": media_type, "data": text}
+    if media_type != "application/pdf":
+        raise _wrong(where, f"is {media_type}; Anthropic takes application/pdf and text/plain")
+    return {"type": "base64", "media_type": media_type, "data": data}
+
+
+def _own_part(entry: Mapping[str, Any], where: str) -> Block:
+    return dict(entry)
+
+
+def _no_audio(entry: Mapping[str, Any], where: str) -> Block:
+    raise _wrong(where, "is audio, which no Claude model takes: send its transcript")
+
+
+_PARTS: Mapping[str, Callable[[Mapping[str, Any], str], Block]] = {
+    "text": _text_part,
+    "refusal": _text_part,
+    "image_url": _image_part,
+    "file": _file_part,
+    "input_audio": _no_audio,
+    # Anthropic's own forms reach what OpenAI's cannot say, such as citations.
+    "image": _own_part,
+    "document": _own_part,
+    "search_result": _own_part,
+}
+
+
+def _data_url(url: Any, where: str, wanted: str) -> tuple[str, str]:
+    match = _DATA_URL.match(url) if isinstance(url, str) else None
+    if match is None:
+        raise _wrong(where, f"needs {wanted}")
+    return match.group(1).lower(), url[match.end() :]
+
+
+def _wrong(where: str, problem: str) -> RequestError:
+    return RequestError(f"{where} {problem}", provider=PROVIDER)

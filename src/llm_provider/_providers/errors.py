@@ -1,0 +1,319 @@
+"""Foreign failures → our errors: HTTP statuses and provider codes, and what transports raise.
+
+Classes are recognised by name and module along the exception's chain, so nothing is imported here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from .._errors import (
+    APIConnectionError,
+    APIResponseValidationError,
+    APITimeoutError,
+    AuthenticationError,
+    BadRequestError,
+    ContextWindowExceededError,
+    InternalServerError,
+    LLMError,
+    NotFoundError,
+    OverloadedError,
+    PermissionDeniedError,
+    QuotaExceededError,
+    RateLimitError,
+    RefusalError,
+)
+from .._limits.retry import ORDERLY_END, retry_after
+
+_LONGEST_MESSAGE = 500
+
+_CODE_FIELDS = ("code", "type", "status")
+
+# A provider's own code says more than the status: these win over the table of statuses.
+_CODES: tuple[tuple[re.Pattern[str], type[LLMError]], ...] = tuple(
+    (re.compile(pattern), kind)
+    for pattern, kind in (
+        (r"context_length_exceeded|context_window|exceed_context_size_error", ContextWindowExceededError),
+        (r"insufficient_quota|billing_error|billing_hard_limit_reached|.*per_?day.*", QuotaExceededError),
+        # Anthropic's details.error_code, under a type that promises a short wait.
+        (r"\w+_spend_limit_reached|linked_organization_billing_unavailable", QuotaExceededError),
+        (r".*content_policy_violation|content_filter|bio_policy", RefusalError),
+        (r"invalid_api_key|authentication_error|unauthenticated", AuthenticationError),
+        (r"permission_error|permission_denied|organization_on_hold", PermissionDeniedError),
+        (r"overloaded(_error)?|(service_)?unavailable(_error)?|slow_down", OverloadedError),
+        (r"rate_limit_error|rate_limit_exceeded|requests|tokens|resource_exhausted", RateLimitError),
+        (r"model_not_found|not_found_error|not_found", NotFoundError),
+        (r"invalid_request_error|invalid_argument|failed_precondition|invalid_prompt", BadRequestError),
+        # What OpenAI says about an image, inside a 200.
+        (r"image_\w+|(invalid|empty|failed_to_download|unsupported)(_base64)?_image\w*", BadRequestError),
+        (r"data_residency_mismatch", BadRequestError),
+        (r"api_error|server_error|internal", InternalServerError),
+        (r"timeout_error|deadline_exceeded|vector_store_timeout", APITimeoutError),
+    )
+)
+
+_STATUSES: dict[int, type[LLMError]] = {
+    400: BadRequestError,
+    401: AuthenticationError,
+    402: QuotaExceededError,
+    403: PermissionDeniedError,
+    404: NotFoundError,
+    408: InternalServerError,
+    409: InternalServerError,
+    413: BadRequestError,
+    422: BadRequestError,
+    429: RateLimitError,
+    503: OverloadedError,
+    529: OverloadedError,
+}
+
+# Only for answers with one of these statuses, and only where no code tells: the wordings of providers for a
+# conversation that does not fit.
+_TOO_LONG_STATUSES = (400, 413, 422)
+_TOO_LONG = re.compile(
+    r"context (length|window)|maximum context|prompt is too long|input token count.*exceeds"
+    r"|exceeds? the (maximum|available)|too many (input )?tokens",
+    re.IGNORECASE,
+)
+
+_TLS = (
+    "ClientConnectorCertificateError", "SSLCertVerificationError", "CertificateError",
+    "ServerFingerprintMismatch",
+)  # fmt: skip
+_NOT_SENT = (
+    "ClientConnectorDNSError", "ClientConnectorError", "ClientConnectorSSLError", "ClientHttpProxyError",
+    "ClientProxyConnectionError", "ConnectError", "ConnectionRefusedError", "gaierror", "ProxyError",
+    "UnsupportedProtocol",
+)  # fmt: skip
+_CONNECT_TIMED_OUT = ("ConnectionTimeoutError", "ConnectTimeout", "PoolTimeout")
+_TIMED_OUT = (
+    "SocketTimeoutError", "ServerTimeoutError", "ReadTimeout", "WriteTimeout", "TimeoutException",
+    "TimeoutError", "APITimeoutError",
+)  # fmt: skip
+_MALFORMED = (
+    "JSONDecodeError", "APIResponseValidationError", "ClientResponseError", "BadHttpMessage", "DecodingError",
+    "InvalidHeader", "LineTooLong", "BadStatusLine", "UnicodeDecodeError", "ContentEncodingError",
+    "UnknownApiResponseError", "RecursionError", "ValidationError", "HttpProcessingError", "TooManyRedirects",
+)  # fmt: skip
+_BROKEN = (
+    "ClientOSError", "ClientConnectionResetError", "ClientConnectionError", "ReadError", "WriteError",
+    "CloseError", "RemoteProtocolError", "LocalProtocolError", "ProtocolError", "NetworkError",
+    "TransportError", "ConnectionResetError", "BrokenPipeError", "ConnectionError", "IncompleteRead",
+    "IncompleteReadError", "EndOfStream", "BrokenResourceError", "SSLError", "H2Error", "UploadAbortedError",
+    "APIConnectionError", "httpx.RequestError", "httpx2.RequestError", "aiohttp.ClientError",
+)  # fmt: skip
+
+# An answer that began and did not end.
+_CUT = ("ServerDisconnectedError", "ClientPayloadError", "TransferEncodingError", "ContentLengthError")
+
+# A request that cannot be sent as it is, though its transport calls it by the name of a failed connection.
+_MISUSED = ("InvalidURL", "NonHttpUrlClientError", "RedirectClientError")
+
+
+def from_answer(
+    status: int | None,
+    *,
+    codes: tuple[str | None, ...] = (),
+    message: str = "",
+    headers: Mapping[str, str] | None = None,
+    wait: float | None = None,
+) -> LLMError:
+    """The error for an answer that is not a success.
+
+    Args:
+        status: HTTP status; None or 200 where the failure came inside a stream or a 200.
+        codes: The provider's words for it (code, type), most telling first.
+        message: The provider's message; HTML and length are cut.
+        headers: The answer's headers, lower-case names.
+        wait: Seconds to wait, where the body said so rather than a header.
+
+    >>> from_answer(429, codes=("insufficient_quota",), message="You exceeded your quota").retryable
+    False
+    """
+    headers = headers or {}
+    kind = _kind(status, codes, message)
+    after = wait if wait is not None else retry_after(headers)
+    unexplained = "an error without a message" if status in (None, 200) else f"HTTP {status}"
+    error = kind(
+        presentable(message) or unexplained,
+        status=status,
+        code=next((code for code in codes if code), None),
+        request_id=headers.get("x-request-id") or headers.get("request-id"),
+        retry_after=after,
+    )
+    # What fails inside a stream, or late, may have been worked on.
+    if kind in (APITimeoutError, InternalServerError) or status in (None, 200):
+        error.maybe_billed = True
+    return error
+
+
+def _kind(status: int | None, codes: tuple[str | None, ...], message: str) -> type[LLMError]:
+    if status is not None and 300 <= status < 400:
+        return APIResponseValidationError
+    for code in codes:
+        if code:
+            for pattern, kind in _CODES:
+                if pattern.fullmatch(code.lower()):
+                    if kind is BadRequestError and _TOO_LONG.search(message):
+                        return ContextWindowExceededError
+                    if _agrees(kind, status):
+                        return kind
+    if status in _TOO_LONG_STATUSES and _TOO_LONG.search(message):
+        return ContextWindowExceededError
+    if status in _STATUSES:
+        return _STATUSES[status]
+    if status is None or 200 <= status < 300 or status >= 500:
+        return InternalServerError
+    return BadRequestError
+
+
+def _agrees(kind: type[LLMError], status: int | None) -> bool:
+    """Whether a code fits its status: a 5xx called `invalid_request_error` is still the server's fault."""
+    if status is None or status < 400:
+        return True
+    if kind in (BadRequestError, InternalServerError):
+        # The vaguest of codes: a status with a meaning of its own says more.
+        return _STATUSES.get(status, InternalServerError if status >= 500 else BadRequestError) is kind
+    if kind in (OverloadedError, APITimeoutError):
+        return status >= 500 or status in (408, 409, 429)
+    return status < 500
+
+
+_WRAPPERS = ("APIConnectionError", "APITimeoutError")
+
+# HTTP/2's word for a request that was not worked on at all (RFC 9113 §8.7), as httpcore shows it.
+_REFUSED_STREAM = re.compile(r"<StreamReset stream_id:\d+, error_code:7,")
+
+# A server that ends a connection without an error, as it does after so many requests or before it restarts.
+_ORDERLY_END = re.compile(r"<ConnectionTerminated error_code:0,")
+
+# aiohttp tells which TLS context it used after each host.
+_TLS_SETTING = re.compile(r" ssl:(<[^>]*>|\w+)")
+
+
+def from_exception(error: BaseException) -> LLMError:
+    """The error for an exception of a transport: no answer came, or not a whole one.
+
+    >>> from_exception(ConnectionRefusedError("refused")).maybe_billed
+    False
+    """
+    links = _told_truly(error)
+    names = [name for link in links for name in _names(link)]
+    # The SDKs' own words for it say nothing.
+    first = next((link for link in links if type(link).__name__ not in _WRAPPERS), links[0])
+    detail = presentable(_TLS_SETTING.sub("", str(first))) or type(first).__name__
+    if "TooManyStreamsError" in names or any(_REFUSED_STREAM.search(str(link)) for link in links):
+        return OverloadedError("the connection has no room for another request", maybe_billed=False)
+    if any(_ORDERLY_END.search(str(link)) for link in links):
+        return APIConnectionError("the server has ended the connection", code=ORDERLY_END, maybe_billed=True)
+    if _any(names, _MISUSED):
+        return APIConnectionError(f"the request cannot be sent: {detail}", retryable=False)
+    if _any(names, _TLS):
+        return APIConnectionError(f"the server's certificate is not trusted: {detail}", retryable=False)
+    if _any(names, _CONNECT_TIMED_OUT):
+        return APITimeoutError("no connection could be made in time", phase="connect", maybe_billed=False)
+    if _any(names, _NOT_SENT):
+        return APIConnectionError(f"no connection could be made: {detail}")
+    if _any(names, _CUT) and "ContentEncodingError" not in names:
+        return APIConnectionError(f"the connection broke: {detail}", maybe_billed=True)
+    if _any(names, _MALFORMED):
+        return APIResponseValidationError(f"the answer cannot be read: {detail}")
+    if _any(names, _TIMED_OUT):
+        return APITimeoutError(f"the provider did not answer in time: {detail}")
+    if _any(names, _BROKEN):
+        return APIConnectionError(f"the connection broke: {detail}", maybe_billed=True)
+    return APIConnectionError(
+        f"the call failed in its SDK: {type(error).__name__}: {detail}", retryable=False
+    )
+
+
+def _any(names: list[str], wanted: tuple[str, ...]) -> bool:
+    return any(name in wanted for name in names)
+
+
+def chain(error: BaseException) -> Iterator[BaseException]:
+    """An exception, then what it was raised from, link by link."""
+    seen: set[int] = set()
+    link: BaseException | None = error
+    while link is not None and id(link) not in seen:
+        seen.add(id(link))
+        yield link
+        link = link.__cause__ or link.__context__
+
+
+def _told_truly(error: BaseException) -> list[BaseException]:
+    """The exception's chain, from aiohttp's own exception on where there is one.
+
+    The bridges that put httpx over aiohttp call a connection that is refused or that breaks a
+    `ConnectTimeout` or a `ConnectError`, all alike.
+    """
+    links = list(chain(error))
+    for place, link in enumerate(links):
+        if type(link).__module__.startswith("aiohttp."):
+            return links[place:]
+    return links
+
+
+def _names(error: BaseException) -> Iterator[str]:
+    """The names of a class and its bases, each also with its package: some names are another's, too."""
+    for kind in type(error).__mro__[:-2]:
+        yield kind.__name__
+        yield f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+
+
+def presentable(message: Any) -> str:
+    """A provider's message on one line, cut where it is long; of a web page only its title."""
+    text = str(message).strip()
+    if text[:200].lstrip().lower().startswith(("<!doctype", "<html", "<?xml")):
+        title = re.search(r"<title>([^<]{1,200})</title>", text, re.IGNORECASE)
+        text = f"a web page instead of an answer{f': {title.group(1).strip()}' if title else ''}"
+    text = " ".join(text.split())
+    return text if len(text) <= _LONGEST_MESSAGE else f"{text[: _LONGEST_MESSAGE - 3]}..."
+
+
+def headers_of(response: Any) -> dict[str, str]:
+    """An SDK response's headers with lower-case names; empty where there are none."""
+    headers = getattr(response, "headers", None)
+    if not headers:
+        return {}
+    return {str(name).lower(): str(value) for name, value in headers.items()}
+
+
+def failure_headers(error: BaseException) -> dict[str, str]:
+    """Headers of the answer that an SDK's exception is about, in lower case; empty where there was none."""
+    # litellm leaves those of the answer empty, and has the provider's own beside it.
+    headers = getattr(error, "litellm_response_headers", None)
+    if headers:
+        return {str(name).lower(): str(value) for name, value in headers.items()}
+    return headers_of(getattr(error, "response", None))
+
+
+def error_fields(body: Any) -> tuple[tuple[str | None, ...], str]:
+    """The codes, most telling first, and the message of an OpenAI- or Anthropic-style error body."""
+    if isinstance(body, dict) and isinstance(body.get("error"), dict):
+        body = body["error"]
+    elif isinstance(body, dict) and isinstance(body.get("error"), str):
+        return (), body["error"]
+    if not isinstance(body, dict):
+        return (), body if isinstance(body, str) else ""
+    details = body.get("details")
+    told = (details.get("error_code") if isinstance(details, dict) else None, *map(body.get, _CODE_FIELDS))
+    codes = tuple(str(code) if code else None for code in told)
+    message = body.get("message") or body.get("detail") or ""
+    return codes, message if isinstance(message, str) else str(message)
+
+
+def from_sdk(error: BaseException) -> LLMError:
+    """An exception of either SDK, or of its transport, as one of ours."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    if "APIError" not in names or names & {"APIConnectionError", "APIResponseValidationError"}:
+        return from_exception(error)
+    codes, message = error_fields(getattr(error, "body", None))
+    return from_answer(
+        getattr(error, "status_code", None),
+        codes=codes,
+        message=message or str(getattr(error, "message", "")),
+        headers=headers_of(getattr(error, "response", None)),
+    )

@@ -1,0 +1,1 @@
+"""Gemini's `generateContent`: `encode_contents` out, `decode` in, `connection`; `adapter` joins them."""

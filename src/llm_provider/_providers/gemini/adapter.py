@@ -1,0 +1,237 @@
+"""Gemini, through the google-genai SDK.
+
+Which parameters a model takes is in `_FAMILIES`; the wire format is `_contents` (what goes out) and
+`_generate_content` (what comes back). The model is part of the operation: it is in the address, not the body.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ..._errors import LLMError, RequestError
+from ..._requests.request import Request
+from ..._requests.routing import Target
+from ..adapter import EncodedRequest, merge, refuse, schema_of
+from ..errors import from_exception, headers_of
+from .decode import PROVIDER, Assembler, decode, error_of, split, usage
+from .encode_contents import conversation
+
+if TYPE_CHECKING:
+    from .connection import GeminiConnection
+
+__all__ = ["Assembler", "connect", "decode", "encode", "map_error", "split", "usage"]
+
+_LEVELS = {"low": "low", "medium": "medium", "high": "high"}
+
+# Tokens; the budgets with which Google's own OpenAI-compatible endpoint serves `reasoning_effort` on 2.5.
+_BUDGETS = {"minimal": 1024, "low": 1024, "medium": 8192, "high": 24576}
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """What a family of models accepts.
+
+    `efforts` maps each level of `reasoning_effort` to the model's thinking level (a word) or thinking budget
+    (tokens); empty where the model does not think. `sampling` tells whether temperature and top_p exist,
+    `signed` whether function calls in the history need a signature, `version` the API that serves the model.
+    """
+
+    pattern: str
+    efforts: Mapping[str, str | int] = field(default_factory=dict)
+    sampling: bool = True
+    signed: bool = True
+    version: str = "v1"
+
+    def matches(self, model: str) -> bool:
+        return re.fullmatch(self.pattern, model) is not None
+
+
+# First match wins. Levels and sampling as in Google's guides and litellm 1.106's model table, November 2026.
+# Aliases that move on to a newer model are served by v1beta only.
+_FAMILIES = (
+    _Family(r"gemini-(1|2\.0).*|gemini-2\.5-.*(image|tts).*|gemma-[1-3].*|learnlm-.*|lyria-.*", signed=False),
+    _Family(r"gemini-2\.5-pro.*", efforts=_BUDGETS, signed=False),
+    _Family(r"gemini-2\.5-.*", efforts={"none": 0, **_BUDGETS}, signed=False),
+    _Family(r"gemini-.*-latest", efforts=_LEVELS, version="v1beta"),
+    _Family(r"gemini-3-pro.*", efforts={"low": "low", "high": "high"}),
+    _Family(r"gemini-3\.1-pro.*", efforts=_LEVELS),
+    _Family(
+        r"gemini-3\.5-flash-lite.*|gemini-3\.6-flash.*",
+        efforts={"minimal": "minimal", **_LEVELS},
+        sampling=False,
+    ),
+    _Family(r"gemini-3\.[78]-flash.*", efforts=_LEVELS, sampling=False),
+    _Family(r"gemini-3.*", efforts={"minimal": "minimal", **_LEVELS}),
+    _Family(r"gemini-4.*", efforts={**_LEVELS, "xhigh": "xhigh"}),
+    _Family(r"gemma-.*", efforts={"minimal": "minimal", **_LEVELS}, signed=False),
+    # A name newer than this table: the provider knows which of its levels the model has.
+    _Family(r".*", efforts={"minimal": "minimal", **_LEVELS, "xhigh": "xhigh"}),
+)
+
+_MOST_CANDIDATES = 8
+_SEEDS = range(-(2**31), 2**31)
+
+
+@functools.lru_cache(maxsize=1024)
+def _family(model: str) -> _Family:
+    return next(family for family in _FAMILIES if family.matches(model))
+
+
+def encode(request: Request, target: Target) -> EncodedRequest:
+    """Build the body of `generateContent`.
+
+    Raises:
+        UnsupportedParameterError: the model has no such parameter.
+        RequestError: a message, or a pair of parameters, that Gemini's API has no place for.
+    """
+    family = _family(target.model)
+    payload = conversation(request, signed=family.signed)
+    settings = {
+        **_sampling(request, family),
+        **_format(request),
+        **_thinking(request, family),
+    }
+    if settings:
+        payload["generationConfig"] = settings
+    payload |= _tools(request)
+    if request.extra_body:
+        payload = merge(payload, request.extra_body)
+        _check_thinking(request, payload, request.extra_body)
+    named_in_full = target.model.startswith(("models/", "tunedModels/"))
+    resource = target.model if named_in_full else f"models/{target.model}"
+    operation = f"{family.version}/{resource}:generateContent"
+    return EncodedRequest(
+        operation,
+        payload,
+        request.extra_headers or {},
+        samples_field=("generationConfig", "candidateCount"),
+        most_samples=_MOST_CANDIDATES,
+    )
+
+
+def _sampling(request: Request, family: _Family) -> dict[str, Any]:
+    for name in ("temperature", "top_p"):
+        if getattr(request, name) is not None and not family.sampling:
+            raise refuse(name, request, "leave it out; the model samples in its own way", provider=PROVIDER)
+    if request.seed is not None and request.seed not in _SEEDS:
+        raise refuse("seed", request, f"use one from {_SEEDS[0]} to {_SEEDS[-1]}", provider=PROVIDER)
+    values = {
+        "temperature": request.temperature,
+        "topP": request.top_p,
+        "maxOutputTokens": request.max_tokens,
+        "stopSequences": list(request.stop) if request.stop else None,
+        "seed": request.seed,
+        "responseLogprobs": request.logprobs or None,
+        # 0 alternatives is what responseLogprobs alone means.
+        "logprobs": request.top_logprobs or None,
+    }
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _format(request: Request) -> dict[str, Any]:
+    asked = request.response_format
+    if asked is None or (isinstance(asked, Mapping) and asked.get("type") == "text"):
+        return {}
+    # Gemini has no names for schemas, and always keeps to them: `name` and `strict` have nothing to change.
+    _, schema, _ = schema_of(asked)
+    structure = {} if schema is None else {"responseJsonSchema": schema}
+    return {"responseMimeType": "application/json", **structure}
+
+
+def _thinking(request: Request, family: _Family) -> dict[str, Any]:
+    effort = request.reasoning_effort
+    if effort is None:
+        return {}
+    if effort not in family.efforts:
+        remedy = f"use one of {', '.join(family.efforts)}" if family.efforts else "leave it out; it has none"
+        raise refuse(f"reasoning_effort={effort!r}", request, remedy, provider=PROVIDER)
+    value = family.efforts[effort]
+    config: dict[str, Any] = {"thinkingLevel" if isinstance(value, str) else "thinkingBudget": value}
+    if effort != "none":
+        config["includeThoughts"] = True
+    return {"thinkingConfig": config}
+
+
+def _check_thinking(request: Request, payload: Mapping[str, Any], added: Mapping[str, Any]) -> None:
+    """Gemini answers 400 to a level together with a budget; JSON may name either in either case."""
+    extra = sorted(_thinking_fields(added))
+    if request.reasoning_effort and extra:
+        problem = f"reasoning_effort and extra_body's {', '.join(extra)} say the same thing: leave one out"
+    elif len({name.replace("_", "").lower() for name in _thinking_fields(payload)}) > 1:
+        problem = "extra_body holds both a thinking level and a thinking budget: leave one out"
+    else:
+        return
+    raise RequestError(problem, provider=PROVIDER, model=request.model)
+
+
+def _thinking_fields(body: Mapping[str, Any]) -> Iterator[str]:
+    for settings in (body.get("generationConfig"), body.get("generation_config")):
+        if not isinstance(settings, Mapping):
+            continue
+        for config in (settings.get("thinkingConfig"), settings.get("thinking_config")):
+            for name in config if isinstance(config, Mapping) else ():
+                if name in ("thinkingLevel", "thinking_level", "thinkingBudget", "thinking_budget"):
+                    yield name
+
+
+def _tools(request: Request) -> dict[str, Any]:
+    if not request.tools:
+        return {}
+    declarations, strict = [], False
+    for index, tool in enumerate(request.tools):
+        if tool.get("type", "function") != "function":
+            raise refuse(
+                f"tools[{index}] of type {tool['type']!r}",
+                request,
+                "put Google's own tools into extra_body={'tools': [...]}, together with the functions",
+                provider=PROVIDER,
+            )
+        function = tool["function"]
+        strict = strict or bool(function.get("strict"))
+        encoded = {
+            "name": function["name"],
+            "description": function.get("description"),
+            "parametersJsonSchema": function.get("parameters"),
+        }
+        declarations.append({name: value for name, value in encoded.items() if value is not None})
+    calling = _calling(request.tool_choice, strict)
+    config = {"toolConfig": {"functionCallingConfig": calling}} if calling else {}
+    return {"tools": [{"functionDeclarations": declarations}], **config}
+
+
+def _calling(choice: str | Mapping[str, Any] | None, strict: bool) -> dict[str, Any]:
+    if choice is None or choice == "auto":
+        # VALIDATED is AUTO with calls held to their schemas: what OpenAI's `strict` asks for. ANY always is.
+        mode = "VALIDATED" if strict else "AUTO" if choice else None
+        return {"mode": mode} if mode else {}
+    if isinstance(choice, str):
+        return {"mode": {"none": "NONE", "required": "ANY"}[choice]}
+    return {"mode": "ANY", "allowedFunctionNames": [choice["function"]["name"]]}
+
+
+def connect(transport: str) -> GeminiConnection:
+    """Clients of the google-genai SDK over the chosen transport."""
+    from .connection import GeminiConnection
+
+    return GeminiConnection(transport)
+
+
+def map_error(error: BaseException) -> LLMError:
+    """An exception of the SDK, or of its transport, as one of ours."""
+    if isinstance(error, LLMError):
+        return error
+    if not any(kind.__name__ == "APIError" for kind in type(error).__mro__):
+        return from_exception(error)
+    response = getattr(error, "response", None)
+    # An error event inside a stream has a code of its own, but its answer began with 200.
+    status = getattr(response, "status", None) or getattr(response, "status_code", None)
+    code = getattr(error, "code", None)
+    return error_of(
+        getattr(error, "details", None),
+        status=status if isinstance(status, int) else code if isinstance(code, int) else None,
+        headers=headers_of(response),
+    )

@@ -1,0 +1,274 @@
+"""OpenAI-style messages → Gemini's `systemInstruction` and `contents`. Pure.
+
+An answer of Gemini's own goes back as the parts it came in, thoughts and signatures included, for as long as
+the message still says what they say. Facts from the Gemini API reference and the types of google-genai 3.4.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from ..._errors import APIResponseValidationError, RequestError
+from ..._requests.request import Request
+from ..._types import Message
+from .decode import PROVIDER, read_parts
+
+# Fields of a message that carry something to Gemini, and those that only describe where an answer came from:
+# other providers, and their SDKs' dumps, put them into assistant messages.
+_FIELDS: Mapping[str, frozenset[str]] = {
+    "system": frozenset(),
+    "developer": frozenset(),
+    "user": frozenset(),
+    "tool": frozenset({"tool_call_id", "name"}),
+    "assistant": frozenset(
+        {"tool_calls", "provider_specific_fields", "refusal", "annotations", "reasoning", "reasoning_content",
+         "reasoning_details", "thinking_blocks"}
+    ),
+}  # fmt: skip
+
+_IMAGE_TYPES = {
+    "png": "image/png",
+    "jpg": "image/jpeg",
+    "jpeg": "image/jpeg",
+    "webp": "image/webp",
+    "heic": "image/heic",
+    "heif": "image/heif",
+    "gif": "image/gif",
+}
+
+# Gemini 3 refuses a function call in the history that lacks the signature of the thought behind it. Google's
+# documentation gives this value for calls that another model, or nobody, has made.
+_NO_SIGNATURE = base64.b64encode(b"skip_thought_signature_validator").decode()
+
+
+@dataclass(slots=True)
+class _Conversation:
+    """Messages on their way into `contents`; `calls` are the function calls asked for so far, by id."""
+
+    request: Request
+    signed: bool
+    system: list[dict[str, Any]] = field(default_factory=list)
+    contents: list[dict[str, Any]] = field(default_factory=list)
+    calls: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def problem(self, where: str, what: str) -> RequestError:
+        return RequestError(f"{where} {what}", provider=PROVIDER, model=self.request.model)
+
+
+def conversation(request: Request, *, signed: bool) -> dict[str, Any]:
+    """`systemInstruction` and `contents` for a request's messages.
+
+    Args:
+        request: The request.
+        signed: Whether the model wants a signature on every function call in the history.
+
+    Raises:
+        RequestError: a message or a part of one that Gemini's API has no place for.
+    """
+    state = _Conversation(request, signed)
+    for index, message in enumerate(request.messages):
+        where, role = f"messages[{index}]", message["role"]
+        for name, value in message.items():
+            if name not in ("role", "content") and name not in _FIELDS[role] and value is not None:
+                raise state.problem(f"{where}.{name}", "has no place in Gemini's API; leave it out")
+        if role in ("system", "developer"):
+            if state.contents:
+                raise state.problem(where, "is a system message inside the conversation; put it first")
+            state.system += _texts(state, message, where)
+        elif role == "tool":
+            _add_tool_result(state, message, where)
+        elif role == "assistant":
+            state.contents.append({"role": "model", "parts": _assistant_parts(state, message, where)})
+        else:
+            state.contents.append({"role": "user", "parts": _user_parts(state, message, where)})
+    if not state.contents:
+        raise state.problem("messages", "holds system messages only; add a user message")
+    instruction = {"systemInstruction": {"parts": state.system}} if state.system else {}
+    return {**instruction, "contents": state.contents}
+
+
+def _parts_of(message: Message) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    content = message.get("content")
+    if isinstance(content, str):
+        content = ({"type": "text", "text": content},) if content else ()
+    yield from enumerate(content or ())
+
+
+def _texts(state: _Conversation, message: Message, where: str) -> list[dict[str, Any]]:
+    texts = []
+    for position, piece in _parts_of(message):
+        place = f"{where}.content[{position}]"
+        if piece["type"] not in ("text", "refusal"):
+            raise state.problem(place, f"is of type {piece['type']!r}; only text can be said here")
+        texts.append({"text": _text(state, piece, piece["type"], place)})
+    return texts
+
+
+def _user_parts(state: _Conversation, message: Message, where: str) -> list[dict[str, Any]]:
+    parts = []
+    for position, piece in _parts_of(message):
+        place = f"{where}.content[{position}]"
+        build = _USER_PARTS.get(piece["type"])
+        if build is None:
+            kinds = ", ".join(_USER_PARTS)
+            raise state.problem(place, f"is of type {piece['type']!r}; Gemini takes {kinds}")
+        parts.append(build(state, piece, place))
+    return parts
+
+
+def _only(state: _Conversation, piece: Mapping[str, Any], names: tuple[str, ...], place: str) -> None:
+    for name, value in piece.items():
+        if name not in names and value is not None:
+            raise state.problem(f"{place}.{name}", "has no place in Gemini's API; leave it out")
+
+
+def _text(state: _Conversation, piece: Mapping[str, Any], name: str, place: str) -> str:
+    _only(state, piece, ("type", name, "annotations"), place)
+    value = piece.get(name)
+    if not isinstance(value, str):
+        raise state.problem(f"{place}.{name}", "must be a str")
+    return value
+
+
+def _inner(
+    state: _Conversation, piece: Mapping[str, Any], names: tuple[str, ...], place: str
+) -> Mapping[str, Any]:
+    kind = piece["type"]
+    _only(state, piece, ("type", kind), place)
+    inner = piece.get(kind)
+    if not isinstance(inner, Mapping):
+        raise state.problem(f"{place}.{kind}", "must be a dict")
+    _only(state, inner, names, f"{place}.{kind}")
+    return inner
+
+
+def _text_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> dict[str, Any]:
+    return {"text": _text(state, piece, "text", place)}
+
+
+def _image_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> dict[str, Any]:
+    inner = _inner(state, piece, ("url", "detail"), place)
+    if inner.get("detail") not in (None, "auto"):
+        remedy = "leave it out, or set extra_body={'generationConfig': {'mediaResolution': ...}}"
+        raise state.problem(f"{place}.image_url.detail", f"is not what Gemini calls it: {remedy}")
+    url = inner.get("url")
+    if isinstance(url, str) and url.startswith("data:"):
+        return _inline(state, url, f"{place}.image_url.url")
+    if not isinstance(url, str) or not url.startswith(("https://", "gs://")):
+        raise state.problem(f"{place}.image_url.url", "must be a data:, https: or gs: URL")
+    suffix = urlsplit(url).path.rpartition(".")[2].lower()
+    kind = {"mimeType": _IMAGE_TYPES[suffix]} if suffix in _IMAGE_TYPES else {}
+    return {"fileData": {**kind, "fileUri": url}}
+
+
+def _audio_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> dict[str, Any]:
+    inner = _inner(state, piece, ("data", "format"), place)
+    data, form = inner.get("data"), inner.get("format")
+    if not isinstance(data, str) or not isinstance(form, str):
+        raise state.problem(f"{place}.input_audio", "needs 'data' (base64) and 'format' (such as 'wav')")
+    return {"inlineData": {"mimeType": f"audio/{form}", "data": data}}
+
+
+def _file_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> dict[str, Any]:
+    # OpenAI's API wants a file name beside the data; a Gemini model is never shown one.
+    inner = _inner(state, piece, ("file_data", "filename", "file_id"), place)
+    data, uri = inner.get("file_data"), inner.get("file_id")
+    if isinstance(data, str):
+        return _inline(state, data, f"{place}.file.file_data")
+    if isinstance(uri, str) and uri.startswith(("https://", "gs://")):
+        return {"fileData": {"fileUri": uri}}
+    raise state.problem(
+        f"{place}.file", "needs 'file_data' (a data: URL) or the URI of an upload as 'file_id'"
+    )
+
+
+_USER_PARTS = {"text": _text_part, "image_url": _image_part, "input_audio": _audio_part, "file": _file_part}
+
+
+def _inline(state: _Conversation, url: str, place: str) -> dict[str, Any]:
+    head, comma, data = url.partition(",")
+    kind, *parameters = head.removeprefix("data:").split(";")
+    if not head.startswith("data:") or not comma or "base64" not in parameters or "/" not in kind or not data:
+        raise state.problem(place, "must look like 'data:<type>/<subtype>;base64,<data>'")
+    return {"inlineData": {"mimeType": kind, "data": data}}
+
+
+def _assistant_parts(state: _Conversation, message: Message, where: str) -> list[dict[str, Any]]:
+    calls = [
+        _openai_call(state, entry, f"{where}.tool_calls[{index}]")
+        for index, entry in enumerate(message.get("tool_calls") or ())
+    ]
+    kept = _verbatim(message, [call for _, call in calls])
+    if kept is not None:
+        parts, on_the_wire = kept
+    else:
+        on_the_wire = [call for _, call in calls]
+        parts = _texts(state, message, where)
+        refusal = message.get("refusal")
+        if not parts and isinstance(refusal, str):
+            parts = [{"text": refusal}]
+        parts += [{"functionCall": call} for call in on_the_wire]
+        if state.signed and calls:
+            parts[-len(calls)]["thoughtSignature"] = _NO_SIGNATURE
+    state.calls.update(zip((identifier for identifier, _ in calls), on_the_wire, strict=True))
+    if not parts:
+        raise state.problem(where, "is empty")
+    return parts
+
+
+def _openai_call(state: _Conversation, entry: Any, where: str) -> tuple[str, dict[str, Any]]:
+    function = entry.get("function") if isinstance(entry, Mapping) else None
+    if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+        raise state.problem(
+            where, "must look like {'id': ..., 'type': 'function', 'function': {'name': ...}}"
+        )
+    try:
+        arguments = json.loads(function.get("arguments") or "{}")
+    except (ValueError, TypeError, RecursionError):
+        arguments = None
+    if not isinstance(arguments, dict):
+        raise state.problem(f"{where}.function.arguments", "must be a JSON object, as text")
+    return str(entry.get("id") or ""), {"name": function["name"], "args": arguments}
+
+
+def _verbatim(
+    message: Message, calls: list[dict[str, Any]]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]] | None:
+    """The parts this answer came with, and their calls, unless the message says something else by now."""
+    kept = message.get("provider_specific_fields")
+    if not isinstance(kept, Mapping) or kept.get("provider") != PROVIDER:
+        return None
+    parts, content = kept.get("content"), message.get("content")
+    if not isinstance(parts, list) or not parts or not isinstance(content, (str, type(None))):
+        return None
+    try:
+        text, _, found = read_parts(parts)
+    except APIResponseValidationError:
+        return None
+    same_calls = [(call["name"], call["args"]) for call in found] == [
+        (call["name"], call["args"]) for call in calls
+    ]
+    return (parts, found) if same_calls and text == (content or "") else None
+
+
+def _add_tool_result(state: _Conversation, message: Message, where: str) -> None:
+    identifier = message["tool_call_id"]
+    call = state.calls.get(identifier, {"name": message.get("name")})
+    if not isinstance(call["name"], str):
+        raise state.problem(where, f"answers tool call {identifier!r}, which no message before it asks for")
+    output = "".join(entry["text"] for entry in _texts(state, message, where))
+    # "output" is the key that Gemini's reference names for a function's result.
+    answer: dict[str, Any] = {"name": call["name"], "response": {"output": output}}
+    if "id" in call:
+        answer["id"] = call["id"]
+    # The results of calls made at once must come in one turn.
+    last = state.contents[-1]["parts"] if state.contents else [{}]
+    if "functionResponse" in last[-1]:
+        last.append({"functionResponse": answer})
+    else:
+        state.contents.append({"role": "user", "parts": [{"functionResponse": answer}]})

@@ -1,0 +1,1 @@
+"""Every provider without a route of its own, through litellm: `adapter`."""

@@ -1,0 +1,198 @@
+"""OpenAI and every OpenAI-compatible host, through the openai SDK (2 and 3).
+
+Which parameters a model takes is in `_FAMILIES`; the wire formats themselves are `_chat` and `_responses`.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..._requests.request import Request
+from ..._requests.routing import Target
+from ..._types import Step, Usage
+from ..adapter import Answer, EncodedRequest, Outgoing, refuse
+from ..errors import from_sdk as map_error
+from . import chat, responses
+
+if TYPE_CHECKING:
+    from ..sdk_connection import PostConnection
+
+__all__ = ["Assembler", "connect", "decode", "encode", "map_error", "split", "usage"]
+
+_CLASSIC = ("minimal", "low", "medium", "high")
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """What a family of OpenAI's models accepts.
+
+    `efforts` are the levels of `reasoning_effort`, empty where the model does not reason. `default` is
+    the level that an unset one means: sampling parameters are refused unless it is "none".
+    `tools_need_responses` marks models that refuse tools together with reasoning on Chat Completions,
+    `responses_only` those that are not served there at all.
+    """
+
+    pattern: str
+    efforts: tuple[str, ...] = ()
+    default: str = "medium"
+    tools_need_responses: bool = False
+    responses_only: bool = False
+
+    def matches(self, model: str) -> bool:
+        return re.fullmatch(self.pattern, model) is not None
+
+
+_DATE = r"(-\d{4}-\d\d-\d\d)?"
+
+# First match wins. Levels, defaults and endpoints as in litellm 1.106's model table of November 2026.
+_FAMILIES = (
+    _Family(r"gpt-[\d.]+-chat.*|chatgpt-.*|gpt-(3|4).*|gpt-(audio|realtime|image|live).*", default="none"),
+    _Family(
+        r"(o[134]|gpt-[\d.]+).*-(pro|codex|deep-research|cyber).*",
+        efforts=("none", *_CLASSIC, "xhigh", "max"),
+        responses_only=True,
+    ),
+    _Family(r"o[134](-mini|-preview)?" + _DATE, efforts=("low", "medium", "high")),
+    _Family(r"gpt-5(-mini|-nano|-search-api)?" + _DATE, efforts=_CLASSIC),
+    _Family(r"gpt-5\.1(-mini)?" + _DATE, efforts=("none", "low", "medium", "high"), default="none"),
+    _Family(
+        r"gpt-5\.[23](-mini|-nano)?" + _DATE,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default="none",
+    ),
+    _Family(
+        r"gpt-5\.4(-mini|-nano)?" + _DATE,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default="none",
+        tools_need_responses=True,
+    ),
+    _Family(
+        r"gpt-5\.[56](-sol|-terra|-luna)?" + _DATE,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        tools_need_responses=True,
+    ),
+    _Family(
+        r"gpt-6(-astra|\.1-sol)" + _DATE,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        tools_need_responses=True,
+    ),
+    _Family(
+        r"gpt-6.*",
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        tools_need_responses=True,
+    ),
+)
+
+_SAMPLING = ("temperature", "top_p", "logprobs", "top_logprobs")
+
+
+@functools.lru_cache(maxsize=1024)
+def _family(provider: str, model: str) -> _Family | None:
+    if provider != "openai":
+        return None
+    name = model.split(":")[1] if model.startswith("ft:") else model
+    return next((family for family in _FAMILIES if family.matches(name)), None)
+
+
+def encode(request: Request, target: Target) -> EncodedRequest:
+    """Build the request for the endpoint that serves this model with these parameters."""
+    family = _family(target.provider, target.model)
+    if family is None:
+        return chat.encode(request, target)
+    _check(request, family)
+    reasons = (request.reasoning_effort or family.default) != "none" and bool(family.efforts)
+    if family.responses_only or (family.tools_need_responses and request.tools and reasons):
+        return responses.encode(request, target)
+    return chat.encode(request, target, max_tokens_name="max_completion_tokens")
+
+
+def _check(request: Request, family: _Family) -> None:
+    effort = request.reasoning_effort
+    if effort is not None and effort not in family.efforts:
+        remedy = (
+            f"use one of {', '.join(family.efforts)}"
+            if family.efforts
+            else "leave it out; it does not reason"
+        )
+        raise refuse(f"reasoning_effort={effort!r}", request, remedy, provider="openai")
+    if family.efforts and (effort or family.default) != "none":
+        for name in _SAMPLING:
+            value = getattr(request, name)
+            # 1 is what the model uses anyway, so it is the one value that its API takes.
+            taken = value == 1 if name in ("temperature", "top_p") else value is False
+            if value is not None and not taken:
+                switch = (
+                    "set reasoning_effort='none' or leave it out"
+                    if "none" in family.efforts
+                    else "leave it out"
+                )
+                raise refuse(name, request, f"it reasons before it answers; {switch}", provider="openai")
+
+
+def decode(reply: Any) -> Answer:
+    """Turn a chat completion or a response object into an `Answer`."""
+    if isinstance(reply, dict) and reply.get("object") == "response":
+        return responses.decode(reply)
+    return chat.decode(reply)
+
+
+def usage(reply: Any) -> Usage | None:
+    """What a reply of either format says it used; see `Adapter.usage`."""
+    is_response = isinstance(reply, dict) and reply.get("object") == "response"
+    return responses.usage(reply) if is_response else chat.usage(reply)
+
+
+def split(reply: Any) -> list[Any]:
+    """A completion with several choices as so many completions; a response object holds one."""
+    return chat.split(reply) if "choices" in reply else [reply]
+
+
+class Assembler:
+    """Folds a stream of either format; its first event tells which."""
+
+    def __init__(self) -> None:
+        self._inner: chat.Assembler | responses.Assembler | None = None
+
+    def feed(self, event: Any) -> Step:
+        """Take one event."""
+        if self._inner is None:
+            kind = event.get("type") if isinstance(event, dict) else None
+            typed = isinstance(kind, str) and kind.startswith("response.")
+            self._inner = responses.Assembler() if typed else chat.Assembler()
+            # From here on without this step between, for each of thousands of events.
+            self.feed = self._inner.feed  # type: ignore[method-assign]  # the same signature
+        return self._inner.feed(event)
+
+    def reply(self) -> Any:
+        """The whole answer."""
+        return (self._inner or chat.Assembler()).reply()
+
+
+def _stream_fields(outgoing: Outgoing) -> Mapping[str, Any]:
+    if outgoing.encoded.operation == chat.OPERATION and outgoing.target.route.stream_usage:
+        return {
+            "stream_options": {"include_usage": True, **outgoing.encoded.payload.get("stream_options", {})}
+        }
+    return {}
+
+
+def connect(transport: str) -> PostConnection:
+    """Clients of the openai SDK, shared by all its hosts."""
+    import openai
+
+    from ..sdk_connection import PostConnection
+
+    return PostConnection(
+        openai,
+        transport,
+        client_class="AsyncOpenAI",
+        path=lambda operation: f"/{operation}",
+        stream_fields=_stream_fields,
+        client_options={},
+        # What it is anyway: left out, it is copied deeply for each request.
+        post_options={"security": {"bearer_auth": True}},
+    )

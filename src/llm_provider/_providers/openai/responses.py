@@ -1,0 +1,392 @@
+"""OpenAI's Responses wire format, for what Chat Completions does not serve. Pure.
+
+Facts from the OpenAI API reference for `POST /responses`; usage there is inclusive already. Calls are
+stateless: nothing is stored at OpenAI (`store` is false), and encrypted reasoning is asked for, so that
+a model goes on from its own reasoning when its message is sent back. Reasoning summaries are not asked
+for, because OpenAI gives them to verified organisations only: `extra_body={"reasoning": {"summary":
+"auto"}}` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ..._errors import APIResponseValidationError, RequestError
+from ..._requests.request import Request
+from ..._requests.routing import Target
+from ..._types import Choice, Delta, FinishReason, Message, Step, ToolCall, ToolCallDelta, Usage
+from ..adapter import Answer, EncodedRequest, count, expect_dict, merge, part, refuse
+from ..errors import error_fields, from_answer
+from . import chat
+
+OPERATION = "responses"
+
+_PROVIDER = "openai"
+
+_ABSENT = {
+    "seed": "leave it out; the Responses API, which serves this call, has none",
+    "stop": "leave it out and cut the text yourself; the Responses API, which serves this call, has none",
+}
+
+_PART_TYPES = ("text", "image_url", "file")
+
+# What providers put beside the content of their assistant messages that OpenAI has no input for.
+_OUTPUT_ONLY = frozenset(
+    {"reasoning", "reasoning_content", "thinking_blocks", "annotations", "provider_specific_fields"}
+)
+
+_INCOMPLETE: Mapping[str, FinishReason] = {
+    "max_output_tokens": "length",
+    "max_messages": "length",
+    "content_filter": "content_filter",
+}
+
+
+def encode(request: Request, target: Target) -> EncodedRequest:
+    """Build the payload.
+
+    Raises:
+        UnsupportedParameterError: `seed` or `stop`, which this API does not have.
+        RequestError: a message that this API cannot carry; the text names it.
+    """
+    for name, remedy in _ABSENT.items():
+        if getattr(request, name) not in (None, ()):
+            raise refuse(name, request, remedy, provider=_PROVIDER)
+    include = ["reasoning.encrypted_content"]
+    if request.logprobs:
+        include.append("message.output_text.logprobs")
+    fields = {
+        "model": target.model,
+        "input": list(_input_items(request.messages)),
+        "store": False,
+        "include": include,
+        "max_output_tokens": request.max_tokens,
+        "temperature": request.temperature,
+        "top_p": request.top_p,
+        "top_logprobs": request.top_logprobs,
+        "tools": [_tool(tool) for tool in request.tools] if request.tools else None,
+        "tool_choice": _tool_choice(request.tool_choice),
+        "text": _text_config(request.response_format),
+        "reasoning": {"effort": request.reasoning_effort} if request.reasoning_effort else None,
+    }
+    payload = {name: value for name, value in fields.items() if value is not None}
+    if request.extra_body:
+        payload = merge(payload, request.extra_body)
+    return EncodedRequest(OPERATION, payload, request.extra_headers or {})
+
+
+def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
+    around = {name: value for name, value in tool.items() if name != "function"}
+    function = tool["function"]
+    # This API makes a tool strict where it is not told, Chat Completions does not.
+    defaults = {"type": "function", "parameters": {"type": "object", "properties": {}}, "strict": False}
+    return {**defaults, **around, **function}
+
+
+def _tool_choice(choice: str | Mapping[str, Any] | None) -> Any:
+    if isinstance(choice, Mapping):
+        return {"type": "function", "name": choice["function"]["name"]}
+    return choice
+
+
+def _text_config(response_format: Any) -> dict[str, Any] | None:
+    asked = chat.response_format(response_format)
+    if asked is None:
+        return None
+    if asked["type"] != "json_schema":
+        return {"format": dict(asked)}
+    return {"format": {"type": "json_schema", "name": "answer", **asked["json_schema"]}}
+
+
+def _input_items(messages: Sequence[Message]) -> Iterator[dict[str, Any]]:
+    for index, message in enumerate(messages):
+        where = f"messages[{index}]"
+        if message["role"] == "assistant":
+            yield from _own_items(message) or _assistant_items(message, where)
+        elif message["role"] == "tool":
+            _check_fields(message, where, {"role", "content", "tool_call_id", "name"})
+            output = _content(message["content"], where)
+            yield {"type": "function_call_output", "call_id": message["tool_call_id"], "output": output}
+        else:
+            _check_fields(message, where, {"role", "content"})
+            yield {"role": message["role"], "content": _content(message["content"], where)}
+
+
+def _check_fields(message: Message, where: str, known: set[str]) -> None:
+    unknown = [name for name, value in message.items() if name not in known and value]
+    if unknown:
+        raise RequestError(f"{where} has {unknown[0]!r}, which the Responses API cannot carry: leave it out")
+
+
+def _own_items(message: Message) -> list[dict[str, Any]]:
+    """The output items an answer came with, unless the message has been changed since."""
+    kept = message.get("provider_specific_fields")
+    if not isinstance(kept, Mapping) or kept.get("provider") != _PROVIDER:
+        return []
+    items = kept.get("content")
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        return []
+    try:
+        as_answered = _message(items)
+    except APIResponseValidationError:
+        return []
+    same = all(message.get(name) == as_answered.get(name) for name in ("content", "tool_calls", "refusal"))
+    return items if same else []
+
+
+def _assistant_items(message: Message, where: str) -> Iterator[dict[str, Any]]:
+    _check_fields(message, where, {"role", "content", "tool_calls", "refusal", *_OUTPUT_ONLY})
+    content, refusal = message.get("content"), message.get("refusal")
+    if isinstance(content, (list, tuple)):
+        content = [_assistant_part(entry, f"{where}.content[{j}]") for j, entry in enumerate(content)]
+    if content:
+        yield {"role": "assistant", "content": content}
+    elif isinstance(refusal, str) and refusal:
+        yield {"role": "assistant", "content": [{"type": "refusal", "refusal": refusal}]}
+    for position, call in enumerate(message.get("tool_calls") or ()):
+        function = call.get("function") if isinstance(call, Mapping) else None
+        values = (call.get("id"), function.get("name"), function.get("arguments")) if function else ()
+        if len(values) != 3 or not all(isinstance(value, str) for value in values):
+            raise RequestError(
+                f"{where}.tool_calls[{position}] must look like {{'id': ..., 'type': 'function', "
+                "'function': {'name': ..., 'arguments': ...}}, all of them str"
+            )
+        yield {"type": "function_call", "call_id": values[0], "name": values[1], "arguments": values[2]}
+
+
+def _assistant_part(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
+    if entry["type"] == "refusal":
+        return dict(entry)
+    if entry["type"] != "text":
+        raise RequestError(f"{where} has type {entry['type']!r}: an assistant's are 'text' and 'refusal'")
+    return {**entry, "type": "output_text"}
+
+
+def _content(content: Any, where: str) -> str | list[dict[str, Any]]:
+    if isinstance(content, str):
+        return content
+    return [_part(entry, f"{where}.content[{position}]") for position, entry in enumerate(content)]
+
+
+def _part(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """One part of a user's content; fields this library does not know go along as they are."""
+    kind = entry["type"]
+    if kind == "text":
+        return {**entry, "type": "input_text"}
+    if kind not in _PART_TYPES:
+        raise RequestError(
+            f"{where} has type {kind!r}, which OpenAI's Responses API does not take: "
+            f"use one of {', '.join(_PART_TYPES)}"
+        )
+    inner = entry.get(kind)
+    if not isinstance(inner, Mapping):
+        raise RequestError(f"{where} must look like {{'type': {kind!r}, {kind!r}: {{...}}}}")
+    around = {name: value for name, value in entry.items() if name not in ("type", kind)}
+    if kind == "file":
+        return {"type": "input_file", **around, **inner}
+    if not isinstance(inner.get("url"), str):
+        raise RequestError(f"{where}.image_url needs a 'url' that is a str")
+    beside = {name: value for name, value in inner.items() if name != "url"}
+    return {"type": "input_image", "image_url": inner["url"], **around, **beside}
+
+
+def decode(reply: Any) -> Answer:
+    """Turn a response object into an `Answer`.
+
+    Raises:
+        APIResponseValidationError: it is not a complete one.
+        LLMError: it is an error that came with status 200.
+    """
+    reply = expect_dict(reply, "answer")
+    ended = _ended(reply)
+    items = reply.get("output")
+    if not isinstance(items, list) or not (items or ended):
+        raise APIResponseValidationError("the answer holds no output")
+    message = _message([expect_dict(item, "output item") for item in items])
+    refusal, calls = message.get("refusal"), message.get("tool_calls", ())
+    reason: FinishReason = ended or ("refusal" if refusal else "tool_calls" if calls else "stop")
+    choice = Choice(
+        text=message["content"] or refusal or "",
+        reasoning="\n\n".join(_reasoning_texts(items)),
+        tool_calls=tuple(ToolCall(id=call["id"], **call["function"]) for call in calls),
+        finish_reason=reason,
+        message=message,
+        logprobs=_logprobs(items),
+    )
+    return Answer(
+        choices=(choice,),
+        usage=usage(reply),
+        model=_text(reply.get("model")),
+        id=_text(reply.get("id")),
+        service_tier=_text(reply.get("service_tier")),
+    )
+
+
+def _ended(reply: dict[str, Any]) -> FinishReason | None:
+    """What cut the answer; None where it is complete."""
+    status, error = reply.get("status"), reply.get("error")
+    if error or status == "failed":
+        codes, message = error_fields(reply if error else {})
+        raise from_answer(200, codes=codes, message=message or "the response failed")
+    if status == "completed":
+        return None
+    details = part(reply, "incomplete_details")
+    reason = details.get("reason")
+    if status != "incomplete" or not isinstance(reason, str) or reason not in _INCOMPLETE:
+        raise APIResponseValidationError(
+            f"the answer is not complete: its status is {status!r}, the reason {reason!r}"
+        )
+    return _INCOMPLETE[reason]
+
+
+def _message(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The assistant message, in OpenAI's chat form, that output items amount to."""
+    parts = [entry for item in items if item.get("type") == "message" for entry in _parts(item, "content")]
+    text = "".join(_required(entry, "text") for entry in parts if entry.get("type") == "output_text")
+    refusal = "".join(_required(entry, "refusal") for entry in parts if entry.get("type") == "refusal")
+    calls = [
+        {
+            "id": _required(item, "call_id"),
+            "type": "function",
+            "function": {"name": _required(item, "name"), "arguments": _required(item, "arguments")},
+        }
+        for item in items
+        if item.get("type") == "function_call"
+    ]
+    message: dict[str, Any] = {"role": "assistant", "content": text or None}
+    if refusal:
+        message["refusal"] = refusal
+    if calls:
+        message["tool_calls"] = calls
+    message["provider_specific_fields"] = {"provider": _PROVIDER, "content": list(items)}
+    return message
+
+
+def _reasoning_texts(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for item in items:
+        if item.get("type") == "reasoning":
+            for entry in (*_parts(item, "summary"), *_parts(item, "content")):
+                yield _required(entry, "text")
+
+
+def _logprobs(items: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Log probabilities in the form that Chat Completions gives them."""
+    entries = [
+        logprob
+        for item in items
+        if item.get("type") == "message"
+        for entry in _parts(item, "content")
+        if isinstance(entry.get("logprobs"), list)
+        for logprob in entry["logprobs"]
+    ]
+    return {"content": entries, "refusal": None} if entries else None
+
+
+def _parts(item: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    value = item.get(name)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise APIResponseValidationError(
+            f"the {name} of an output item is {type(value).__name__}, not a list"
+        )
+    return [expect_dict(entry, f"entry of {name}") for entry in value]
+
+
+def _required(container: Mapping[str, Any], name: str) -> str:
+    value = container.get(name)
+    if not isinstance(value, str):
+        raise APIResponseValidationError(f"a part of the answer has no {name}")
+    return value
+
+
+def usage(reply: Any) -> Usage | None:
+    """What a reply says it used; see `Adapter.usage`."""
+    told = reply.get("usage") if isinstance(reply, dict) else None
+    return _usage(told) if isinstance(told, dict) else None
+
+
+def _usage(usage: Mapping[str, Any]) -> Usage:
+    details = part(usage, "input_tokens_details")
+    return Usage(
+        input_tokens=count(usage, "input_tokens"),
+        output_tokens=count(usage, "output_tokens"),
+        cache_read_input_tokens=count(details, "cached_tokens"),
+        cache_write_input_tokens=count(details, "cache_write_tokens"),
+        reasoning_output_tokens=count(part(usage, "output_tokens_details"), "reasoning_tokens"),
+    )
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+class Assembler:
+    """Follows a stream of response events, the last of which holds the whole response."""
+
+    def __init__(self) -> None:
+        self._response: dict[str, Any] | None = None
+        self._items: list[dict[str, Any]] = []
+        self._calls: dict[Any, int] = {}
+        self._reasoned = False
+
+    def feed(self, event: Any) -> Step:
+        """Take one event.
+
+        Raises:
+            LLMError: the event says that the response failed.
+        """
+        event = expect_dict(event, "stream event")
+        kind = event.get("type")
+        if kind == "error" or event.get("error"):
+            codes, message = error_fields(event)
+            # At the top of an event "type" is the event's name, not a word for the failure.
+            codes = tuple(code for code in codes if code != "error")
+            raise from_answer(200, codes=codes, message=message or "the stream failed")
+        if kind in ("response.completed", "response.incomplete", "response.failed"):
+            self._response = expect_dict(event.get("response"), "response")
+            _ended(self._response)
+            return ""
+        if kind == "response.output_item.done":
+            self._items.append(expect_dict(event.get("item"), "output item"))
+        if kind == "response.output_item.added":
+            return self._begin(event)
+        return self._continue(kind, event)
+
+    def _begin(self, event: Mapping[str, Any]) -> Step:
+        item = expect_dict(event.get("item"), "output item")
+        if item.get("type") != "function_call":
+            return ""
+        index = self._calls[_key(event)] = len(self._calls)
+        name, arguments = _text(item.get("name")) or "", _text(item.get("arguments")) or ""
+        call = ToolCallDelta(index=index, id=_text(item.get("call_id")) or "", name=name, arguments=arguments)
+        return Delta(tool_calls=(call,))
+
+    def _continue(self, kind: Any, event: Mapping[str, Any]) -> Step:
+        piece = _text(event.get("delta")) or ""
+        if kind in ("response.output_text.delta", "response.refusal.delta"):
+            return piece
+        if kind == "response.function_call_arguments.delta":
+            return Delta(tool_calls=(ToolCallDelta(index=self._calls.get(_key(event), 0), arguments=piece),))
+        if kind in ("response.reasoning_summary_part.added", "response.content_part.added"):
+            reasoning = part(event, "part").get("type") in ("summary_text", "reasoning_text")
+            return Delta(reasoning="\n\n" if reasoning and self._reasoned else "")
+        if kind in ("response.reasoning_summary_text.delta", "response.reasoning_text.delta"):
+            self._reasoned = self._reasoned or bool(piece)
+            return Delta(reasoning=piece)
+        return ""
+
+    def reply(self) -> Any:
+        """The whole response."""
+        if self._response is None:
+            raise APIResponseValidationError("the stream ended before the response did: it was cut")
+        if self._items and not self._response.get("output"):
+            # Servers that keep nothing of a response may leave its items out of the last event.
+            return {**self._response, "output": self._items}
+        return self._response
+
+
+def _key(event: Mapping[str, Any]) -> int:
+    place = event.get("output_index")
+    return place if isinstance(place, int) else 0

@@ -1,0 +1,59 @@
+"""Which servers a request, and the key with it, may be sent to. Imported where a base URL is given."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from urllib.parse import urlsplit
+
+from .._errors import RequestError
+
+# Names under which clouds hand out a machine's credentials.
+_METADATA_HOSTS = ("metadata", "metadata.google.internal")
+
+
+def checked_base_url(base_url: str) -> str:
+    """The base URL without a slash at its end.
+
+    It may be https anywhere, plain http to this machine or a private network, a link-local address never.
+
+    Raises:
+        RequestError: it is none of these.
+
+    >>> checked_base_url("http://localhost:8000/v1/")
+    'http://localhost:8000/v1'
+    """
+    if any(character in base_url for character in "@?#"):
+        # Said first, so that no message quotes a password.
+        raise RequestError("base_url may hold no user, password, query or fragment; a key goes into api_key=")
+    try:
+        parts = urlsplit(base_url)
+        host, _ = parts.hostname or "", parts.port
+    except ValueError:
+        raise RequestError(f"base_url {base_url!r} is not a URL") from None
+    if parts.scheme not in ("http", "https") or not host or not base_url.isprintable():
+        raise RequestError(f"base_url {base_url!r} is not an http or https URL")
+    if any(character in base_url for character in " \\") or host in _METADATA_HOSTS:
+        raise RequestError(f"base_url {base_url!r} is not the address of a provider")
+    address = _address(host)
+    if address is not None and address.is_link_local:
+        # 169.254.169.254 hands out a cloud machine's credentials.
+        raise RequestError(f"base_url {base_url!r} is a link-local address, which no provider has")
+    if parts.scheme == "http":
+        named = "." not in host or host.endswith((".local", ".internal", ".localhost"))
+        if not (named if address is None else not address.is_global):
+            raise RequestError(f"base_url {base_url!r} would send the key in the clear: use https")
+    return base_url.rstrip("/")
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """The IP address that `host` is, in any spelling that a resolver takes: 2852039166 is 169.254.169.254."""
+    host = host.rstrip(".")
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        try:
+            return ipaddress.IPv4Address(socket.inet_aton(host))
+        except OSError:
+            return None
+    return getattr(address, "ipv4_mapped", None) or address

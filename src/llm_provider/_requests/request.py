@@ -1,0 +1,414 @@
+"""The user's arguments → `Request`: validated, normalised, frozen. Bad input ends here, nothing is sent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast, get_args
+
+from .._errors import RequestError, shown
+from .._limits.timeouts import Timeouts, seconds
+from .._runtime.frozen import quickly_made
+from .._types import Message, Prompt
+from .api_keys import APIKey
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+    from .._money.budget import Budget
+
+ReasoningEffort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+CacheMode: TypeAlias = Literal["use", "refresh", "only", "off"]
+
+_ROLES = ("system", "developer", "user", "assistant", "tool")
+_MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,199}", re.ASCII)
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", re.ASCII)
+_OWN_HEADERS = frozenset(
+    {"authorization", "x-api-key", "x-goog-api-key", "api-key", "host", "content-length", "content-type",
+     "transfer-encoding", "connection"}
+)  # fmt: skip
+
+
+class Parameters(TypedDict, total=False):
+    """What `call` and its siblings take besides the model and the messages.
+
+    Every name is OpenAI's. None means "not set" throughout: nothing is sent for it.
+    """
+
+    system: str | None
+    """A system prompt, put before the conversation."""
+    max_tokens: int | None
+    """The longest answer, in tokens, reasoning included; spelled as each model wants it."""
+    temperature: float | None
+    top_p: float | None
+    stop: str | Sequence[str] | None
+    seed: int | None
+    n: int | None
+    """How many samples; sent as separate calls where the provider has no such parameter.
+
+    Samples of one prompt are numbered and kept one by one: after `n=4`, `n=10` asks for six."""
+    draw: int | None
+    """Number of the first sample, from 0: `draw=3` is the fourth, and another call than `draw=0`."""
+    tools: Sequence[Mapping[str, Any]] | None
+    """OpenAI-style tools: `{"type": "function", "function": {...}}`."""
+    tool_choice: str | Mapping[str, Any] | None
+    """"auto", "none", "required", or one function in OpenAI's form."""
+    response_format: Any
+    """OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class."""
+    reasoning_effort: ReasoningEffort | None
+    logprobs: bool | None
+    top_logprobs: int | None
+    strict_model: bool | None
+    """Whether an answer by another snapshot than before raises `ModelDriftError`; default the client's."""
+    timeout: float | Timeouts | None
+    """Seconds for one attempt, waiting in the queue not counted; `Timeouts` tells connecting, beginning and
+    stalling apart."""
+    deadline: float | None
+    """Seconds until the call has been answered or fails, with all its attempts and waits; of a batch, until
+    all of its calls have. The queue counts."""
+    max_retries: int | None
+    """Requests sent at most after the first one failed in a way that may pass."""
+    cache: CacheMode | bool | None
+    """What the cache does: "use" reads and stores, "refresh" asks anew and stores, "only" never sends,
+    "off" does neither. True and False mean "use" and "off"."""
+    budget: float | Decimal | Budget | None
+    """USD that the call, or the whole batch, may cost at most; or a `Budget`, which can be shared. It holds
+    beside the client's own."""
+    extra_body: Mapping[str, Any] | None
+    """Fields for this provider only, merged into the request's JSON."""
+    extra_headers: Mapping[str, str] | None
+    api_key: str | None
+    base_url: str | None
+
+
+class BatchParameters(Parameters, total=False):
+    """What `call_many` and its siblings take besides the model and the inputs."""
+
+    max_concurrent: int | None
+    """Most requests under way at once; default the client's."""
+    progress: bool | None
+    """True or False to force the progress bar; None shows it on a terminal and in a notebook."""
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One call as the user asked for it; `Request.build` is the only way to make one."""
+
+    model: str
+    messages: tuple[Message, ...]
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    stop: tuple[str, ...] | None = None
+    seed: int | None = None
+    n: int = 1
+    draw: int = 0
+    tools: tuple[Mapping[str, Any], ...] | None = None
+    tool_choice: str | Mapping[str, Any] | None = None
+    response_format: Any = None
+    reasoning_effort: ReasoningEffort | None = None
+    logprobs: bool | None = None
+    top_logprobs: int | None = None
+    strict_model: bool | None = None
+    timeout: Timeouts | None = None
+    deadline: float | None = None
+    max_retries: int | None = None
+    cache: CacheMode | None = None
+    budget: Budget | None = field(default=None, repr=False)
+    extra_body: Mapping[str, Any] | None = None
+    extra_headers: Mapping[str, str] | None = None
+    api_key: APIKey | None = field(default=None, repr=False)
+    base_url: str | None = None
+
+    @classmethod
+    def build(cls, model: str, messages: Prompt, parameters: Parameters) -> Request:
+        """Check and normalise a call's arguments.
+
+        Raises:
+            TypeError: a parameter that does not exist.
+            RequestError: a value that cannot be sent; the message names the parameter.
+
+        >>> Request.build("gpt-5.5", "Hi", {"stop": "END"}).stop
+        ('END',)
+        >>> Request.build("gpt-5.5", "Hi", {"temprature": 0})  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ...
+        TypeError: call() got an unexpected parameter 'temprature'; did you mean 'temperature'? ...
+        """
+        seal(parameters)
+        if not isinstance(model, str) or not _MODEL_NAME.fullmatch(model) or ".." in model or "//" in model:
+            raise RequestError(f"{_shown(model)} is not a model name: expected something like 'gpt-6.1-sol'")
+        checked: dict[str, Any] = {}
+        for name, value in parameters.items():
+            check = _CHECKS.get(name)
+            if check is None:
+                raise TypeError(_unexpected(name))
+            if value is not None:
+                checked[name] = check(name, value)
+        conversation = _conversation(messages)
+        system = checked.pop("system", None)
+        if system is not None:
+            conversation = ({"role": "system", "content": system}, *conversation)
+        if checked.get("top_logprobs") is not None and not checked.setdefault("logprobs", True):
+            raise RequestError("top_logprobs was given with logprobs=False")
+        if checked.get("tool_choice") is not None and not checked.get("tools"):
+            raise RequestError("tool_choice was given without tools")
+        return cls(model=model, messages=conversation, **checked)
+
+
+def seal(parameters: Any) -> None:
+    """Put the API key among a call's arguments into an `APIKey`, in place.
+
+    Whoever takes a key as an argument does this first: tracebacks that show local variables, as those of
+    pytest and of error trackers do, then show none. For the same reason the key has no name here.
+
+    Raises:
+        RequestError: it cannot be a key.
+
+    >>> parameters = {"api_key": "sk-secret"}
+    >>> seal(parameters)
+    >>> parameters
+    {'api_key': APIKey(746b4ad1ca9129e1)}
+    """
+    if parameters.get("api_key") is not None:
+        parameters["api_key"] = _sealed("api_key", parameters.pop("api_key"))
+
+
+def checked_inputs(inputs: Iterable[Prompt]) -> Iterable[Prompt]:
+    """The inputs of a batch.
+
+    Raises:
+        TypeError: they are one prompt, or nothing to iterate over.
+    """
+    if isinstance(inputs, (str, bytes, dict)) or not hasattr(inputs, "__iter__"):
+        raise TypeError(f"inputs must be an iterable of prompts, not {type(inputs).__name__}")
+    return inputs
+
+
+def _conversation(messages: Prompt) -> tuple[Message, ...]:
+    if isinstance(messages, str):
+        messages = ({"role": "user", "content": messages},)
+    if not isinstance(messages, (list, tuple)):
+        raise RequestError(f"messages must be a str or a list of messages, not {type(messages).__name__}")
+    if not messages:
+        raise RequestError("messages is empty")
+    for index, message in enumerate(messages):
+        where = f"messages[{index}]"
+        if not isinstance(message, Mapping):
+            kind = type(message).__name__
+            raise RequestError(f"{where} must be a dict with 'role' and 'content', not {kind}")
+        role = message.get("role")
+        if role not in _ROLES:
+            raise RequestError(f"{where} has role {_shown(role)}; expected one of {', '.join(_ROLES)}")
+        _check_content(message, role, where)
+    return tuple(messages)
+
+
+def _check_content(message: Message, role: str, where: str) -> None:
+    content, calls = message.get("content"), message.get("tool_calls")
+    if content is None:
+        if role != "assistant" or not (calls or message.get("refusal")):
+            raise RequestError(f"{where} has no content")
+    elif not isinstance(content, (str, list, tuple)):
+        raise RequestError(f"{where}.content must be a str or a list of parts, not {type(content).__name__}")
+    elif not content and role != "tool" and not calls:
+        raise RequestError(f"{where} has empty content")
+    elif not isinstance(content, str):
+        for position, part in enumerate(content):
+            if not isinstance(part, Mapping) or not isinstance(part.get("type"), str):
+                raise RequestError(f"{where}.content[{position}] must be a dict with a 'type'")
+    if role == "tool" and not isinstance(message.get("tool_call_id"), str):
+        raise RequestError(f"{where} has role 'tool' and needs the 'tool_call_id' it answers")
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise RequestError(f"{name} must be a non-empty str, not {_shown(value, name)}")
+    return value
+
+
+def _sealed(name: str, value: Any) -> APIKey:
+    if isinstance(value, APIKey):
+        return value
+    # Handed over without a name: this frame is in the traceback if it turns out to be no key.
+    given = [_text(name, value)]
+    del value
+    return APIKey(given.pop())
+
+
+def _number(low: float, high: float, *, whole: bool = False) -> Callable[[str, Any], float]:
+    kinds = (int,) if whole else (int, float)
+    expected = f"an int from {low} to {high}" if whole else f"a number from {low:g} to {high:g}"
+
+    def check(name: str, value: Any) -> float:
+        # NaN and the infinities fail the comparison as well.
+        if not isinstance(value, kinds) or isinstance(value, bool) or not low <= value <= high:
+            raise RequestError(f"{name} must be {expected}, not {_shown(value)}")
+        # What is sent must be the plain type: NumPy's float64 is a float, and JSON encoders refuse it.
+        return int(value) if isinstance(value, int) else float(value)
+
+    return check
+
+
+def _timeout(name: str, value: Any) -> Timeouts:
+    return value if isinstance(value, Timeouts) else Timeouts(total=seconds(name, value))
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise RequestError(f"{name} must be True or False, not {_shown(value)}")
+    return value
+
+
+def _mapping(name: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise RequestError(f"{name} must be a dict, not {type(value).__name__}")
+    return dict(value)
+
+
+def _extra_body(name: str, value: Any) -> Mapping[str, Any]:
+    body = _mapping(name, value)
+    if "stream" in body:
+        # The answer would come as events where one JSON object is awaited.
+        raise RequestError(f"{name} cannot set 'stream'; use stream() or astream()")
+    return body
+
+
+def _stop(name: str, value: Any) -> tuple[str, ...]:
+    sequences = (value,) if isinstance(value, str) else value
+    if not isinstance(sequences, (list, tuple)) or not all(isinstance(one, str) and one for one in sequences):
+        raise RequestError(f"{name} must be a non-empty str or a list of them, not {_shown(value)}")
+    return tuple(sequences)
+
+
+def _tools(name: str, value: Any) -> tuple[Mapping[str, Any], ...]:
+    if not isinstance(value, (list, tuple)):
+        raise RequestError(f"{name} must be a list of tools, not {type(value).__name__}")
+    for index, tool in enumerate(value):
+        function = tool.get("function") if isinstance(tool, Mapping) else None
+        if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+            raise RequestError(
+                f"{name}[{index}] must look like {{'type': 'function', 'function': {{'name': ..., "
+                "'parameters': ...}}"
+            )
+    return tuple(value)
+
+
+def _tool_choice(name: str, value: Any) -> str | Mapping[str, Any]:
+    if value in ("auto", "none", "required"):
+        return value  # type: ignore[no-any-return]  # `in` does not narrow Any
+    function = value.get("function") if isinstance(value, Mapping) else None
+    if isinstance(function, Mapping) and isinstance(function.get("name"), str):
+        return dict(value)
+    raise RequestError(
+        f"{name} must be 'auto', 'none', 'required' or "
+        f"{{'type': 'function', 'function': {{'name': ...}}}}, not {_shown(value)}"
+    )
+
+
+def _response_format(name: str, value: Any) -> Any:
+    if isinstance(value, Mapping):
+        if value.get("type") in ("text", "json_object"):
+            return dict(value)
+        schema = value.get("json_schema")
+        inner = schema.get("schema") if isinstance(schema, Mapping) else None
+        if value.get("type") == "json_schema" and isinstance(inner, Mapping):
+            return dict(value)
+    elif isinstance(value, type) and hasattr(value, "model_json_schema"):
+        return value
+    raise RequestError(
+        f"{name} must be {{'type': 'json_object'}}, {{'type': 'json_schema', 'json_schema': "
+        f"{{'name': ..., 'schema': ...}}}} or a pydantic model class, not {_shown(value)}"
+    )
+
+
+def _effort(name: str, value: Any) -> str:
+    levels = get_args(ReasoningEffort)
+    if value not in levels:
+        raise RequestError(f"{name} must be one of {', '.join(levels)}, not {_shown(value)}")
+    return str(value)
+
+
+def _cache(name: str, value: Any) -> CacheMode:
+    if isinstance(value, bool):
+        return "use" if value else "off"
+    modes = get_args(CacheMode)
+    if not isinstance(value, str) or value not in modes:
+        raise RequestError(f"{name} must be one of {', '.join(modes)}, True or False, not {_shown(value)}")
+    return cast("CacheMode", value)
+
+
+def _budget(name: str, value: Any) -> Budget:
+    # Only who has a budget needs the module, and what it loads.
+    from .._money.budget import Budget, amount_of
+
+    return value if isinstance(value, Budget) else Budget(amount_of(value, name))
+
+
+def _headers(name: str, value: Any) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    for header, text in _mapping(name, value).items():
+        if not isinstance(header, str) or not _HEADER_NAME.fullmatch(header):
+            raise RequestError(f"{name} has {_shown(header)}, which is not a header name")
+        if header.lower() in _OWN_HEADERS:
+            raise RequestError(f"{name} cannot set {header!r}; a key goes into api_key=")
+        if not isinstance(text, str) or not text.isascii() or not text.isprintable():
+            raise RequestError(f"{name}[{header!r}] must be printable ASCII text")
+        headers[header.lower()] = text
+    return headers
+
+
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "system": _text,
+    "max_tokens": _number(1, 2**31 - 1, whole=True),
+    "temperature": _number(0, 2),
+    "top_p": _number(0, 1),
+    "stop": _stop,
+    "seed": _number(-(2**63), 2**63 - 1, whole=True),
+    "n": _number(1, 128, whole=True),
+    "draw": _number(0, 2**31 - 1, whole=True),
+    "tools": _tools,
+    "tool_choice": _tool_choice,
+    "response_format": _response_format,
+    "reasoning_effort": _effort,
+    "logprobs": _flag,
+    "top_logprobs": _number(0, 20, whole=True),
+    "strict_model": _flag,
+    "timeout": _timeout,
+    "deadline": seconds,
+    "max_retries": _number(0, 1000, whole=True),
+    "cache": _cache,
+    "budget": _budget,
+    "extra_body": _extra_body,
+    "extra_headers": _headers,
+    "base_url": _text,
+    "api_key": _sealed,
+}
+
+
+def check(name: str, value: Any) -> Any:
+    """One parameter, checked and normalised as `Request.build` does it; for a client's defaults.
+
+    Raises:
+        RequestError: the value is not valid.
+
+    >>> check("cache", True)
+    'use'
+    """
+    return _CHECKS[name](name, value)
+
+
+def _unexpected(name: str) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name, _CHECKS, n=1)
+    guess = f"; did you mean {near[0]!r}?" if near else ""
+    return f"call() got an unexpected parameter {name!r}{guess} (one provider's own go into extra_body=)"
+
+
+def _shown(value: Any, name: str = "") -> str:
+    if name in ("api_key", "keys"):
+        return type(value).__name__
+    return shown(value)

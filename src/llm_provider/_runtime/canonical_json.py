@@ -1,0 +1,88 @@
+"""Canonical JSON: the bytes that are hashed into the cache key and sent as the request's body.
+
+Keys are sorted, text is UTF-8, and what JSON cannot say exactly is refused instead of bent: NaN,
+infinities, lone surrogates, integers beyond 64 bits, `bytes` and other objects.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import orjson
+
+from .._errors import RequestError
+
+_OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
+_SMALLEST_INTEGER, _LARGEST_INTEGER = -(2**63), 2**64 - 1
+
+
+def canonical(value: Any) -> bytes:
+    """Encode `value` as canonical JSON.
+
+    Raises:
+        RequestError: the value holds something that JSON cannot say; the message tells where.
+
+    >>> canonical({"b": 1.0, "a": [True, None, "é"]}).decode()
+    '{"a":[true,null,"é"],"b":1.0}'
+    >>> canonical({"temperature": float("nan")})
+    Traceback (most recent call last):
+    ...
+    llm_provider._errors.RequestError: the request cannot be sent as JSON: temperature is nan
+    """
+    try:
+        encoded = orjson.dumps(value, option=_OPTIONS)
+    except (TypeError, RecursionError):
+        problem = next(_problems(value, ""), "it holds a value that is not JSON")
+        raise RequestError(f"the request cannot be sent as JSON: {problem}") from None
+    # orjson writes NaN and infinities as null, so only an encoding with a null in it needs a look.
+    if b"null" in encoded:
+        for place in _not_finite(value, ""):
+            raise RequestError(f"the request cannot be sent as JSON: {place}")
+    return encoded
+
+
+def _not_finite(value: Any, path: str) -> Iterator[str]:
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            yield f"{path or 'the value'} is {value}"
+    elif isinstance(value, dict):
+        for key, entry in value.items():
+            yield from _not_finite(entry, f"{path}.{key}" if path else key)
+    elif isinstance(value, (list, tuple)):
+        for index, entry in enumerate(value):
+            yield from _not_finite(entry, f"{path}[{index}]")
+
+
+def _problems(value: Any, path: str, depth: int = 0) -> Iterator[str]:
+    where = path or "the value"
+    if depth > 250:
+        yield f"{where[:80]}... is nested more than 250 levels deep"
+    elif value is None or isinstance(value, bool):
+        return
+    elif isinstance(value, str):
+        if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
+            yield f"{where} holds a lone surrogate, which is not valid Unicode text"
+    elif isinstance(value, int):
+        if not _SMALLEST_INTEGER <= value <= _LARGEST_INTEGER:
+            yield f"{where} is an integer beyond 64 bits"
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            yield f"{where} is {value}"
+        elif type(value) is not float:
+            yield f"{where} is of type {type(value).__name__}, not a plain float"
+    elif isinstance(value, Mapping):
+        for key, entry in value.items():
+            if not isinstance(key, str):
+                yield f"{where} has a key that is not a str: {key!r}"
+            else:
+                yield from _problems(key, f"a key of {where}", depth + 1)
+                yield from _problems(entry, f"{path}.{key}" if path else key, depth + 1)
+        if not isinstance(value, dict):
+            yield f"{where} is a {type(value).__name__}, not a dict"
+    elif isinstance(value, (list, tuple)):
+        for index, entry in enumerate(value):
+            yield from _problems(entry, f"{path}[{index}]", depth + 1)
+    else:
+        yield f"{where} is of type {type(value).__name__}"

@@ -1,0 +1,104 @@
+"""How much a model reads and writes at most: `model_limits.csv`.
+
+Importing this module reads no file; the first question does. docs/estimates.md describes the file.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import warnings
+from typing import TYPE_CHECKING, NamedTuple
+
+from .._money.price_rows import PriceWarning, is_date
+from .._money.pricing import shipped_path, spellings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FILE_NAME = "model_limits.csv"
+
+_TOKENS = re.compile(r"[1-9][0-9]{0,8}")
+
+
+class ModelLimits(NamedTuple):
+    """One row: tokens, None where no source tells.
+
+    `context_window` is what a request and its answer may hold together, or where a provider counts them
+    apart, the request. `max_output_tokens` is the longest answer, reasoning included.
+    """
+
+    provider: str
+    model: str
+    context_window: int | None
+    max_output_tokens: int | None
+    source: str
+    as_of: str
+
+
+COLUMNS = ModelLimits._fields
+"""The header of the file."""
+
+
+def limits_of(provider: str, model: str) -> ModelLimits | None:
+    """The limits of a model; a name without a row is looked up as `PriceTable.find` looks up prices.
+
+    >>> limits_of("openai", "gpt-6.1-sol-2026-10-21").max_output_tokens
+    128000
+    >>> limits_of("openai", "gpt-6.1-sol-unknown") is None
+    True
+    """
+    rows = _shipped()
+    names = spellings(provider, model)
+    return next((rows[provider, name] for name in names if (provider, name) in rows), None)
+
+
+def read(path: str | os.PathLike[str]) -> dict[tuple[str, str], ModelLimits]:
+    """The good rows of a file; each bad one is skipped with a `PriceWarning` that says where and why.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: the first line is not `COLUMNS`.
+    """
+    name = os.path.basename(path)
+    with open(path, encoding="utf-8-sig", errors="replace") as file:
+        header, *lines = file.read().split("\n")
+    if header != ",".join(COLUMNS):
+        raise ValueError(f"{name}: the first line must be {','.join(COLUMNS)}")
+    rows: dict[tuple[str, str], ModelLimits] = {}
+    for number, line in enumerate(lines, start=2):
+        if not line.strip():
+            continue
+        try:
+            row = _row(line.split(","), rows)
+        except ValueError as error:
+            warnings.warn(PriceWarning(f"{name} line {number} is skipped: {error}"), stacklevel=2)
+        else:
+            rows[row.provider, row.model] = row
+    return rows
+
+
+@functools.cache
+def _shipped() -> Mapping[tuple[str, str], ModelLimits]:
+    return read(shipped_path(FILE_NAME))
+
+
+def _row(cells: list[str], before: Mapping[tuple[str, str], ModelLimits]) -> ModelLimits:
+    """Check one row. Raises ValueError with the reason."""
+    if len(cells) != len(COLUMNS):
+        raise ValueError(f"{len(cells)} cells instead of {len(COLUMNS)}")
+    provider, model, window, longest, source, as_of = cells
+    if not provider or not model or not source:
+        raise ValueError("provider, model or source is missing")
+    if not is_date(as_of):
+        raise ValueError(f"as_of {as_of!r} is not a date like 2026-11-20")
+    if (provider, model) in before:
+        raise ValueError("the same model as a row before")
+    return ModelLimits(provider, model, _tokens(window), _tokens(longest), source, as_of)
+
+
+def _tokens(cell: str) -> int | None:
+    if cell and _TOKENS.fullmatch(cell) is None:
+        raise ValueError(f"{cell!r} is not a number of tokens")
+    return int(cell) if cell else None

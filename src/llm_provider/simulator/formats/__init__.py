@@ -1,0 +1,1 @@
+"""The wire formats that the simulator speaks, one module each."""

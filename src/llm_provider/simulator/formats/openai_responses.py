@@ -1,0 +1,246 @@
+"""The wire format of OpenAI's responses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from .._answers import count_tokens
+from .._content import text_of
+from .._wire import Completion, Frame, Problem, Prompt, Request
+from .openai_chat import (
+    context_length,
+    error,
+    fragments,
+    limit_headers,
+    model_refuses_temperature,
+    rate_limited,
+    read_tools,
+    token_logprobs,
+    unsupported,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = [
+    "context_length",
+    "error",
+    "error_frame",
+    "frames",
+    "limit_headers",
+    "rate_limited",
+    "read",
+    "rejection",
+    "reply",
+]
+
+CHAT_ONLY = ("max_tokens", "max_completion_tokens", "messages", "n", "response_format", "seed", "stop")
+LOGPROBS = "message.output_text.logprobs"
+
+Item = dict[str, Any]
+
+
+def read(request: Request) -> Prompt | Problem:
+    """Understand a responses request."""
+    body = request.body
+    model, items = body.get("model"), body.get("input")
+    if not isinstance(model, str) or not model:
+        return Problem(status=400, message="Missing required parameter: 'model'.", parameter="model")
+    for name in CHAT_ONLY:
+        if name in body:
+            return Problem(
+                status=400,
+                code="unknown_parameter",
+                parameter=name,
+                message=f"Unknown parameter: '{name}'.",
+            )
+    if isinstance(items, str):
+        items = [{"role": "user", "content": items}]
+    if not isinstance(items, list) or not items:
+        return Problem(status=400, message="Missing required parameter: 'input'.", parameter="input")
+    text, characters = "", text_of(body.get("instructions") or "")[1]
+    for item in items:
+        content, length = text_of(item.get("content") or item.get("output") or item.get("arguments") or "")
+        characters += length
+        if item.get("role") == "user" or item.get("type") == "function_call_output":
+            text = content
+    prompt = Prompt(
+        provider=request.provider,
+        model=model,
+        text=text,
+        characters=characters,
+        request=request,
+        stream=bool(body.get("stream")),
+        max_tokens=body.get("max_output_tokens"),
+        reasoning=(body.get("reasoning") or {}).get("effort") not in (None, "none"),
+    )
+    if LOGPROBS in (body.get("include") or ()):
+        prompt.logprobs = body.get("top_logprobs") or 0
+    read_tools(prompt, body.get("tools") or [], body.get("tool_choice"))
+    wanted = (body.get("text") or {}).get("format") or {}
+    if wanted.get("type") == "json_schema":
+        prompt.schema = wanted.get("schema") or {}
+    elif wanted.get("type") == "json_object":
+        prompt.schema = {}
+    return prompt
+
+
+def rejection(prompt: Prompt) -> Problem | None:
+    """A temperature while the model reasons."""
+    if prompt.provider == "openai" and model_refuses_temperature(prompt.model):
+        effort = (prompt.request.body.get("reasoning") or {}).get("effort")
+        if prompt.request.body.get("temperature") not in (None, 1) and effort != "none":
+            return unsupported("temperature", "Leave it out.")
+    return None
+
+
+def reply(prompt: Prompt, completion: Completion) -> Item:
+    """A ``response`` object that is completed or incomplete."""
+    items = _items(prompt, completion) if completion.samples else []
+    return _response(prompt, completion, _status(completion), items)
+
+
+def frames(prompt: Prompt, completion: Completion) -> Iterator[Frame]:
+    """The named events of a response stream, numbered from 0."""
+    event = _Events()
+    begun = _response(prompt, completion, "in_progress", [])
+    yield event("response.created", {"response": begun})
+    yield event("response.in_progress", {"response": begun})
+    items = _items(prompt, completion) if completion.samples else []
+    for index, item in enumerate(items):
+        empty = {name: value for name, value in item.items() if name not in ("content", "arguments")}
+        place = {"output_index": index, "item_id": item["id"]}
+        if item["type"] == "message":
+            empty |= {"content": [], "status": "in_progress"}
+            inner = _message_frames(event, place, item["content"][0], completion.samples[0].pieces)
+        elif item["type"] == "function_call":
+            empty |= {"arguments": "", "status": "in_progress"}
+            inner = _call_frames(event, place, item)
+        else:
+            inner = iter(())
+        yield event("response.output_item.added", {"output_index": index, "item": empty})
+        yield from inner
+        yield event("response.output_item.done", {"output_index": index, "item": item})
+    status = _status(completion)
+    yield event(f"response.{status}", {"response": _response(prompt, completion, status, items)})
+
+
+class _Events:
+    """Makes the frames of one stream, numbered in the order they are made."""
+
+    def __init__(self) -> None:
+        self._number = 0
+
+    def __call__(self, name: str, data: Mapping[str, Any], tokens: int = 0) -> Frame:
+        line = orjson.dumps({"type": name, "sequence_number": self._number, **data})
+        self._number += 1
+        return Frame(b"event: %s\ndata: %s\n\n" % (name.encode(), line), tokens)
+
+
+def _message_frames(event: _Events, place: Item, part: Item, pieces: list[str]) -> Iterator[Frame]:
+    place = {**place, "content_index": 0}
+    if part["type"] == "refusal":
+        name, field, logprobs = "response.refusal", "refusal", {}
+    else:
+        name, field, logprobs = "response.output_text", "text", {"logprobs": part["logprobs"]}
+    no_logprobs: Item = {one: [] for one in logprobs}
+    yield event("response.content_part.added", {**place, "part": {**part, field: "", **no_logprobs}})
+    for piece in pieces:
+        yield event(f"{name}.delta", {**place, "delta": piece, **no_logprobs}, count_tokens(piece))
+    yield event(f"{name}.done", {**place, field: part[field], **logprobs})
+    yield event("response.content_part.done", {**place, "part": part})
+
+
+def _call_frames(event: _Events, place: Item, item: Item) -> Iterator[Frame]:
+    name = "response.function_call_arguments"
+    for piece in fragments(item["arguments"]):
+        yield event(f"{name}.delta", {**place, "delta": piece}, count_tokens(piece))
+    yield event(f"{name}.done", {**place, "name": item["name"], "arguments": item["arguments"]})
+
+
+def error_frame(problem: Problem, request_identifier: str) -> bytes:
+    """An ``error`` event."""
+    facts = error(problem, request_identifier)[1]["error"]
+    return b"event: error\ndata: " + orjson.dumps({**facts, "type": "error", "sequence_number": 0}) + b"\n\n"
+
+
+def _status(completion: Completion) -> str:
+    ends = {sample.finish for sample in completion.samples}
+    return "incomplete" if ends & {"length", "content_filter"} else "completed"
+
+
+def _response(prompt: Prompt, completion: Completion, status: str, items: list[Item]) -> Item:
+    body, reason = prompt.request.body, None
+    if status == "incomplete":
+        length = completion.samples[0].finish == "length"
+        reason = {"reason": "max_output_tokens" if length else "content_filter"}
+    return {
+        "id": f"resp_{completion.identifier}",
+        "object": "response",
+        "created_at": completion.created,
+        "status": status,
+        "background": False,
+        "error": None,
+        "incomplete_details": reason,
+        "instructions": body.get("instructions"),
+        "max_output_tokens": prompt.max_tokens,
+        "model": completion.model,
+        "output": items,
+        "parallel_tool_calls": body.get("parallel_tool_calls", True),
+        "previous_response_id": None,
+        "reasoning": {"effort": (body.get("reasoning") or {}).get("effort"), "summary": None},
+        "service_tier": "default",
+        "store": body.get("store", True),
+        "temperature": body.get("temperature", 1.0),
+        "text": body.get("text") or {"format": {"type": "text"}},
+        "tool_choice": body.get("tool_choice", "auto"),
+        "tools": body.get("tools") or [],
+        "top_p": body.get("top_p", 1.0),
+        "truncation": "disabled",
+        "usage": None if status == "in_progress" else _usage(completion),
+        "metadata": body.get("metadata") or {},
+    }
+
+
+def _items(prompt: Prompt, completion: Completion) -> list[Item]:
+    sample, identifier = completion.samples[0], completion.identifier
+    items: list[Item] = []
+    if sample.reasoning:
+        items.append({"id": f"rs_{identifier}", "type": "reasoning", "summary": []})
+    if sample.text is not None:
+        if sample.finish == "refusal":
+            part: Item = {"type": "refusal", "refusal": sample.text}
+        else:
+            logprobs = [] if prompt.logprobs is None else token_logprobs(sample.text, prompt.logprobs)
+            part = {"type": "output_text", "text": sample.text, "annotations": [], "logprobs": logprobs}
+        ended = "incomplete" if sample.finish in ("length", "content_filter") else "completed"
+        message = {"id": f"msg_{identifier}", "type": "message", "status": ended, "role": "assistant"}
+        items.append({**message, "content": [part]})
+    for place, (name, arguments) in enumerate(sample.tool_calls):
+        items.append(
+            {
+                "id": f"fc_{identifier}_{place}",
+                "type": "function_call",
+                "status": "completed",
+                "call_id": f"call_{identifier}_{place}",
+                "name": name,
+                "arguments": orjson.dumps(arguments).decode(),
+            }
+        )
+    return items
+
+
+def _usage(completion: Completion) -> Item:
+    usage = completion.usage
+    return {
+        "input_tokens": usage.input_tokens,
+        "input_tokens_details": {
+            "cached_tokens": usage.cache_read_input_tokens,
+            "cache_write_tokens": usage.cache_write_input_tokens,
+        },
+        "output_tokens": usage.output_tokens,
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning_output_tokens},
+        "total_tokens": usage.input_tokens + usage.output_tokens,
+    }

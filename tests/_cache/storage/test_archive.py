@@ -1,0 +1,158 @@
+"""A cache as one file: the same answers are the same bytes, and what was changed is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from llm_provider import RequestError
+from llm_provider._cache.storage.archive import Imported, read_archive, write_archive
+from llm_provider._cache.storage.entry import (
+    Asked,
+    Entry,
+    facts_of,
+    packed,
+    question_of,
+    unpacked,
+)
+from llm_provider._cache.storage.store import Store
+
+OpenStore = Callable[[str], Store]
+
+
+@pytest.fixture
+def open_store(tmp_path: Path) -> Iterator[OpenStore]:
+    opened: list[Store] = []
+
+    def open_one(name: str) -> Store:
+        opened.append(Store(tmp_path / name, print))
+        return opened[-1]
+
+    yield open_one
+    for store in opened:
+        store.close()
+
+
+def key(number: int) -> str:
+    return f"{number:064x}"
+
+
+def entry(number: int, body: str = '{\n "text": "caf\\u00e9 é"}') -> Entry:
+    asked = Asked("openai", None, "chat", b'{"n":%d}' % number, {}, 0, "gpt-6.1-sol")
+    return Entry(body.encode(), 0.1 * number, 1_790_000_000.1, None if number % 2 else "served", asked)
+
+
+def fill(store: Store, *numbers: int) -> None:
+    store.write([(key(number), packed(key(number), entry(number)), "openai chat") for number in numbers])
+
+
+def test_a_round_trip_is_exact(tmp_path: Path, open_store: OpenStore) -> None:
+    first, second = open_store("first"), open_store("second")
+    fill(first, *range(500))
+    assert write_archive(first, tmp_path / "one") == 500
+    assert read_archive(second, tmp_path / "one") == Imported(added=500, kept=0)
+    assert list(first.items()) == list(second.items())
+    assert write_archive(second, tmp_path / "two") == 500
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    assert second.newest("openai chat", 1)
+
+
+def test_one_more_answer_is_one_more_line(tmp_path: Path, open_store: OpenStore) -> None:
+    store = open_store("store")
+    fill(store, 1, 3, 4)
+    write_archive(store, tmp_path / "before")
+    fill(store, 2)
+    write_archive(store, tmp_path / "after")
+    before = (tmp_path / "before").read_bytes().splitlines()
+    after = (tmp_path / "after").read_bytes().splitlines()
+    assert (len(before), after[:2] + after[3:]) == (4, before)
+
+
+def test_what_is_there_stays_unless_it_is_damaged(tmp_path: Path, open_store: OpenStore) -> None:
+    source, target = open_store("source"), open_store("target")
+    fill(source, 1, 2, 3)
+    write_archive(source, tmp_path / "file")
+    own = Entry(b'"own"', 1.0, 2.0)
+    target.write([(key(1), packed(key(1), own), None), (key(2), b"damaged", None)])
+    assert read_archive(target, tmp_path / "file") == Imported(added=2, kept=1)
+    assert unpacked(key(1), target.read(key(1)) or b"") == own
+    assert unpacked(key(2), target.read(key(2)) or b"") is not None
+
+
+def test_damaged_answers_are_left_out(tmp_path: Path, open_store: OpenStore) -> None:
+    store = open_store("store")
+    fill(store, 1)
+    store.write([(key(2), b"damaged", None)])
+    assert write_archive(store, tmp_path / "file") == 1
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
+@given(body=st.text(max_size=50).map(lambda text: orjson.dumps(text).decode()), data=st.data())
+def test_every_change_of_a_line_is_found(
+    tmp_path: Path, open_store: OpenStore, body: str, data: st.DataObject
+) -> None:
+    store = open_store("store")
+    store.write([(key(7), packed(key(7), entry(7, body)), None)])
+    path = tmp_path / "file"
+    write_archive(store, path)
+    first, line = path.read_bytes().splitlines(keepends=True)
+    position = data.draw(st.integers(0, len(line) - 2))
+    changed = bytearray(line)
+    changed[position] = data.draw(st.integers(32, 126).filter(lambda byte: byte != changed[position]))
+    path.write_bytes(first + bytes(changed))
+    with pytest.raises(RequestError, match="line 2"):
+        read_archive(store, path)
+
+
+def test_nothing_is_added_from_a_file_with_a_damaged_line(tmp_path: Path, open_store: OpenStore) -> None:
+    source, target = open_store("source"), open_store("target")
+    fill(source, *range(300))
+    path = tmp_path / "file"
+    write_archive(source, path)
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(RequestError, match="line 301"):
+        read_archive(target, path)
+    assert target.count() == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "not an exported cache"),
+        (b"hello\n", "not an exported cache"),
+        (b"[]\n", "not an exported cache"),
+        (b'{"llm_provider_cache":1}\n', "version 1, and this is version 2"),
+        (b'{"llm_provider_cache":99}\n', "version 99, and this is version 2"),
+    ],
+)
+def test_other_files_and_versions_are_refused(
+    tmp_path: Path, open_store: OpenStore, content: bytes, message: str
+) -> None:
+    (tmp_path / "file").write_bytes(content)
+    with pytest.raises(RequestError, match=message):
+        read_archive(open_store("store"), tmp_path / "file")
+
+
+def test_a_file_appears_when_it_is_complete(tmp_path: Path, open_store: OpenStore) -> None:
+    store = open_store("store")
+    fill(store, 1)
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(OSError, match="taken"):
+        write_archive(store, tmp_path / "taken")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["store", "taken"]
+
+
+def test_the_question_comes_along(tmp_path: Path, open_store: OpenStore) -> None:
+    source, target = open_store("source"), open_store("target")
+    asked = Asked(
+        "openai", None, "chat", orjson.dumps({"text": "x" * 9000, "b": "y" * 2000}), {"a": "b"}, 3, "m"
+    )
+    source.write([(key(1), packed(key(1), Entry(b"{}", 1.0, 2.0, None, asked)), None)])
+    write_archive(source, tmp_path / "file")
+    read_archive(target, tmp_path / "file")
+    assert facts_of(question_of(key(1), target.read(key(1)) or b"")) == asked.facts()

@@ -1,0 +1,18 @@
+"""What the cache's rows may be made of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from llm_provider._cache.storage.disk import BytesDisk
+
+
+def test_the_disk_takes_nothing_but_bytes(tmp_path: Path) -> None:
+    disk = BytesDisk(str(tmp_path))
+    for value in ("text", 1, [b"x"], None, bytearray(b"x")):
+        with pytest.raises(TypeError):
+            disk.store(value, read=False)
+    with pytest.raises(TypeError):
+        disk.put(b"key")

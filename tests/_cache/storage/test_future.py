@@ -1,0 +1,50 @@
+"""Futures that cannot be cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from llm_provider._cache.storage.future import Steadfast
+
+
+@pytest.mark.parametrize("way", ["task", "timeout"])
+def test_who_is_cancelled_waits_for_the_end(way: str) -> None:
+    async def main() -> list[str]:
+        future: Steadfast[str] = Steadfast()
+        seen = []
+
+        async def work() -> None:
+            try:
+                async with asyncio.timeout(0.001 if way == "timeout" else None):
+                    seen.append(await future)
+            except TimeoutError:
+                seen.append("timed out")
+            finally:
+                seen.append(f"ended, done={future.done()}")
+
+        task = asyncio.create_task(work())
+        await asyncio.sleep(0.05)
+        if way == "task":
+            task.cancel()
+            await asyncio.sleep(0.05)
+        assert not task.done()
+        future.set_result("result")
+        await asyncio.wait([task])
+        assert task.cancelled() == (way == "task")
+        return seen
+
+    ended = ["ended, done=True"]
+    assert asyncio.run(main()) == (["timed out", *ended] if way == "timeout" else ended)
+
+
+def test_errors_come_through() -> None:
+    async def main() -> None:
+        future: Steadfast[None] = Steadfast()
+        assert not future.cancel("never")
+        future.set_exception(OSError("broken"))
+        await future
+
+    with pytest.raises(OSError, match="broken"):
+        asyncio.run(main())

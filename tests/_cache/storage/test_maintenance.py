@@ -1,0 +1,96 @@
+"""Looking after a cache: what verifying finds, and what pruning leaves alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from llm_provider import RequestError
+from llm_provider._cache.storage.entry import Asked, Entry, packed
+from llm_provider._cache.storage.maintenance import explain, prune, verify
+from llm_provider._cache.storage.store import Store
+
+NOW = time.time()
+DAY = 86_400.0
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    store = Store(tmp_path / "cache", print)
+    yield store
+    store.close()
+
+
+def fill(store: Store, count: int, *, age: float = 0.0, model: str = "gpt-6.1-sol") -> list[str]:
+    keys = []
+    for number in range(count):
+        asked = Asked(
+            "openai", None, "chat", b'{"model":"%s","seed":%d}' % (model.encode(), number), {}, 0, model
+        )
+        keys.append(f"{model}-{age:.0f}-{number}")
+        value = packed(keys[-1], Entry(b"{}", 1.0, NOW - age, f"{model}-2026", asked))
+        store.write([(keys[-1], value, "openai chat")])
+    return keys
+
+
+def test_a_whole_cache_is_whole(store: Store) -> None:
+    assert verify(store)
+    fill(store, 50)
+    found = verify(store)
+    assert (bool(found), found.entries, found.damaged, found.problems) == (True, 50, (), ())
+
+
+def test_a_damaged_answer_is_named(store: Store) -> None:
+    fill(store, 5)
+    store.write([("flipped", b"x" * 40, None)])
+    found = verify(store)
+    assert (bool(found), found.entries, found.damaged) == (False, 5, ("flipped",))
+
+
+def test_a_damaged_database_is_named_also_after_it_was_replaced(store: Store, tmp_path: Path) -> None:
+    fill(store, 50)
+    store.close()
+    (tmp_path / "cache" / "v2" / "003" / "cache.db").write_bytes(b"no database" * 1000)
+    found = verify(store)
+    assert not found
+    assert found.entries < 50
+    assert "003" in found.problems[0]
+    (again,) = verify(store).problems
+    assert "damaged-003" in again
+
+
+def test_pruning_by_age_and_model(store: Store) -> None:
+    fill(store, 250, age=40 * DAY)
+    kept = fill(store, 3)
+    kept += fill(store, 2, age=40 * DAY, model="claude-sonnet-5-5")
+    assert prune(store, older_than=50 * DAY) == 0
+    assert prune(store, older_than=30 * DAY, model="gpt-6.1-sol", dry_run=True) == 250
+    assert store.count() == 255
+    assert prune(store, older_than=30 * DAY, model="gpt-6.1-sol") == 250
+    assert sorted(key for key, _ in store.items()) == sorted(kept)
+    assert prune(store, model="claude-sonnet-5-5-2026") == 2
+    assert prune(store, model="") == 0
+
+
+def test_pruning_needs_to_know_what(store: Store) -> None:
+    with pytest.raises(RequestError, match="name one of them"):
+        prune(store)
+
+
+def test_pruning_by_age_takes_what_is_damaged(store: Store) -> None:
+    store.write([("flipped", b"x" * 40, None)])
+    assert prune(store, model="gpt-6.1-sol") == 0
+    assert prune(store, older_than=0.0) == 1
+
+
+def test_a_miss_is_explained_by_questions_of_its_kind(store: Store) -> None:
+    fill(store, 5)
+    asked = Asked("openai", None, "chat", b'{"model":"gpt-6.1-sol","seed":3}', {"x-a": "b"}, 0, "gpt-6.1-sol")
+    found = explain(store, asked)
+    assert found is not None
+    assert (found.key, found.compared) == ("gpt-6.1-sol-0-3", 5)
+    assert [difference.path for difference in found.differences] == ["headers.x-a"]
+    assert explain(store, Asked("gemini", None, "chat", b"{}", {}, 0, "m")) is None

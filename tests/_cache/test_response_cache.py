@@ -1,0 +1,413 @@
+"""The cache: what is kept, and that a broken disk never breaks a call."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+import threading
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from llm_provider import CacheMissError, CacheWarning, Client, Response
+from llm_provider._cache.response_cache import Asked, Entry, ResponseCache, default_directory
+from llm_provider._runtime.canonical_json import canonical
+from llm_provider.simulator import Fault, Simulator
+from support import RunScript, wait_until
+
+MODEL = "gpt-6.1-sol"
+ENTRY = Entry(body=b'{"text":"caf\\u00e9"}', seconds=0.25, created=1_790_000_000.0)
+
+
+def test_what_is_put_is_got_by_any_thread_and_process(tmp_path: Path, run_script: RunScript) -> None:
+    cache = ResponseCache(tmp_path)
+    assert cache.get("k") is None
+    assert cache.put("k", ENTRY).result() is True
+    found = [cache.get("k")]
+    thread = threading.Thread(target=lambda: found.append(cache.get("k")))
+    thread.start()
+    thread.join()
+    cache.close()
+    assert found == [ENTRY] * 2
+    run_script(
+        f"""
+        from llm_provider._cache.response_cache import ResponseCache
+        cache = ResponseCache({str(tmp_path)!r})
+        assert cache.get("k").body == {ENTRY.body!r}
+        cache.close()
+        """
+    )
+    assert cache.get("k") == ENTRY
+    cache.close()
+
+
+def test_the_directory_is_the_users_own(tmp_path: Path) -> None:
+    cache = ResponseCache(tmp_path / "new")
+    cache.put("k", ENTRY).result()
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+    cache.close()
+    open_to_all = tmp_path / "open"
+    open_to_all.mkdir()
+    open_to_all.chmod(0o777)
+    with pytest.warns(CacheWarning, match="written by other users"):
+        assert ResponseCache(open_to_all).get("k") is None
+
+
+def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("LLM_PROVIDER_CACHE_DIR", str(tmp_path))
+    assert default_directory() == tmp_path
+    monkeypatch.setenv("LLM_PROVIDER_CACHE_DIR", " ")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert default_directory().name == "llm_provider"
+
+
+def test_closing_finishes_every_write(tmp_path: Path) -> None:
+    cache = ResponseCache(tmp_path)
+    written = [cache.put(f"k{number}", ENTRY) for number in range(200)]
+    cache.close()
+    assert all(future.result(0) for future in written)
+    assert all(cache.get(f"k{number}") == ENTRY for number in range(200))
+    cache.close()
+
+
+def test_calls_go_on_without_a_cache(simulator: Simulator, tmp_path: Path) -> None:
+    in_the_way = tmp_path / "file"
+    in_the_way.write_text("not a directory")
+    with warnings.catch_warnings(record=True) as seen, Client(cache_dir=in_the_way) as client:
+        warnings.simplefilter("always")
+        assert [client.call(MODEL, "1+1?").text for _ in range(3)] == ["2", "2", "2"]
+    assert [warning.category for warning in seen] == [CacheWarning]
+
+
+def test_opening_is_lazy_and_off_opens_nothing(simulator: Simulator, own_cache: Path) -> None:
+    with Client(cache_dir=own_cache) as client:
+        client.call(MODEL, "Hi", cache="off")
+        assert not own_cache.exists()
+        client.call(MODEL, "Hi")
+        assert own_cache.exists()
+
+
+def test_a_hit_is_the_whole_answer_and_costs_nothing(client: Client, simulator: Simulator) -> None:
+    simulator.configure(reasoning_tokens=7, cached_tokens=2)
+    paid = client.call("claude-sonnet-5-5", "think", reasoning_effort="low")
+    hit = client.call("claude-sonnet-5-5", "think", reasoning_effort="low")
+    assert paid.cost
+    assert (hit.cached, hit.cost, hit.timing.attempts) == (True, 0.0, 0)
+    assert (hit.choices, hit.usage, hit.raw, hit.id) == (paid.choices, paid.usage, paid.raw, paid.id)
+    assert simulator.ledger().requests == 1
+
+
+@pytest.mark.parametrize("finish", ["length", "content_filter", "refusal", "null_content"])
+def test_what_is_not_kept(client: Client, simulator: Simulator, finish: str) -> None:
+    simulator.inject(Fault(finish=finish), times=2)
+    first = client.call(MODEL, "Hi")
+    assert not first.cached
+    assert not client.call(MODEL, "Hi").cached
+    assert simulator.ledger().requests == 2
+
+
+def test_one_changed_parameter_is_another_call(client: Client, simulator: Simulator) -> None:
+    model = "together_ai/zai-org/GLM-5.3"
+    variants: list[dict[str, Any]] = [
+        {}, {"temperature": 0}, {"temperature": 0.0}, {"seed": 1}, {"max_tokens": 9}, {"stop": "x"},
+        {"top_p": 0.5}, {"system": "Be brief."}, {"reasoning_effort": "low"}, {"extra_body": {"top_k": 1}},
+        {"extra_headers": {"x-variant": "1"}}, {"n": 2}, {"response_format": {"type": "json_object"}},
+    ]  # fmt: skip
+    for parameters in variants:
+        assert not client.call(model, "Hi", **parameters).cached, parameters
+    for parameters in variants:
+        assert client.call(model, "Hi", **parameters, timeout=9, max_retries=1, api_key="other-key").cached, (
+            parameters
+        )
+    assert simulator.ledger().requests == len(variants)
+
+
+def test_refresh_asks_anew_and_stores(client: Client, simulator: Simulator) -> None:
+    client.call(MODEL, "Hi")
+    assert not client.call(MODEL, "Hi", cache="refresh").cached
+    simulator.configure(answer="another")
+    assert client.call(MODEL, "Hi", cache="refresh").text == "another"
+    assert client.call(MODEL, "Hi").text == "another"
+    assert simulator.ledger().requests == 3
+
+
+def test_only_never_sends(client: Client, simulator: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
+    paid = client.call(MODEL, "Hi")
+    sent = simulator.ledger().requests
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with Client(cache_dir=client.cache.directory, cache="only") as replay:
+        assert replay.call(MODEL, "Hi").choices == paid.choices
+        assert "".join(delta.text for delta in replay.stream(MODEL, "Hi")) == paid.text
+        with pytest.raises(CacheMissError) as caught:
+            replay.call(MODEL, "Ho")
+        assert caught.value.key in str(caught.value)
+        hit, miss = replay.call_many(MODEL, ["Hi", "Ho"])
+        assert isinstance(hit, Response)
+        assert isinstance(miss, CacheMissError)
+        with pytest.raises(CacheMissError):
+            replay.call("claude-sonnet-5-5", "Hi", n=2)
+    assert simulator.ledger().requests == sent
+
+
+def test_a_key_is_in_no_file(client: Client, own_cache: Path) -> None:
+    client.call(MODEL, "Hi", api_key="sk-canary-7f3a")
+    client.cache.close()
+    assert not any(b"canary" in path.read_bytes() for path in own_cache.rglob("*") if path.is_file())
+
+
+def test_a_written_entry_is_the_providers_own_bytes(client: Client) -> None:
+    answer = client.call(MODEL, "Hi")
+    assert orjson.loads(answer.body) == answer.raw
+    assert answer.raw["choices"][0]["message"]["content"] == "echo: Hi"
+
+
+# --- when the disk is in the way -------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """Every database of a cache is locked by somebody else."""
+    with contextlib.ExitStack() as stack:
+        for path in directory.glob("v2/*/cache.db"):
+            other = stack.enter_context(contextlib.closing(sqlite3.connect(path, isolation_level=None)))
+            other.execute("BEGIN IMMEDIATE")
+        yield
+
+
+def test_what_a_lock_keeps_out_is_kept_in_memory_and_written_later(tmp_path: Path) -> None:
+    cache = ResponseCache(tmp_path, patience=0.1)
+    cache.put("k", ENTRY).result()
+    with locked(tmp_path):
+        with pytest.warns(CacheWarning, match="kept in memory"):
+            assert cache.put("late", ENTRY).result() is False
+        # Known by now, so it is not waited for again, nor told.
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert [cache.put(f"later-{number}", ENTRY).result() for number in range(20)] == [False] * 20
+        assert (cache.get("late"), cache.get("k")) == (ENTRY, ENTRY)
+        assert cache.stats().pending == 21
+    assert wait_until(lambda: cache.stats().pending == 0)
+    assert len(cache) == 22
+    cache.close()
+
+
+def test_what_was_read_ahead_is_looked_at_when_it_is_asked_for(tmp_path: Path) -> None:
+    cache, new = ResponseCache(tmp_path, patience=0.1), replace(ENTRY, body=b"new")
+    for name in ("k", "damaged"):
+        cache.put(name, ENTRY).result()
+    ahead = cache.read_ahead(["k", "damaged", "none"])
+    assert ahead.keys() == {"k", "damaged"}
+    assert (cache.stats().hits, cache.stats().misses) == (0, 0)
+    assert cache.get("k", ahead["k"]) == ENTRY
+    # What is wrong with it, disk or memory may know better.
+    assert cache.get("damaged", ahead["damaged"][:-1]) == ENTRY
+    assert cache.get("k", ahead["damaged"]) == ENTRY
+    assert cache.get("none", ahead["k"]) is None
+    with locked(tmp_path), pytest.warns(CacheWarning):
+        cache.put("k", new).result()
+        assert cache.get("k", ahead["k"]) == new
+    assert (cache.stats().hits, cache.stats().misses) == (4, 1)
+    cache.close()
+
+
+def test_a_cache_that_cannot_be_opened_has_nothing_to_read_ahead(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no directory")
+    cache = ResponseCache(tmp_path / "file")
+    assert cache.read_ahead(["k"]) == {}
+    with pytest.warns(CacheWarning, match="cannot be opened"):
+        assert cache.get("k") is None
+    cache.close()
+
+
+def test_a_lock_is_waited_for_and_keeps_no_reader_waiting(tmp_path: Path) -> None:
+    cache = ResponseCache(tmp_path, patience=30)
+    cache.put("k", ENTRY).result()
+
+    async def read() -> Entry | None:
+        return await cache.get_soon("k", asyncio.get_running_loop())
+
+    with locked(tmp_path):
+        late = cache.put("late", ENTRY)
+        assert [cache.get("k"), asyncio.run(read())] == [ENTRY, ENTRY]
+        assert not late.done()
+    assert late.result() is True
+    cache.close()
+
+
+def test_closing_tries_once_more(tmp_path: Path) -> None:
+    cache = ResponseCache(tmp_path, patience=0.1)
+    cache.put("k", ENTRY).result()
+    with locked(tmp_path), pytest.warns(CacheWarning):
+        assert cache.put("late", ENTRY).result() is False
+    cache.close()
+    assert cache.get("late") == ENTRY
+    assert cache.stats().pending == 0
+    cache.close()
+
+
+def test_what_is_lost_is_said(tmp_path: Path) -> None:
+    cache = ResponseCache(tmp_path, patience=0.1)
+    cache.put("k", ENTRY).result()
+    with locked(tmp_path):
+        with pytest.warns(CacheWarning, match="cannot write"):
+            cache.put("late", ENTRY).result()
+        with pytest.warns(CacheWarning, match="1 answers could not be stored"):
+            cache.close()
+
+
+def test_what_is_kept_in_memory_is_bounded(tmp_path: Path) -> None:
+    cache = ResponseCache(tmp_path, patience=0.1)
+    cache.put("k", ENTRY).result()
+    large = Entry(b"x" * 10_000_000, 1.0, 2.0)
+    with locked(tmp_path):
+        with pytest.warns(CacheWarning, match="cannot write"):
+            for number in range(9):
+                cache.put(f"large-{number}", large).result()
+        assert [cache.get(f"large-{number}") is not None for number in range(9)] == [False] * 3 + [True] * 6
+        with pytest.warns(CacheWarning, match="9 answers could not be stored"):
+            cache.close()
+
+
+def test_an_answer_that_is_renewed_while_it_waits_is_the_new_one(tmp_path: Path) -> None:
+    cache, renewed = ResponseCache(tmp_path, patience=0.1), Entry(b"renewed", 1.0, 2.0)
+    cache.put("k", ENTRY).result()
+    with locked(tmp_path), pytest.warns(CacheWarning):
+        cache.put("k", Entry(b"old", 1.0, 2.0)).result()
+        cache.put("k", renewed).result()
+    cache.close()
+    assert cache.get("k") == renewed
+    cache.close()
+
+
+def test_a_lock_that_stays_fails_no_call(
+    client: Client, simulator: Simulator, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.call(MODEL, "Hi")
+    monkeypatch.setattr(client.cache, "_patience", 0.1)
+    with locked(own_cache):
+        with pytest.warns(CacheWarning, match="locked"):
+            assert client.call(MODEL, "1+1?").text == "2"
+        assert client.call(MODEL, "1+1?").cached
+    assert simulator.ledger().requests == 2
+
+
+def test_a_damaged_answer_is_asked_for_again(client: Client, simulator: Simulator, own_cache: Path) -> None:
+    client.call(MODEL, "1+1?")
+    client.cache.close()
+    for path in own_cache.glob("v2/*/cache.db"):
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
+            database.execute("UPDATE Cache SET value = CAST(replace(CAST(value AS TEXT), '2', '3') AS BLOB)")
+    assert client.call(MODEL, "1+1?").text == "2"
+    assert client.call(MODEL, "1+1?").cached
+    assert simulator.ledger().requests == 2
+
+
+def test_a_child_of_a_fork_reads_and_writes(run_script: RunScript, tmp_path: Path) -> None:
+    run_script(
+        f"""
+        import os
+        from llm_provider._cache.response_cache import Asked, Entry, ResponseCache
+        cache = ResponseCache({str(tmp_path)!r})
+        assert cache.put("parent", Entry(b"x", 1.0, 2.0)).result()
+        if not os.fork():
+            cache.after_fork()
+            assert cache.get("parent").body == b"x"
+            assert cache.put("child", Entry(b"y", 1.0, 2.0)).result()
+            cache.close()
+            os._exit(0)
+        assert os.wait()[1] == 0
+        assert cache.get("child").body == b"y"
+        cache.close()
+        """
+    )
+
+
+# --- for event loops -------------------------------------------------------------------------------------
+
+
+def test_a_loop_reads_and_writes_in_batches(tmp_path: Path) -> None:
+    cache = ResponseCache(tmp_path)
+
+    async def use() -> None:
+        loop = asyncio.get_running_loop()
+        assert all(await asyncio.gather(*(cache.put_soon(f"k{n}", ENTRY, loop) for n in range(100))))
+        found = await asyncio.gather(*(cache.get_soon(f"k{n}", loop) for n in range(101)))
+        assert found == [ENTRY] * 100 + [None]
+
+    asyncio.run(use())
+    seen = cache.stats()
+    assert (seen.hits, seen.misses, seen.writes, seen.pending, seen.entries) == (100, 1, 100, 0, 100)
+    assert seen.bytes > 0
+    cache.close()
+
+
+def test_who_gives_up_waiting_does_not_stop_a_write(tmp_path: Path) -> None:
+    cache = ResponseCache(tmp_path)
+    cache.put("k", ENTRY).result()
+
+    async def write() -> bool:
+        return await cache.put_soon("late", ENTRY, asyncio.get_running_loop())
+
+    async def give_up() -> bool:
+        with locked(tmp_path):
+            task = asyncio.create_task(write())
+            await asyncio.sleep(0.01)
+            for _ in range(2):
+                task.cancel()
+                assert not (await asyncio.wait([task], timeout=0.01))[0]
+        await asyncio.wait([task])
+        return task.cancelled()
+
+    assert asyncio.run(give_up())
+    assert cache.get("late") == ENTRY
+    cache.close()
+
+
+# --- looking after it ------------------------------------------------------------------------------------
+
+
+def question(payload: object, draw: int = 0) -> Asked:
+    return Asked("openai", None, "chat", canonical(payload), {}, draw, "gpt-6.1-sol")
+
+
+def test_what_hits_would_have_cost_is_counted(client: Client, simulator: Simulator) -> None:
+    paid = client.call(MODEL, "Hi").cost or 0
+    assert client.cache.stats().saved == 0
+    for _ in range(3):
+        client.call(MODEL, "Hi")
+    assert client.cache.stats().saved == pytest.approx(3 * paid)
+    client.call("local/unpriced", "Hi")
+    client.call("local/unpriced", "Hi")
+    assert client.cache.stats().saved == pytest.approx(3 * paid)
+
+
+def test_what_a_user_can_do_with_it(tmp_path: Path) -> None:
+    cache = ResponseCache(tmp_path / "cache")
+    assert (len(cache), bool(cache), bool(cache.verify())) == (0, True, True)
+    stored = question({"temperature": 0.7})
+    cache.put("k" * 64, Entry(b"{}", 1.0, 2.0, "gpt-6.1-sol-2026", stored))
+    assert cache.export(tmp_path / "file") == 1
+    assert (len(cache), cache.verify().entries) == (1, 1)
+    explained = cache.explain_miss(question({"temperature": 0.8}))
+    assert explained is not None
+    assert [each.path for each in explained.differences] == ["payload.temperature"]
+    assert cache.prune(model="another") == 0
+    assert cache.prune(older_than=60, dry_run=True) == 1
+    assert cache.prune(older_than=60) == 1
+    assert cache.load(tmp_path / "file").added == 1
+    assert cache.get("k" * 64) == Entry(b"{}", 1.0, 2.0, "gpt-6.1-sol-2026")
+    cache.close()
+
+
+def test_what_a_user_asks_for_fails_loudly(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    cache = ResponseCache(tmp_path / "file")
+    for ask in (cache.verify, lambda: cache.export(tmp_path / "out"), lambda: cache.prune(older_than=0)):
+        with pytest.raises(OSError, match="not a directory"):
+            ask()

@@ -1,0 +1,297 @@
+"""Batches: order, bounded memory, failures in place, interruption."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from llm_provider import (
+    APIConnectionError,
+    BatchError,
+    Client,
+    LLMError,
+    MissingAPIKeyError,
+    RateLimitError,
+    RequestError,
+    Response,
+    UnknownModelError,
+    UnsupportedParameterError,
+)
+from llm_provider._calls.batch import Work, iterate
+from llm_provider._types import Prompt
+from llm_provider.simulator import Fault, Simulator
+from support import RunScript, TooSlowError, patiently, wait_until
+
+MODEL = "gpt-6.1-sol"
+
+
+def texts(results: list[Response | LLMError]) -> list[str]:
+    assert all(isinstance(result, Response) for result in results), results
+    return [result.text for result in results if isinstance(result, Response)]
+
+
+def test_results_are_in_the_order_of_the_inputs(client: Client, simulator: Simulator) -> None:
+    simulator.configure(latency=0.01, latency_jitter=0.05)
+    questions = [f"What is {number}+1?" for number in range(60)]
+    expected = [str(number + 1) for number in range(60)]
+    assert texts(client.call_many(MODEL, questions)) == expected
+    assert texts(asyncio.run(client.acall_many(MODEL, iter(questions)))) == expected
+    assert simulator.ledger().requests == 60
+
+
+def test_conversations_are_inputs_too(client: Client) -> None:
+    conversation = [{"role": "user", "content": "What is 1+1?"}]
+    assert texts(client.call_many(MODEL, [conversation, "What is 1+2?"])) == ["2", "3"]
+
+
+def test_asynchronous_inputs(client: Client) -> None:
+    async def questions() -> AsyncIterator[str]:
+        for number in range(5):
+            await asyncio.sleep(0.001)
+            yield f"What is {number}+0?"
+
+    assert texts(asyncio.run(client.acall_many(MODEL, questions()))) == ["0", "1", "2", "3", "4"]
+
+
+@pytest.mark.parametrize("front", ["sync", "async"])
+def test_one_failure_never_costs_the_others(client: Client, simulator: Simulator, front: str) -> None:
+    simulator.inject(Fault(status=400), times=None, match="number 3")
+    inputs: list[Prompt] = [f"number {number}" for number in range(6)]
+    inputs[5] = None  # type: ignore[call-overload]  # what a careless script passes
+    if front == "sync":
+        results = client.call_many(MODEL, inputs)
+    else:
+        results = asyncio.run(client.acall_many(MODEL, inputs))
+    assert [type(result).__name__ for result in results] == [
+        *["Response"] * 3, "BadRequestError", "Response", "RequestError"
+    ]  # fmt: skip
+    assert simulator.ledger().requests == 5
+
+
+@pytest.mark.parametrize("front", ["sync", "async"])
+def test_raising_waits_for_the_rest_and_keeps_it(client: Client, simulator: Simulator, front: str) -> None:
+    simulator.inject(Fault(status=400), times=1, match="number 0")
+    inputs = [f"number {number}" for number in range(20)]
+    with pytest.raises(BatchError, match="1 of 20 calls failed") as caught:
+        if front == "sync":
+            client.call_many(MODEL, inputs, on_error="raise")
+        else:
+            asyncio.run(client.acall_many(MODEL, inputs, on_error="raise"))
+    assert list(caught.value.errors) == [0]
+    assert caught.value.__cause__ is caught.value.results[0]
+    # The nineteen others were stored: a second run asks for the one that failed only.
+    again = client.call_many(MODEL, inputs, on_error="raise")
+    assert sum(result.cached for result in again if isinstance(result, Response)) == 19
+
+
+@pytest.mark.parametrize(
+    ("model", "parameters", "error"),
+    [
+        (MODEL, {"temperature": 0.5}, UnsupportedParameterError),
+        (MODEL, {"max_tokens": "many"}, RequestError),
+        ("gpt-oss-120b", {}, UnknownModelError),
+        (MODEL, {"on_error": "ignore"}, RequestError),
+        (MODEL, {"max_concurrent": 0}, RequestError),
+        (MODEL, {"temprature": 0.5}, TypeError),
+    ],
+)
+def test_what_is_wrong_for_all_is_raised_before_anything_is_sent(
+    client: Client, simulator: Simulator, model: str, parameters: dict[str, object], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        client.call_many(model, ["a", "b"], **parameters)  # type: ignore[arg-type]  # wrong on purpose
+    assert simulator.ledger().requests == 0
+
+
+@pytest.mark.parametrize("inputs", ["one string", b"bytes", {"a": 1}, 5, None])
+def test_inputs_must_be_an_iterable_of_prompts(client: Client, inputs: object) -> None:
+    with pytest.raises(TypeError, match="iterable of prompts"):
+        client.call_many(MODEL, inputs)  # type: ignore[arg-type]  # wrong on purpose
+    with pytest.raises(TypeError, match="iterable of prompts"):
+        asyncio.run(client.acall_many(MODEL, inputs))  # type: ignore[arg-type]  # wrong on purpose
+
+
+def test_a_missing_key_is_a_result_of_the_calls_that_need_it(
+    client: Client, simulator: Simulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    (result,) = client.call_many(MODEL, ["Hi"])
+    assert isinstance(result, MissingAPIKeyError)
+    assert "OPENAI_API_KEY" in str(result)
+
+
+def test_an_endless_generator_is_read_only_as_results_are_taken(client: Client, simulator: Simulator) -> None:
+    taken = 0
+
+    def endless() -> Iterator[str]:
+        nonlocal taken
+        for number in itertools.count():
+            taken += 1
+            yield f"endless {number}"
+
+    results = client.iter_many(MODEL, endless(), max_concurrent=4)
+    for _ in range(50):
+        next(results)
+    assert taken <= 50 + 2 * 4 + 16 + 1
+    results.close()  # type: ignore[attr-defined]  # it is a generator
+    assert wait_until(lambda: simulator.ledger().in_flight == 0)
+    assert simulator.ledger().peak_in_flight <= 4
+
+
+def test_an_endless_generator_from_a_loop(client: Client) -> None:
+    async def first_fifty() -> int:
+        count = 0
+        results = client.aiter_many(MODEL, (f"endless {number}" for number in itertools.count()))
+        async for _ in results:
+            count += 1
+            if count == 50:
+                await results.aclose()  # type: ignore[attr-defined]  # it is a generator
+                break
+        return count
+
+    assert asyncio.run(first_fifty()) == 50
+
+
+def test_an_error_of_the_inputs_is_raised_after_what_was_started(
+    client: Client, simulator: Simulator
+) -> None:
+    def broken() -> Iterator[str]:
+        yield from ("one", "two")
+        raise OSError("the file ended")
+
+    results = client.iter_many(MODEL, broken())
+    seen = []
+    with pytest.raises(OSError, match="the file ended"):
+        for index, _ in results:
+            seen.append(index)
+    assert sorted(seen) == [0, 1]
+
+
+def test_max_concurrent_bounds_a_batch_and_may_exceed_the_clients(
+    client: Client, simulator: Simulator
+) -> None:
+    simulator.configure(latency=0.05)
+    client.call_many(MODEL, [f"few {number}" for number in range(20)], max_concurrent=3)
+    assert simulator.ledger().peak_in_flight <= 3
+
+    def attempt(longer: float) -> None:
+        simulator.configure(latency=0.3 * longer)
+        questions = [f"many {number}" for number in range(50)]
+        client.call_many(MODEL, questions, max_concurrent=50, cache="off")
+        assert simulator.ledger().peak_in_flight <= 50
+        if simulator.ledger().peak_in_flight <= 32:
+            raise TooSlowError("the first were answered before the last were sent")
+
+    patiently(attempt)
+
+
+def test_what_comes_while_all_workers_end_is_served() -> None:
+    gate, waiting = asyncio.Event(), 0
+
+    async def send(prompt: Prompt) -> Response:
+        nonlocal waiting
+        waiting += 1
+        if waiting < work.workers:
+            await gate.wait()
+        # One worker lets the others go and does the rest, and all end in one turn of the loop. Before that
+        # the reader has time to send the last inputs on their way.
+        gate.set()
+        time.sleep(0.01)  # noqa: ASYNC251 -- the loop is to be busy
+        raise RateLimitError(str(prompt))
+
+    work: Work[Prompt] = Work(lambda prompt: prompt, send, 2, id)
+    with ThreadPoolExecutor(1) as reader:
+        inputs = (str(number) for number in range(work.width + 5))
+        results = reader.submit(list, iterate(work, inputs)).result(30)
+    assert len(results) == work.width + 5
+
+
+def test_ten_thousand_calls_in_little_memory(simulator: Simulator, run_script: RunScript) -> None:
+    grown = run_script(
+        """
+        import os
+        from llm_provider import Client
+
+        def resident():
+            with open("/proc/self/statm") as file:
+                return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+        with Client(max_concurrent=64) as client:
+            client.call_many("gpt-6.1-sol", ["warm up", "twice"])
+            before = resident()
+            results = client.call_many("gpt-6.1-sol", (f"question {number}" for number in range(10_000)))
+            assert [result.text for result in results] == [f"echo: question {n}" for n in range(10_000)]
+            print(resident() - before)
+        """
+    )
+    assert float(grown.stdout) < 50
+
+
+def test_an_interrupted_batch_keeps_what_was_answered(simulator: Simulator, own_cache: Path) -> None:
+    # The last ones have no answer while the batch runs for the first time.
+    simulator.inject(Fault(hang=True), times=None, match="late")
+    prompts = [*(f"item {number}" for number in range(150)), *(f"late {number}" for number in range(100))]
+    code = f"from llm_provider import call_many; call_many('gpt-6.1-sol', {prompts}, max_concurrent=32)"
+    program = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
+    assert wait_until(lambda: simulator.ledger().answered == 150)
+    program.send_signal(signal.SIGINT)
+    program.communicate(timeout=60)
+    simulator.clear()
+    subprocess.run([sys.executable, "-c", code], check=True, env=dict(os.environ))
+    # Not one that was answered and had reached the process is asked for again; those whose answer was
+    # on the wire when the signal came are.
+    assert 100 <= simulator.ledger().requests <= 100 + 32
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from(["hit", "late", "failing", "bad", "broken"]), max_size=40), st.integers(1, 7))
+def test_every_input_has_one_result(kinds: list[str], max_in_flight: int) -> None:
+    ready = Response(choices=(), usage=None, model="m", provider="p")  # type: ignore[arg-type]  # not looked at
+    started = finished = 0
+
+    def begin(prompts: Iterable[Prompt]) -> Iterator[Response | LLMError | str]:
+        nonlocal started
+        for prompt in prompts:
+            started += 1
+            assert started - finished <= work.width + 1
+            if prompt == "bad":
+                yield APIConnectionError("broken")
+            else:
+                yield ready if prompt == "hit" else str(prompt)
+
+    async def send(kind: str) -> Response:
+        await asyncio.sleep(0)
+        if kind == "failing":
+            raise APIConnectionError("broken")
+        if kind == "broken":
+            raise ZeroDivisionError
+        return ready
+
+    work = Work(begin, send, max_in_flight, id)
+    results: dict[int, object] = {}
+    try:
+        for index, result in iterate(work, kinds):
+            finished += 1
+            assert index not in results
+            results[index] = result
+    except ZeroDivisionError:
+        # A fault of our own is no result: it is raised, and ends the batch.
+        assert "broken" in kinds
+    else:
+        assert "broken" not in kinds
+        assert sorted(results) == list(range(len(kinds)))
+    for index, result in results.items():
+        assert isinstance(result, APIConnectionError) == (kinds[index] in ("bad", "failing"))

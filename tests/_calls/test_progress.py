@@ -1,0 +1,77 @@
+"""The progress bar: what it counts and where it shows."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+
+from llm_provider import APIConnectionError, Client
+from llm_provider._calls.progress import Progress, watched
+from llm_provider._types import Result
+from llm_provider.simulator import Fault, Simulator
+
+BATCH = "from llm_provider import call_many; call_many('gpt-6.1-sol', [f'1+{{n}}?' for n in range(8)]{})"
+
+
+def test_it_counts_results(client: Client) -> None:
+    with Progress(3, False, client.statistics) as progress:
+        paid, hit = (client.call("gpt-6.1-sol", "Hi") for _ in range(2))
+        for result in (paid, hit, APIConnectionError("broken")):
+            progress.update(result)
+    assert (progress.cached, progress.failed, progress.cost) == (1, 1, paid.cost)
+
+
+def test_nothing_is_in_between_where_nobody_looks_on() -> None:
+    results: Iterator[tuple[int, Result]] = iter([(0, APIConnectionError("broken"))])
+    told: list[Result] = []
+    bar = partial(Progress, 1, False, list)
+    assert watched(results, False, None, bar) is results
+    assert list(watched(results, False, told.append, bar)) == [(0, told[0])]
+
+
+def test_nothing_shows_in_a_pipe(simulator: Simulator) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", BATCH.format("")], capture_output=True, text=True, check=True
+    )
+    assert (ended.stdout, ended.stderr) == ("", "")
+
+
+def test_it_can_be_forced(simulator: Simulator) -> None:
+    program = [sys.executable, "-c", BATCH.format(", progress=True")]
+    ended = subprocess.run(program, capture_output=True, text=True, check=True)
+    assert ended.stdout == ""
+    for fact in ("8/8", "cost=$0.0001"):
+        assert fact in ended.stderr
+
+
+@pytest.mark.parametrize(("arguments", "shows"), [("", True), (", progress=False", False)])
+def test_it_shows_on_a_terminal(simulator: Simulator, arguments: str, shows: bool) -> None:
+    terminal, side = pty.openpty()
+    subprocess.run([sys.executable, "-c", BATCH.format(arguments)], stderr=side, check=True)
+    os.close(side)
+    shown = b""
+    try:
+        while piece := os.read(terminal, 65536):
+            shown += piece
+    except OSError:
+        pass  # the end of a terminal
+    os.close(terminal)
+    assert (b"8/8" in shown) == shows
+
+
+def test_a_bar_that_nothing_renews_tells_why(simulator: Simulator) -> None:
+    simulator.inject(Fault(status=429, retry_after="3"), times=1)
+    program = [
+        sys.executable,
+        "-c",
+        "from llm_provider import call_many; call_many('gpt-6.1-sol', ['Hi'], progress=True)",
+    ]
+    ended = subprocess.run(program, capture_output=True, text=True, check=True)
+    assert re.search(r"0/1 .*paused=[123]s refused=1", ended.stderr)

@@ -1,0 +1,129 @@
+"""`llm-provider cache`: what it prints, and its exit codes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from llm_provider import Client
+from llm_provider._cache.response_cache import Asked, Entry, ResponseCache, now
+from llm_provider._cli.main import main
+from llm_provider.simulator import Simulator
+
+MODEL = "gpt-6.1-sol"
+
+
+class Ended(NamedTuple):
+    code: object
+    out: str
+    err: str
+
+
+Run = Callable[..., Ended]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    def run(*arguments: str) -> Ended:
+        code: object
+        try:
+            code = main(["cache", *arguments])
+        except SystemExit as ending:
+            code = ending.code
+        return Ended(code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def filled(client: Client) -> Client:
+    for prompt in ("1+1?", "2+2?", "3+3?"):
+        client.call(MODEL, prompt)
+    client.cache.close()
+    return client
+
+
+def test_the_path_is_where_the_environment_says(run: Run, own_cache: Path) -> None:
+    assert run("path") == (0, f"{own_cache}\n", "")
+
+
+def test_an_empty_cache_is_no_error(run: Run, own_cache: Path) -> None:
+    assert run("verify") == (0, "0 answers whole, 0 damaged\n", "")
+    assert json.loads(run("stats", "--json").out) == {"path": str(own_cache), "entries": 0, "bytes": 0}
+    assert not own_cache.exists()
+
+
+def test_stats(run: Run, filled: Client, own_cache: Path) -> None:
+    shown = json.loads(run("stats", "--json").out)
+    assert (shown["path"], shown["entries"]) == (str(own_cache), 3)
+    assert shown["bytes"] == sum(path.stat().st_size for path in own_cache.glob("v2/*/cache.db"))
+    code, out, err = run("stats")
+    assert (code, err) == (0, "")
+    assert "answers  3\n" in out
+
+
+def test_verify(run: Run, filled: Client, own_cache: Path) -> None:
+    assert run("verify") == (0, "3 answers whole, 0 damaged\n", "")
+    for path in own_cache.glob("v2/*/cache.db"):
+        path.write_bytes(b"not a database")
+    code, out, err = run("verify")
+    assert (code, out) == (1, "0 answers whole, 0 damaged\n")
+    assert "file is not a database" in err
+
+
+def test_what_is_exported_here_answers_there(
+    run: Run, filled: Client, simulator: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "answers.jsonl"
+    assert run("export", str(file)) == (0, "3 answers written\n", "")
+    assert run("import", str(file)) == (0, "0 answers added, 3 here already\n", "")
+    monkeypatch.setenv("LLM_PROVIDER_CACHE_DIR", str(tmp_path / "there"))
+    assert run("import", str(file)) == (0, "3 answers added, 0 here already\n", "")
+    sent = simulator.ledger().requests
+    with Client(cache="only") as there:
+        assert there.call(MODEL, "2+2?").text == "4"
+    assert simulator.ledger().requests == sent
+
+
+def test_a_changed_file_is_refused(run: Run, filled: Client, tmp_path: Path) -> None:
+    file = tmp_path / "answers.jsonl"
+    run("export", str(file))
+    file.write_text(file.read_text().replace("gpt-6.1-sol", "gpt-7"))
+    code, out, err = run("import", str(file))
+    assert (code, out) == (2, "")
+    assert "line 2" in err
+    assert run("import", str(tmp_path / "nothing")).code == 1
+
+
+def test_prune(run: Run, own_cache: Path) -> None:
+    with contextlib.closing(ResponseCache(own_cache)) as cache:
+        for number in range(3):
+            asked = Asked("openai", None, "chat", b"{}", {}, number, MODEL)
+            cache.put(f"key-{number}", Entry(b"{}", 1.0, now(), None, asked))
+    assert run("prune", "--older-than", "30d") == (0, "0 answers removed\n", "")
+    assert run("prune", "--model", MODEL, "--dry-run") == (0, "3 answers to be removed\n", "")
+    assert run("prune", "--model", MODEL, "--older-than", "0s") == (0, "3 answers removed\n", "")
+    code, _, err = run("prune")
+    assert code == 2
+    assert "name one of them" in err
+
+
+@pytest.mark.parametrize("age", ["30", "d", "", "-1d", "1.5d", "1y", "٣d"])
+def test_an_age_is_a_number_and_a_unit(run: Run, age: str) -> None:
+    code, _, err = run("prune", "--older-than", age)
+    assert code == 2
+    assert "30d" in err or "expected" in err
+
+
+def test_a_directory_that_is_not_the_users_own(run: Run, own_cache: Path) -> None:
+    own_cache.mkdir()
+    own_cache.chmod(0o777)
+    for action in (("verify",), ("export", "file"), ("prune", "--older-than", "1d")):
+        code, out, err = run(*action)
+        assert (code, out) == (1, "")
+        assert "written by other users" in err

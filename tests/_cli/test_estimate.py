@@ -1,0 +1,93 @@
+"""`llm-provider estimate`: what it reads and prints, with nothing sent."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from llm_provider._cli.main import main
+from llm_provider.simulator import Simulator
+
+
+class Ended(NamedTuple):
+    code: object
+    out: str
+    err: str
+
+
+Run = Callable[..., Ended]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, simulator: Simulator) -> Run:
+    def run(*arguments: str, given: bytes = b"") -> Ended:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(given)))
+        code: object
+        try:
+            code = main(["estimate", *arguments])
+        except SystemExit as ending:
+            code = ending.code
+        assert simulator.requests() == []
+        return Ended(code, *capsys.readouterr())
+
+    return run
+
+
+def test_lines_of_standard_input_are_prompts(run: Run) -> None:
+    code, out, err = run("gpt-6.1-sol", given="Hi\n\nGrüße\r\nHi\n".encode())
+    assert (code, err) == (0, "")
+    assert out.startswith("gpt-6.1-sol: 3 inputs\n")
+    assert "the same as one before" in out
+
+
+def test_lines_of_a_file_are_prompts(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "prompts.txt"
+    path.write_text("\ufeffone\ntwo", encoding="utf-8")
+    found = json.loads(run("claude-haiku-5-5", str(path), "--json", "--max-tokens", "50", "--n", "2").out)
+    assert (found["inputs"], found["requests"]) == (2, 4)
+    assert found["output_tokens"]["high"] == 200
+    assert found["cost"] == found["costs"]["standard"]
+    assert found["cost"]["low"] < found["cost"]["likely"] < found["cost"]["high"]
+
+
+def test_lines_of_json_are_prompts_of_any_kind(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "prompts.jsonl"
+    conversation = [{"role": "user", "content": "Hi"}]
+    lines = ["Hi", conversation, {"messages": conversation, "id": 7}, {"prompt": "Ho"}, [{"role": "nobody"}]]
+    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    found = json.loads(run("gemini-3.8-flash", str(path), "--json").out)
+    assert (found["inputs"], found["duplicates"], found["requests"]) == (5, 2, 2)
+    assert [wrong["input"] for wrong in found["invalid"]] == [4]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "error"),
+    [
+        ("a.jsonl", b"{", "a.jsonl line 1 is not JSON"),
+        ("a.jsonl", b'"Hi"\n7', "a.jsonl line 2 is neither a text, nor messages"),
+        ("a.txt", b"Hi\n\xff", "a.txt line 2 is not UTF-8 text"),
+    ],
+)
+def test_a_line_that_is_no_prompt_is_wrong_usage(
+    run: Run, tmp_path: Path, name: str, content: bytes, error: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    code, out, err = run("gpt-6.1-sol", str(path))
+    assert (code, out) == (2, "")
+    assert err.startswith(f"llm-provider: error: {error}")
+
+
+def test_a_file_that_is_not_there_is_an_error(run: Run, tmp_path: Path) -> None:
+    code, out, err = run("gpt-6.1-sol", str(tmp_path / "absent"))
+    assert (code, out) == (1, "")
+    assert "absent" in err
+
+
+def test_a_model_that_nobody_serves_is_wrong_usage(run: Run) -> None:
+    assert run("gtp-6", given=b"Hi").code == 2

@@ -1,0 +1,378 @@
+"""What a batch would take: counted, priced and told, with nothing sent."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import sys
+import types
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llm_provider import (
+    CacheMissError,
+    Client,
+    Estimate,
+    Range,
+    RequestError,
+    UnknownModelError,
+    Usage,
+    acall_many,
+    call_many,
+    estimate,
+)
+from llm_provider._estimates.estimate import _CLOSELY, _dollars, _duration
+from llm_provider.simulator import Simulator
+from support import RunScript
+
+MODEL = "gpt-6.1-sol"
+
+
+def questions(count: int, start: int = 0) -> list[str]:
+    return [f"What is {number}+{number}?" for number in range(start, start + count)]
+
+
+def test_what_is_stored_is_not_asked_again(client: Client, simulator: Simulator) -> None:
+    client.call_many(MODEL, questions(6))
+    sent = len(simulator.requests())
+    found = client.estimate(MODEL, questions(10))
+    assert (found.inputs, found.cached, found.duplicates, found.requests) == (10, 6, 0, 4)
+    done = client.estimate(MODEL, questions(6))
+    assert (done.requests, done.cost, done.seconds) == (0, Range(0, 0, 0), Range(0, 0, 0))
+    assert len(simulator.requests()) == sent
+
+
+def test_looking_counts_as_no_hit_and_no_miss(client: Client) -> None:
+    client.call_many(MODEL, questions(3))
+    before = client.cache.stats()
+    client.estimate(MODEL, questions(6))
+    after = client.cache.stats()
+    assert (after.hits, after.misses, after.saved) == (before.hits, before.misses, before.saved)
+
+
+@pytest.mark.parametrize(("cache", "cached", "requests"), [("use", 1, 2), ("refresh", 0, 5), ("off", 0, 5)])
+def test_equal_inputs_share_a_request_where_the_cache_is_used(
+    client: Client, cache: Any, cached: int, requests: int
+) -> None:
+    client.call(MODEL, "What is 0+0?")
+    found = client.estimate(MODEL, [*questions(3), *questions(3, 1)[:2]], cache=cache)
+    assert (found.cached, found.requests) == (cached, requests)
+    assert found.duplicates == (2 if cache == "use" else 0)
+
+
+@pytest.mark.parametrize(("model", "requests"), [(MODEL, 1), ("groq/openai/gpt-oss-120b", 4)])
+def test_of_samples_only_the_missing_ones_are_asked_for(client: Client, model: str, requests: int) -> None:
+    client.call(model, "Say something", n=2, max_tokens=40)
+    found = client.estimate(model, ["Say something"], n=6, max_tokens=40)
+    assert (found.cached, found.requests) == (0, requests)
+    assert found.output_tokens.high == 4 * 40
+
+
+def test_inputs_that_cannot_be_sent_are_named(client: Client, simulator: Simulator) -> None:
+    inputs: list[Any] = ["fine", "", [{"role": "nobody", "content": "Hi"}], "fine too"]
+    found = client.estimate(MODEL, inputs)
+    assert (found.inputs, found.requests) == (4, 2)
+    assert [index for index, _ in found.invalid] == [1, 2]
+    assert "inputs[1]: messages[0] has empty content" in str(found)
+    assert simulator.requests() == []
+
+
+def test_only_what_is_stored_may_be_answered(client: Client) -> None:
+    client.call(MODEL, "What is 0+0?")
+    found = client.estimate(MODEL, questions(3), cache="only")
+    assert (found.cached, found.requests) == (1, 0)
+    assert [type(error) for _, error in found.invalid] == [CacheMissError, CacheMissError]
+
+
+def test_what_is_wrong_for_every_input_is_raised(client: Client) -> None:
+    with pytest.raises(UnknownModelError):
+        client.estimate("gtp-6", ["Hi"])
+    with pytest.raises(RequestError, match="temperature"):
+        client.estimate(MODEL, ["Hi"], temperature=9)
+    with pytest.raises(TypeError, match="unexpected parameter 'temprature'"):
+        client.estimate(MODEL, ["Hi"], temprature=0)  # type: ignore[call-arg]  # on purpose
+    with pytest.raises(TypeError, match="inputs must be an iterable of prompts, not str"):
+        client.estimate(MODEL, "Hi")
+
+
+@pytest.mark.parametrize("model", [MODEL, "groq/openai/gpt-oss-120b"])
+def test_the_bill_is_not_above_what_was_estimated(client: Client, model: str) -> None:
+    found = client.estimate(model, questions(20), max_tokens=500)
+    assert found.cost is not None
+    answers = client.call_many(model, questions(20), max_tokens=500, on_error="raise")
+    spent = sum(answer.cost or 0 for answer in answers if not isinstance(answer, Exception))
+    # Below it may be: the simulator's tokens are words.
+    assert 0 < spent <= found.cost.high
+
+
+def test_stored_answers_of_a_model_tell_how_long_the_next_one_is(client: Client) -> None:
+    answers = client.call_many(MODEL, questions(20), on_error="raise")
+    tokens = [answer.usage.output_tokens for answer in answers if not isinstance(answer, Exception)]
+    guessed = client.estimate("gpt-5.5", questions(10, 50))
+    learned = client.estimate(MODEL, questions(10, 50))
+    mean = sum(tokens) / len(tokens)
+    assert learned.output_tokens.likely == pytest.approx(10 * mean)
+    assert learned.output_tokens.low < 10 * mean < learned.output_tokens.high < guessed.output_tokens.high
+    assert "20 stored answers of this model" in str(learned)
+    assert "no answers of this model are stored" in str(guessed)
+
+
+@pytest.mark.parametrize("model", [MODEL, "groq/openai/gpt-oss-120b"])
+def test_stored_questions_correct_the_estimate_of_further_ones(client: Client, model: str) -> None:
+    prompts = [f"Say the word {'word ' * number} and stop." for number in range(20, 40)]
+    before = client.estimate(model, prompts[10:])
+    answers = client.call_many(model, prompts[:10], on_error="raise")
+    assert len(answers) == 10
+    after = client.estimate(model, prompts)
+    answers = client.call_many(model, prompts[10:], on_error="raise")
+    read = sum(answer.usage.input_tokens for answer in answers if not isinstance(answer, Exception))
+    assert after.input_tokens.low <= read <= after.input_tokens.high
+    doubts = [found.input_tokens.high / found.input_tokens.low for found in (before, after)]
+    assert doubts[1] < doubts[0]
+    assert "corrected by what stored questions had" in str(after)
+
+
+def test_answers_of_another_server_tell_nothing(client: Client, simulator: Simulator) -> None:
+    client.call_many(MODEL, questions(20))
+    found = client.estimate(MODEL, questions(10), base_url="https://example.org/v1")
+    assert "no answers of this model are stored" in str(found)
+
+
+def test_no_answer_is_longer_than_it_may_be(client: Client) -> None:
+    client.call_many(MODEL, questions(20))
+    found = client.estimate(MODEL, questions(10, 50), max_tokens=1)
+    assert found.output_tokens.high == 10
+
+
+def test_costs_are_those_of_the_price_table(client: Client) -> None:
+    found = client.estimate("claude-sonnet-5-5", ["word " * 1000], max_tokens=1000)
+    assert set(found.costs) == {"standard", "batch"}
+    assert found.cost == found.costs["standard"]
+    for cost, read, written in zip(found.cost, found.input_tokens, found.output_tokens, strict=True):
+        usage = Usage(input_tokens=round(read), output_tokens=round(written))
+        assert cost == pytest.approx(float(client.price("claude-sonnet-5-5", usage) or 0), rel=0.01)
+    assert found.costs["batch"].likely == pytest.approx(found.costs["standard"].likely / 2)
+
+
+def test_a_long_prompt_pays_the_price_of_its_tier(client: Client) -> None:
+    short = client.estimate(MODEL, ["word " * 200_000], max_tokens=1)
+    long = client.estimate(MODEL, ["word " * 400_000], max_tokens=1)
+    assert short.cost is not None
+    assert long.cost is not None
+    assert long.cost.likely == pytest.approx(4 * short.cost.likely, rel=0.05)
+
+
+def test_the_service_level_that_is_asked_for_prices_the_batch(client: Client) -> None:
+    found = client.estimate(MODEL, ["Hi"], extra_body={"service_tier": "flex"})
+    assert found.variant == "flex"
+    assert next(iter(found.costs)) == "flex"
+    assert found.cost is not None
+    assert found.cost.likely < found.costs["standard"].likely
+
+
+@pytest.mark.parametrize("model", ["local/my-model", "groq/no-such-model"])
+def test_an_unknown_price_is_named_and_never_nothing(client: Client, model: str) -> None:
+    found = client.estimate(model, ["Hi"])
+    assert found.cost is None
+    assert found.costs == {}
+    assert f"no price of {model} (standard) is known" in str(found)
+    assert "unknown" in str(found)
+
+
+def test_a_users_own_prices_count(tmp_path: Path) -> None:
+    prices = tmp_path / "prices.csv"
+    prices.write_text("provider,model,input,output\nlocal,my-model,1,2\n", encoding="utf-8")
+    with Client(prices=prices) as client:
+        found = client.estimate("local/my-model", ["Hi"], max_tokens=1_000_000)
+    assert found.cost is not None
+    assert found.cost.high == pytest.approx(2, rel=0.01)
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_a_tokenizer_is_loaded_where_something_is_counted(
+    simulator: Simulator, run_script: RunScript, cached: bool
+) -> None:
+    pytest.importorskip("tiktoken")
+    run_script(
+        f"""
+        import sys
+        from llm_provider import call, estimate
+        if {cached}:
+            call("gpt-5.5", "Hi")
+        estimate("gpt-5.5", ["Hi"])
+        assert ("tiktoken" in sys.modules) is (not {cached})
+        """
+    )
+
+
+def test_an_iterator_is_used_up_and_read_once(client: Client) -> None:
+    source = iter(questions(5))
+    assert client.estimate(MODEL, source).requests == 5
+    assert list(source) == []
+
+
+def test_further_inputs_are_told_from_their_length(client: Client) -> None:
+    many = client.estimate(MODEL, (f"Number {number:06}" for number in range(2 * _CLOSELY)))
+    some = client.estimate(MODEL, (f"Number {number:06}" for number in range(_CLOSELY)))
+    assert many.requests == 2 * _CLOSELY
+    assert many.input_tokens.likely == pytest.approx(2 * some.input_tokens.likely, rel=0.01)
+
+
+def test_time_is_that_of_the_limits(client: Client) -> None:
+    one, many = (client.estimate(MODEL, questions(100), max_concurrent=limit) for limit in (1, 10))
+    assert one.seconds.likely == pytest.approx(10 * many.seconds.likely)
+    assert client.estimate(MODEL, questions(1), max_concurrent=10).seconds.likely == pytest.approx(
+        many.seconds.likely / 10
+    )
+    assert "10 requests at once" in str(many)
+
+
+def test_a_limit_that_was_found_counts(client: Client, simulator: Simulator) -> None:
+    simulator.configure(requests_per_minute=60)
+    client.call_many(MODEL, questions(3), max_retries=0)
+    rates = [scope.rate for scope in client.statistics() if scope.rate is not None]
+    found = client.estimate(MODEL, questions(1000, 10))
+    if rates:
+        assert found.seconds.low >= 999 / rates[0]
+
+
+@pytest.mark.parametrize("functions", [True, False])
+def test_a_dry_run_is_an_estimate(client: Client, simulator: Simulator, functions: bool) -> None:
+    if functions:
+        found = call_many(MODEL, questions(3), dry_run=True, max_concurrent=2, progress=True)
+        same = estimate(MODEL, questions(3), max_concurrent=2)
+    else:
+        found = client.call_many(MODEL, questions(3), dry_run=True, max_concurrent=2, progress=True)
+        same = client.estimate(MODEL, questions(3), max_concurrent=2)
+    assert isinstance(found, Estimate)
+    assert found == same
+    assert simulator.requests() == []
+
+
+def test_a_dry_run_is_awaited_with_any_kind_of_inputs(client: Client, simulator: Simulator) -> None:
+    async def asked() -> AsyncIterator[str]:
+        for question in questions(3):
+            yield question
+
+    async def run() -> list[Estimate]:
+        return [
+            await acall_many(MODEL, asked(), dry_run=True),
+            await acall_many(MODEL, questions(3), dry_run=True),
+            await client.acall_many(MODEL, asked(), dry_run=True),
+        ]
+
+    first, second, third = asyncio.run(run())
+    assert first == second == third
+    assert simulator.requests() == []
+
+
+def test_a_wrong_on_error_is_refused_in_a_dry_run_too(client: Client) -> None:
+    with pytest.raises(RequestError, match="on_error"):
+        client.call_many(MODEL, [], on_error="skip", dry_run=True)  # type: ignore[call-overload]  # on purpose
+
+
+def test_it_reads_as_a_table(client: Client) -> None:
+    client.call(MODEL, "What is 0+0?")
+    found = client.estimate(MODEL, [*questions(3), "What is 1+1?", ""])
+    text = str(found)
+    assert text.startswith(f"{MODEL}: 5 inputs\n")
+    for name in ("answered by the cache", "the same as one before", "cannot be sent", "requests", "time"):
+        assert f"\n  {name}" in text
+    assert "  as batch" in text
+    assert all(len(line) <= 110 for line in text.splitlines())
+    html = found._repr_html_()
+    assert html.count("<tr>") == text.count("\n") - len(found.assumptions)
+    assert "<script>" not in client.estimate("local/x", ["<script>"])._repr_html_()
+
+
+def test_numbers_are_shown_with_what_is_known_of_them() -> None:
+    assert [_dollars(number) for number in (1234.5, 0.5, 0.0567, 0.000123, 0)] == [
+        "$1,234.50",
+        "$0.50",
+        "$0.057",
+        "$0.00012",
+        "$0.00",
+    ]
+    assert [_duration(seconds) for seconds in (0.3, 99, 600, 9000)] == ["0.3 s", "99 s", "10 min", "2.5 h"]
+
+
+def test_nothing_is_sent_loaded_or_needed(run_script: RunScript) -> None:
+    # Any socket ends the program, and so would a missing key.
+    run_script(
+        """
+        import socket, sys
+
+        def refuse(*arguments, **options):
+            raise AssertionError("a connection was opened")
+
+        socket.socket.connect = socket.create_connection = socket.getaddrinfo = refuse
+        from llm_provider import call_many, estimate
+
+        for model in ("gpt-6.1-sol", "gpt-5.5", "claude-sonnet-5-5", "gemini-3.8-flash", "litellm/groq/x"):
+            assert estimate(model, ["Name a bird.", "Name a fish."]).requests == 2
+            assert call_many(model, ["Name a bird."], dry_run=True).requests == 1
+        loaded = {"openai", "anthropic", "google.genai", "litellm", "aiohttp", "httpx", "asyncio"}
+        assert not loaded & set(sys.modules), loaded & set(sys.modules)
+        """
+    )
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Estimate]]:
+    """A notebook, as far as it matters here, and what it was shown."""
+    displayed: list[Estimate] = []
+    module = types.ModuleType("IPython.display")
+    module.display = displayed.append  # type: ignore[attr-defined]  # a module's attributes are free
+    monkeypatch.setitem(sys.modules, "IPython", types.ModuleType("IPython"))
+    monkeypatch.setitem(sys.modules, "IPython.display", module)
+    monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
+    return displayed
+
+
+@pytest.mark.parametrize(("above", "times"), [(0.0, 1), (100.0, 0), (None, 0)])
+def test_a_notebook_shows_what_is_dear_before_it_begins(
+    shown: list[Estimate], simulator: Simulator, own_cache: Path, above: float | None, times: int
+) -> None:
+    with Client(cache_dir=own_cache, show_estimate_above=above) as client:
+        client.call_many(MODEL, questions(5), progress=False)
+        assert len(shown) == times
+        asyncio.run(client.acall_many(MODEL, questions(5, 10), progress=False))
+        assert len(shown) == 2 * times
+        # What is stored costs nothing, and an iterator is not read ahead.
+        client.call_many(MODEL, questions(5), progress=False)
+        client.call_many(MODEL, iter(questions(5, 20)), progress=False)
+    assert len(shown) == 2 * times
+    assert len(simulator.requests()) == 15
+
+
+def test_a_long_batch_is_shown_by_some_of_its_inputs(shown: list[Estimate], simulator: Simulator) -> None:
+    with Client(show_estimate_above=0) as client:
+        results = client.iter_many(MODEL, questions(1))
+        assert [index for index, _ in results] == [0]
+        client._show_estimate(MODEL, questions(100_000, 1), {})
+    assert [found.inputs for found in shown] == [100_000]
+    assert shown[0].requests == 100_000
+    assert "of 100,000 inputs stand for all" in str(shown[0])
+
+
+def test_a_script_is_shown_nothing(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
+    client.call_many(MODEL, questions(2))
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("amount", [-1, "1", True, float("nan")])
+def test_the_amount_is_checked(amount: Any) -> None:
+    with pytest.raises(RequestError, match="show_estimate_above must be a number of USD"):
+        Client(show_estimate_above=amount)
+
+
+def test_the_parts_add_up(client: Client) -> None:
+    client.call_many(MODEL, questions(3))
+    inputs: list[Any] = list(itertools.chain(questions(6), questions(2, 4), [""]))
+    found = client.estimate(MODEL, inputs)
+    assert found.cached + found.duplicates + len(found.invalid) + found.requests == found.inputs
+    assert json.dumps([*found.input_tokens]) == json.dumps(sorted(found.input_tokens))

@@ -1,0 +1,61 @@
+"""What stored answers tell about the next ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from llm_provider import Client
+from llm_provider._calls.call import Call
+from llm_provider._estimates.history import learned, mean
+from llm_provider._limits.concurrency import Concurrency
+from llm_provider._requests.request import Request
+
+MODEL = "gpt-6.1-sol"
+
+
+def made(client: Client, model: str = MODEL) -> Call:
+    return client._front.prepare(Request.build(model, "Hi", {}), Concurrency(1, 1))
+
+
+def test_a_few_answers_tell_nothing(client: Client) -> None:
+    client.call_many(MODEL, [f"{number}+{number}?" for number in range(4)])
+    assert learned(client._front, made(client), None) is None
+
+
+def test_answers_of_other_models_tell_nothing(client: Client) -> None:
+    client.call_many(MODEL, [f"{number}+{number}?" for number in range(10)])
+    assert learned(client._front, made(client, "gpt-5.5"), None) is None
+
+
+def test_an_empty_cache_tells_nothing(client: Client) -> None:
+    assert learned(client._front, made(client), None) is None
+
+
+def test_questions_that_are_not_stored_in_full_do_not_correct(client: Client) -> None:
+    client.call_many(MODEL, [f"{number} {'word ' * 1000}" for number in range(10)])
+    found = learned(client._front, made(client), None)
+    assert found is not None
+    assert found.answers == 10
+    assert found.input_factor is None
+
+
+def test_answers_tell_their_length_time_and_tokens(client: Client) -> None:
+    answers = client.call_many(MODEL, [f"What is {number}+{number}?" for number in range(10)])
+    tokens = [answer.usage.output_tokens for answer in answers if not isinstance(answer, Exception)]
+    found = learned(client._front, made(client), None)
+    assert found is not None
+    assert found.answers == 10
+    assert found.output_tokens.likely == pytest.approx(sum(tokens) / 10)
+    assert found.input_factor is not None
+    assert 0 < found.seconds.low <= found.seconds.likely <= found.seconds.high
+
+
+def test_many_alike_leave_a_tenth_of_doubt() -> None:
+    assert mean([10.0] * 100) == pytest.approx((9, 10, 11))
+
+
+def test_answers_of_many_lengths_leave_more() -> None:
+    low, likely, high = mean([1.0, 1.0, 1.0, 1.0, 96.0])
+    assert likely == 20
+    assert low == 4
+    assert high > 50

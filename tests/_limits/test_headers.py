@@ -1,0 +1,128 @@
+"""Rate-limit headers: what each provider's mean, what is no number, and what a level foretells."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm_provider._limits.headers import Allowance, Headroom, Level, duration, headroom
+
+OPENAI = {
+    "x-ratelimit-limit-requests": "600",
+    "x-ratelimit-remaining-requests": "599",
+    "x-ratelimit-reset-requests": "100ms",
+    "x-ratelimit-limit-tokens": "180000",
+    "x-ratelimit-remaining-tokens": "179500",
+    "x-ratelimit-reset-tokens": "166ms",
+}
+ANTHROPIC = {
+    "anthropic-ratelimit-requests-limit": "50",
+    "anthropic-ratelimit-requests-remaining": "49",
+    "anthropic-ratelimit-requests-reset": "2026-11-20T12:00:02Z",
+    "anthropic-ratelimit-tokens-limit": "48000",
+    "anthropic-ratelimit-tokens-remaining": "47000",
+    "anthropic-ratelimit-tokens-reset": "2026-11-20T12:00:02Z",
+}
+GROQ = {
+    "x-ratelimit-limit-requests": "14400",
+    "x-ratelimit-remaining-requests": "14370",
+    "x-ratelimit-reset-requests": "2m59.56s",
+    "x-ratelimit-limit-tokens": "18000",
+    "x-ratelimit-remaining-tokens": "17997",
+    "x-ratelimit-reset-tokens": "7.66ms",
+}
+TOGETHER = {"x-ratelimit-limit": "600", "x-ratelimit-remaining": "30", "x-ratelimit-reset": "1"}
+
+
+@pytest.mark.parametrize(
+    ("headers", "requests", "tokens"),
+    [
+        (OPENAI, Allowance(10.0, 599.0), Allowance(3000.0, 179500.0)),
+        (ANTHROPIC, Allowance(50 / 60, 49.0), Allowance(800.0, 47000.0)),
+        (GROQ, Allowance(30 / 179.56, 14370.0), Allowance(300.0, 17997.0)),
+        (TOGETHER, Allowance(10.0, 30.0), None),
+    ],
+    ids=["openai", "anthropic", "groq, requests per day", "together"],
+)
+def test_each_provider_is_understood(
+    headers: dict[str, str], requests: Allowance | None, tokens: Allowance | None
+) -> None:
+    assert headroom(headers) == Headroom(requests, tokens)
+
+
+def test_answers_without_limits_say_nothing() -> None:
+    assert headroom({"content-type": "application/json"}) is None
+    assert headroom({"x-ratelimit-limit-requests": "600"}) is None
+
+
+@pytest.mark.parametrize(
+    "odd", ["nan", "inf", "-1", "+1", "1e400", "1_000", "", " 1", "٣", "0x10", "9" * 400, "1,000", "null"]
+)
+def test_what_is_no_plain_number_is_absent(odd: str) -> None:
+    for name in ("limit", "remaining"):
+        assert headroom({**TOGETHER, f"x-ratelimit-{name}": odd}) is None
+    assert duration(odd) is None
+
+
+@given(st.dictionaries(st.sampled_from([*OPENAI, *ANTHROPIC, *TOGETHER]), st.text(max_size=20)))
+def test_any_text_gives_finite_figures_or_nothing(headers: dict[str, str]) -> None:
+    found = headroom(headers)
+    for allowance in (found.requests, found.tokens) if found else ():
+        if allowance is not None:
+            assert 0 < allowance.rate < math.inf
+            assert 0 <= allowance.remaining < math.inf
+
+
+@given(st.text(max_size=20) | st.from_regex(r"(\d+h)?(\d+m)?(\d+(\.\d+)?m?s)?", fullmatch=True))
+def test_durations_are_finite_or_nothing(text: str) -> None:
+    seconds = duration(text)
+    assert seconds is None or 0 <= seconds < math.inf
+
+
+def test_a_level_is_what_remained_plus_the_refill_minus_what_was_sent() -> None:
+    level = Level()
+    assert level.ready_at(0.0, used=100.0, cost=1.0, margin=1.0) == 0.0, "nothing is known yet"
+    assert level.read(at=0.0, used=1.0, allowance=Allowance(rate=1.0, remaining=5.0))
+    assert level.ready_at(0.0, used=4.0, cost=1.0, margin=1.0) == 0.0
+    assert level.ready_at(0.0, used=5.0, cost=1.0, margin=1.0) == pytest.approx(1 / 0.995)
+    assert level.ready_at(0.5, used=5.0, cost=1.0, margin=1.0) == pytest.approx(1 / 0.995)
+
+
+def test_only_the_newest_request_counts() -> None:
+    level = Level()
+    level.read(at=2.0, used=20.0, allowance=Allowance(rate=1.0, remaining=5.0))
+    assert level.read(at=1.0, used=10.0, allowance=Allowance(rate=99.0, remaining=500.0))
+    assert level.ready_at(2.0, used=25.0, cost=1.0, margin=0.0) > 2.0
+
+
+def test_no_more_is_waited_for_than_the_limit_holds() -> None:
+    level = Level()
+    level.read(at=0.0, used=1.0, allowance=Allowance(rate=1.0, remaining=0.0))
+    assert level.ready_at(0.0, used=1.0, cost=1.0, margin=9.0) < 1.3
+
+
+def test_truthful_headers_always_fit() -> None:
+    level, tokens = Level(), 60.0
+    for number in range(1, 500):
+        now = number * 1.01
+        tokens = min(60.0, tokens + 1.01) - 1
+        assert level.read(
+            at=now, used=float(number), allowance=Allowance(rate=1.0, remaining=math.floor(tokens))
+        )
+
+
+def test_a_level_that_sending_does_not_lower_is_anothers() -> None:
+    level = Level()
+    allowance = Allowance(rate=0.1, remaining=100.0)
+    fits = [level.read(at=n * 0.1, used=float(n), allowance=allowance) for n in range(1, 100)]
+    assert not all(fits)
+
+
+def test_a_limit_that_jumps_is_several() -> None:
+    level = Level()
+    level.read(at=0.0, used=1.0, allowance=Allowance(rate=1.0, remaining=5.0))
+    assert not level.read(at=0.1, used=2.0, allowance=Allowance(rate=50.0, remaining=5.0))
+    assert level.read(at=60.0, used=3.0, allowance=Allowance(rate=90.0, remaining=5.0)), "it was raised"

@@ -1,0 +1,282 @@
+"""Verdicts on failures, and the waits that providers ask for."""
+
+import datetime
+import math
+import random
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm_provider import _errors
+from llm_provider._errors import (
+    APIConnectionError,
+    APIResponseValidationError,
+    APITimeoutError,
+    AuthenticationError,
+    InternalServerError,
+    LLMError,
+    OverloadedError,
+    QuotaExceededError,
+    RateLimitError,
+)
+from llm_provider._limits.retry import (
+    FINAL,
+    LONGEST_RETRY_AFTER,
+    ORDERLY_END,
+    RetryBudget,
+    Verdict,
+    is_congestion,
+    judge,
+    retry_after,
+    retry_delay,
+)
+from llm_provider._limits.timeouts import Deadline
+
+NOW = datetime.datetime(2026, 11, 20, 12, 0, 0, tzinfo=datetime.UTC)
+
+
+def verdict(
+    error: LLMError,
+    attempts: int = 1,
+    max_retries: int = 6,
+    *,
+    random_source: random.Random | None = None,
+    budget: RetryBudget | None = None,
+    deadline: Deadline | None = None,
+) -> Verdict:
+    return judge(
+        error,
+        attempts=attempts,
+        max_retries=max_retries,
+        random_source=random_source or random.Random(0),
+        budget=budget or RetryBudget(),
+        deadline=deadline,
+    )
+
+
+def due_in(seconds: float, allowed: float = 5) -> Deadline:
+    return Deadline(allowed, time.perf_counter() + seconds)
+
+
+class TestJudge:
+    @pytest.mark.parametrize(
+        "kind", [RateLimitError, OverloadedError, InternalServerError, APITimeoutError, APIConnectionError]
+    )
+    def test_what_may_pass_is_sent_again_as_often_as_allowed(self, kind: type[LLMError]) -> None:
+        assert [verdict(kind("x"), attempts, 2).retry for attempts in (1, 2, 3)] == [True, True, False]
+        assert not verdict(kind("x"), max_retries=0).retry
+
+    @pytest.mark.parametrize(
+        "kind", [AuthenticationError, QuotaExceededError, _errors.BadRequestError, _errors.RefusalError]
+    )
+    def test_what_will_not_pass_is_final(self, kind: type[LLMError]) -> None:
+        assert verdict(kind("x", retry_after=1.0)) == Verdict(retry=False)
+
+    def test_a_malformed_answer_is_asked_for_once_more_only(self) -> None:
+        assert [verdict(APIResponseValidationError("x"), attempts).retry for attempts in (1, 2)] == [
+            True,
+            False,
+        ]
+        assert not verdict(APIResponseValidationError("x"), max_retries=0).retry
+
+    def test_what_the_user_has_seen_is_not_begun_again(self) -> None:
+        circumstances = {"random_source": random.Random(), "budget": RetryBudget()}
+        assert (
+            judge(InternalServerError("x"), attempts=1, max_retries=6, shown=True, **circumstances) == FINAL
+        )
+
+    def test_the_error_itself_can_be_final(self) -> None:
+        assert not verdict(APIConnectionError("certificate", retryable=False)).retry
+
+    def test_the_providers_wait_is_kept_to_the_second(self) -> None:
+        assert verdict(RateLimitError("x", retry_after=0.0)) == Verdict(retry=True, delay=0.0)
+        assert verdict(RateLimitError("x", retry_after=17.5)).delay == 17.5
+        assert verdict(RateLimitError("x", retry_after=LONGEST_RETRY_AFTER)).retry
+        assert not verdict(RateLimitError("x", retry_after=LONGEST_RETRY_AFTER + 1)).retry
+
+    @given(st.integers(1, 10_000), st.integers(0, 2**32))
+    def test_a_back_off_grows_and_stays_in_bounds(self, attempts: int, seed: int) -> None:
+        delay = verdict(InternalServerError("x"), attempts, 10_000, random_source=random.Random(seed)).delay
+        assert 0.0 <= delay <= min(0.5 * 2.0 ** min(attempts - 1, 6), 30.0)
+
+    def test_jitter_is_full(self) -> None:
+        source = random.Random(1)
+        delays = [verdict(InternalServerError("x"), 3, random_source=source).delay for _ in range(1000)]
+        assert min(delays) < 0.1
+        assert max(delays) > 1.9
+        assert 0.9 < sum(delays) / len(delays) < 1.1
+
+    def test_a_wait_past_the_deadline_is_not_begun(self) -> None:
+        near = due_in(2)
+        assert verdict(RateLimitError("x", retry_after=1.0), deadline=near).retry
+        refused = verdict(RateLimitError("x", retry_after=30.0), deadline=near)
+        assert not refused.retry
+        assert refused.reason.startswith("asked to wait 30 s: the deadline of 5 s is ")
+        passed = verdict(InternalServerError("x"), deadline=due_in(-1))
+        assert passed == Verdict(retry=False, reason="not sent again: the deadline of 5 s is 0.0 s away")
+
+    def test_why_a_long_wait_ends_the_call(self) -> None:
+        assert verdict(OverloadedError("x", retry_after=500.0)).reason == (
+            "asked to wait 500 s, which is too long to wait for"
+        )
+
+
+class TestRetryBudget:
+    @pytest.mark.parametrize(
+        "kind", [InternalServerError, APITimeoutError, APIConnectionError, APIResponseValidationError]
+    )
+    def test_what_is_broken_for_good_is_retried_ten_times_in_all(self, kind: type[LLMError]) -> None:
+        budget = RetryBudget()
+        verdicts = [verdict(kind("x"), budget=budget) for _ in range(50)]
+        assert [one.retry for one in verdicts] == [True] * 10 + [False] * 40
+        assert verdicts[-1].reason == (
+            "not sent again: too many calls fail, and retries are at most 10 and one for every 10 answers"
+        )
+
+    @pytest.mark.parametrize("kind", [RateLimitError, OverloadedError])
+    def test_congestion_uses_none_and_needs_none(self, kind: type[LLMError]) -> None:
+        budget = RetryBudget()
+        assert all(verdict(kind("x"), budget=budget).retry for _ in range(50))
+        assert verdict(InternalServerError("x"), budget=budget).retry
+        while budget.spend():
+            pass
+        assert verdict(kind("x"), budget=budget).retry
+
+    def test_the_orderly_end_of_a_connection_uses_none(self) -> None:
+        budget = RetryBudget()
+        assert all(verdict(APIConnectionError("x", code=ORDERLY_END), budget=budget).retry for _ in range(50))
+        assert verdict(APIConnectionError("x"), budget=budget).retry
+
+    def test_what_is_not_sent_again_uses_none(self) -> None:
+        budget = RetryBudget()
+        for _ in range(50):
+            verdict(AuthenticationError("x"), budget=budget)
+            verdict(InternalServerError("x"), attempts=7, budget=budget)
+            verdict(InternalServerError("x"), budget=budget, deadline=due_in(-1))
+        assert [budget.spend() for _ in range(11)].count(True) == 10
+
+    @given(st.lists(st.one_of(st.just(0), st.integers(1, 400)), max_size=60))
+    def test_retries_are_a_tenth_of_the_answers_and_ten(self, steps: list[int]) -> None:
+        # 0 asks for a retry, another number is so many answers.
+        budget, answers, retries = RetryBudget(), 0, 0
+        for step in steps:
+            for _ in range(step):
+                budget.earn()
+            answers += step
+            if step == 0:
+                due = retries + 1 <= 10 + answers // 10
+                granted = budget.spend()
+                assert granted <= due
+                assert granted == due or answers > 9900
+                retries += granted
+
+    def test_no_more_are_saved_than_can_be_of_use_at_once(self) -> None:
+        budget = RetryBudget()
+        for _ in range(100_000):
+            budget.earn()
+        assert [budget.spend() for _ in range(2000)].count(True) == 1000
+
+
+def test_congestion_is_too_much_and_not_something_broken() -> None:
+    congestion = {
+        kind
+        for kind in vars(_errors).values()
+        # Those with arguments of their own are raised here, not by a provider.
+        if isinstance(kind, type) and issubclass(kind, LLMError) and kind.__init__ is LLMError.__init__
+        if is_congestion(kind("x"))
+    }
+    assert congestion == {RateLimitError, OverloadedError}
+
+
+def test_a_wait_that_nobody_waits_for_is_no_congestion() -> None:
+    assert is_congestion(RateLimitError("slow", retry_after=LONGEST_RETRY_AFTER))
+    assert not is_congestion(RateLimitError("tomorrow", retry_after=LONGEST_RETRY_AFTER + 1))
+
+
+class TestRetryAfter:
+    @pytest.mark.parametrize(
+        ("headers", "seconds"),
+        [
+            ({"retry-after": "2"}, 2.0),
+            ({"retry-after": " 2 "}, 2.0),
+            ({"retry-after": "0"}, 0.0),
+            ({"retry-after": "1.25"}, 1.25),
+            ({"retry-after-ms": "1500"}, 1.5),
+            ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),
+            ({"retry-after-ms": "soon", "retry-after": "9"}, 9.0),
+            ({"retry-after": "Fri, 20 Nov 2026 12:00:30 GMT"}, 30.0),
+            ({"retry-after": "Fri, 20 Nov 2026 12:00:30 -0000"}, 30.0),
+            ({"retry-after": "Fri, 20 Nov 2026 13:00:30 +0100"}, 30.0),
+            ({"retry-after": "Fri, 20 Nov 2020 12:00:00 GMT"}, 0.0),
+            ({}, None),
+            ({"retry-after": ""}, None),
+        ],
+    )
+    def test_forms_of_the_header(self, headers: dict[str, str], seconds: float | None) -> None:
+        assert retry_after(headers, now=NOW) == seconds
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "nan",
+            "inf",
+            "-inf",
+            "-1",
+            "+1",
+            "1e400",
+            "1e3",
+            "0x10",
+            "1_000",
+            "\u0663",
+            "\uff11\uff12",
+            "\u00b2",
+            "1,5",
+            ".5",
+            "5.",
+            "9" * 400,
+            "tomorrow",
+            "Fri, 99 Nov 2026 12:00:30 GMT",
+            "Fri, 20 Nov 2026 12:00:30 +9999",
+            "\x00",
+            "2\n3",
+        ],
+    )
+    def test_what_is_no_number_or_date_counts_as_absent(self, text: str) -> None:
+        assert retry_after({"retry-after": text, "retry-after-ms": text}, now=NOW) is None
+
+    def test_the_end_of_time_is_finite_and_not_waited_for(self) -> None:
+        seconds = retry_after({"retry-after": "Fri, 31 Dec 9999 23:59:59 GMT"}, now=NOW)
+        assert seconds is not None
+        assert math.isfinite(seconds)
+        assert not verdict(RateLimitError("x", retry_after=seconds)).retry
+
+    @given(st.text(max_size=50), st.text(max_size=20))
+    def test_any_text_is_a_finite_wait_or_none(self, text: str, milliseconds: str) -> None:
+        seconds = retry_after({"retry-after": text, "retry-after-ms": milliseconds})
+        assert seconds is None or (math.isfinite(seconds) and seconds >= 0)
+
+    @given(st.datetimes(timezones=st.just(datetime.UTC)).filter(lambda moment: moment.year >= 1900))
+    def test_any_date_is_read(self, moment: datetime.datetime) -> None:
+        text = moment.strftime("%a, %d %b ") + f"{moment.year:04} " + moment.strftime("%H:%M:%S GMT")
+        expected = (moment.replace(microsecond=0) - NOW).total_seconds()
+        assert retry_after({"retry-after": text}, now=NOW) == max(0.0, expected)
+
+
+class TestRetryDelay:
+    @pytest.mark.parametrize(("text", "seconds"), [("27.39s", 27.39), ("0s", 0.0), ("3600s", 3600.0)])
+    def test_protobuf_durations(self, text: str, seconds: float) -> None:
+        assert retry_delay(text) == seconds
+
+    @pytest.mark.parametrize(
+        "text", ["", "s", "27", "-1s", "nans", "1e9s", "\u0663s", "1m", None, 3, 2.5, b"1s", ["1s"]]
+    )
+    def test_anything_else_is_none(self, text: Any) -> None:
+        assert retry_delay(text) is None
+
+    @given(st.text(max_size=20))
+    def test_any_text_is_a_finite_wait_or_none(self, text: str) -> None:
+        seconds = retry_delay(text)
+        assert seconds is None or (math.isfinite(seconds) and seconds >= 0)

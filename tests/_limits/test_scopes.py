@@ -1,0 +1,327 @@
+"""Rate control on a loop: who may start when, that no place is lost, and all of it against a server."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from llm_provider import Client, InternalServerError, RateLimitError, RequestError, Response
+from llm_provider._errors import LLMError
+from llm_provider._limits.aimd import AIMD
+from llm_provider._limits.controller import AdaptiveController
+from llm_provider._limits.scopes import Controller, Limiter, Scope
+from llm_provider._settings import RateControl
+from llm_provider.simulator import Fault, Simulator
+
+every_controller = pytest.mark.parametrize("make", [AdaptiveController, AIMD])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from([AdaptiveController, AIMD]), st.integers(0, 2**32), st.integers(1, 5))
+def test_places_are_conserved_under_any_cancellation(
+    make: Callable[[], Controller], seed: int, max_in_flight: int
+) -> None:
+    chance = random.Random(seed)
+
+    async def caller(scope: Scope) -> None:
+        # A caller that would have to wait is as often cancelled there as under way.
+        ticket = await scope.acquire(
+            max_in_flight, at_once=chance.choice([0, max_in_flight]), first=chance.random() < 0.2
+        )
+        assert scope.controller.in_flight <= max_in_flight
+        try:
+            await asyncio.sleep(0 if chance.random() < 0.7 else 0.001)
+        except asyncio.CancelledError:
+            scope.cancelled(ticket)
+            raise
+        error: LLMError | None = None
+        if chance.random() < 0.2:
+            error = chance.choice([RateLimitError("slow", retry_after=0.001), InternalServerError("broken")])
+        scope.ended(ticket, error)
+
+    async def main() -> None:
+        scope = Scope(make())
+        tasks = [asyncio.create_task(caller(scope)) for _ in range(40)]
+        while not all(task.done() for task in tasks):
+            await asyncio.sleep(0 if chance.random() < 0.9 else 0.001)
+            if chance.random() < 0.3:
+                chance.choice(tasks).cancel()
+        assert scope.controller.in_flight == 0
+        assert scope.statistics("p", None, "m", "k").waiting == 0
+        await asyncio.wait_for(scope.acquire(1), 60)
+
+    asyncio.run(main())
+
+
+@every_controller
+def test_first_come_first_served_and_the_retried_before_them(make: Callable[[], Controller]) -> None:
+    async def main() -> list[str]:
+        scope, order = Scope(make()), []
+        held = await scope.acquire(1)
+
+        async def caller(name: str, first: bool) -> None:
+            ticket = await scope.acquire(1, first=first)
+            order.append(name)
+            scope.ended(ticket, None)
+
+        tasks = [
+            asyncio.create_task(caller(name, first))
+            for name, first in [("a", False), ("b", False), ("r", True)]
+        ]
+        await asyncio.sleep(0)
+        scope.ended(held, None)
+        await asyncio.gather(*tasks)
+        return order
+
+    assert asyncio.run(main()) == ["r", "a", "b"]
+
+
+@every_controller
+def test_nothing_starts_before_the_gate_opens(make: Callable[[], Controller]) -> None:
+    async def main() -> None:
+        scope, loop = Scope(make()), asyncio.get_running_loop()
+        refused = await scope.acquire(8)
+        opens = loop.time() + 0.2
+        scope.ended(refused, RateLimitError("slow down", retry_after=0.2))
+        started: list[float] = []
+
+        async def caller() -> None:
+            ticket = await scope.acquire(8)
+            started.append(loop.time())
+            await asyncio.sleep(0.01)
+            scope.ended(ticket, None)
+
+        await asyncio.gather(*(caller() for _ in range(5)))
+        assert min(started) >= opens
+
+    asyncio.run(main())
+
+
+@every_controller
+def test_ten_thousand_waiters_can_be_cancelled(make: Callable[[], Controller]) -> None:
+    async def main() -> None:
+        scope = Scope(make())
+        held = await scope.acquire(1)
+        tasks = [asyncio.create_task(scope.acquire(1)) for _ in range(10_000)]
+        await asyncio.sleep(0)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        scope.ended(held, None)
+        await asyncio.wait_for(scope.acquire(1), 60)
+
+    asyncio.run(main())
+
+
+@every_controller
+def test_a_waiter_costs_one_step_however_many_wait(make: Callable[[], Controller]) -> None:
+    def lines(waiters: int) -> int:
+        """How many lines of Python one release and the next start take."""
+        counted = 0
+
+        def count(*_: object) -> object:
+            nonlocal counted
+            counted += 1
+            return count
+
+        async def main() -> None:
+            scope = Scope(make())
+            held = await scope.acquire(1)
+            tasks = [asyncio.create_task(scope.acquire(1)) for _ in range(waiters)]
+            await asyncio.sleep(0)
+            before = sys.gettrace()
+            sys.settrace(count)  # type: ignore[arg-type]  # it counts lines and asks for more
+            scope.ended(held, None)
+            sys.settrace(before)
+            await tasks[0]
+            for task in tasks[1:]:
+                task.cancel()
+            await asyncio.gather(*tasks[1:], return_exceptions=True)
+
+        asyncio.run(main())
+        return counted
+
+    # Not equal: another branch is taken where a moment more has passed.
+    assert 0 < lines(10_000) < 2 * lines(10)
+
+
+def test_calls_that_a_user_starts_go_at_once_and_a_batch_feels_its_way() -> None:
+    async def main() -> tuple[int, int]:
+        begun = []
+        for at_once in (sys.maxsize, 4):
+            scope = Scope(AdaptiveController())
+            tasks = [asyncio.create_task(scope.acquire(1000, at_once=at_once)) for _ in range(300)]
+            await asyncio.sleep(0)
+            begun.append(scope.controller.in_flight)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        return begun[0], begun[1]
+
+    assert asyncio.run(main()) == (256, 5)
+
+
+def test_each_answer_lets_two_more_go() -> None:
+    async def main() -> list[int]:
+        scope, under_way = Scope(AdaptiveController()), []
+        tickets = [await scope.acquire(1000, at_once=4) for _ in range(4)]
+        waiting = [asyncio.create_task(scope.acquire(1000, at_once=4)) for _ in range(100)]
+        for _ in range(3):
+            for ticket in tickets:
+                scope.ended(ticket, None)
+            await asyncio.sleep(0)
+            tickets = [task.result() for task in waiting if task.done()]
+            waiting = [task for task in waiting if not task.done()]
+            under_way.append(len(tickets))
+        for task in waiting:
+            task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.gather(*waiting)
+        return under_way
+
+    doubled = asyncio.run(main())
+    # One or two more go by the pace, which is time's.
+    assert all(expected <= seen <= expected + 3 for seen, expected in zip(doubled, (8, 16, 32), strict=True))
+
+
+def test_snapshots_of_a_model_share_a_scope() -> None:
+    async def main() -> bool:
+        limiter = Limiter(lambda _: AdaptiveController())
+        names = ("gpt-5.4", "gpt-5.4-2026-03-05", "gpt-5.4-latest")
+        first, *others = (limiter.scope("openai", None, name, "key") for name in names)
+        other_key = limiter.scope("openai", None, "gpt-5.4", "another")
+        return all(scope is first for scope in others) and other_key is not first
+
+    assert asyncio.run(main())
+
+
+# --- against a server --------------------------------------------------------------------------------------
+
+
+def test_an_unknown_rate_control_is_refused() -> None:
+    with pytest.raises(
+        RequestError, match="rate_control must be one of adaptive, shared, independent, aimd, not 'vegas'"
+    ):
+        Client(rate_control="vegas")  # type: ignore[arg-type]  # what is tested
+
+
+@pytest.mark.parametrize("rate_control", ["adaptive", "aimd"])
+def test_a_concurrency_cap_is_met_and_nothing_is_lost(
+    tmp_path: Path, simulator: Simulator, rate_control: RateControl
+) -> None:
+    simulator.configure(max_concurrent=5, latency=0.02)
+    prompts = [f"What is {number}+0?" for number in range(80)]
+    with Client(cache_dir=tmp_path, max_concurrent=32, rate_control=rate_control) as client:
+        results = client.call_many(
+            "gpt-6.1-sol", prompts, max_retries=20, base_url=simulator.url("openai"), api_key="sk-any-key"
+        )
+        assert [str(result) for result in results] == [str(number) for number in range(80)]
+        (scope,) = client.statistics()
+    assert scope.refusals == simulator.ledger().rate_limited > 0
+    # Plain retrying at 32 sends several requests for each that is served.
+    assert simulator.ledger().requests < 80 * 2
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning:pydantic", "ignore::DeprecationWarning:litellm")
+@pytest.mark.parametrize("model", ["gpt-6.1-sol", "claude-sonnet-5-5", "litellm/anthropic/claude-sonnet-5-5"])
+@pytest.mark.parametrize("streamed", [False, True])
+def test_headers_that_tell_the_limit_keep_a_batch_from_meeting_it(
+    client: Client, simulator: Simulator, model: str, streamed: bool
+) -> None:
+    if model.startswith("litellm"):
+        pytest.importorskip("litellm")
+
+    async def ask(number: int) -> None:
+        if streamed:
+            async with client.astream(model, f"What is {number}+0?", cache="off") as stream:
+                async for _ in stream:
+                    pass
+        else:
+            await client.acall(model, f"What is {number}+0?", cache="off")
+
+    async def main() -> None:
+        await ask(0)
+        await asyncio.gather(*(ask(number) for number in range(1, 30)))
+
+    simulator.configure(requests_per_minute=1200, burst=5, latency=0.005)
+    for _ in range(3):
+        asyncio.run(main())
+        # The first answer has told how much there is; without that, eight of the others are refused.
+        if simulator.ledger().rate_limited == 0:
+            return
+        # A machine that pauses makes the headers' clock and this one differ.
+        simulator.clear()
+        simulator.configure(requests_per_minute=1200, burst=5, latency=0.005)
+    pytest.fail("it was refused in each of three batches")
+
+
+def test_what_was_refused_before_an_answer_is_told_on_it(client: Client, simulator: Simulator) -> None:
+    simulator.inject(Fault(status=429, retry_after="0.2"), times=1)
+    simulator.inject(Fault(status=500), times=1)
+    response = client.call("gpt-6.1-sol", "What is 7+0?", cache="off")
+    limited, broken = response.failures
+    assert (limited.error, limited.status, limited.maybe_billed) == ("RateLimitError", 429, False)
+    assert (broken.error, broken.status) == ("InternalServerError", 500)
+    assert broken.waited >= 0.19
+    assert response.timing.attempts == 3
+    assert response.timing.queue >= limited.waited + broken.waited
+
+
+def test_what_was_refused_is_told_on_the_error(client: Client, simulator: Simulator) -> None:
+    simulator.inject(Fault(status=500), times=None)
+    with pytest.raises(InternalServerError) as caught:
+        client.call("gpt-6.1-sol", "What is 7+0?", max_retries=1)
+    assert [failure.error for failure in caught.value.failures] == ["InternalServerError"] * 2
+    assert caught.value.attempts == 2
+
+
+def test_a_rate_limit_is_kept_by_its_retry_after(client: Client, simulator: Simulator) -> None:
+    simulator.configure(requests_per_minute=1200, burst=20, latency=0.01)
+    # Gemini has no headers that tell how much is left.
+    results = client.call_many("gemini/gemini-3.8-flash", [f"What is {number}+0?" for number in range(50)])
+    assert all(isinstance(result, Response) for result in results)
+    assert simulator.ledger().rate_limited > 0
+
+
+def test_a_sleeping_call_holds_no_place(client: Client, simulator: Simulator) -> None:
+    simulator.inject(Fault(status=500), times=3, match="unlucky")
+
+    async def main() -> list[str]:
+        order: list[str] = []
+
+        async def ask(prompt: str) -> None:
+            await client.acall("gpt-6.1-sol", prompt)
+            order.append(prompt)
+
+        await asyncio.gather(ask("unlucky"), *(ask(f"lucky {number}") for number in range(5)))
+        return order
+
+    with Client(cache_dir=client.cache.directory, max_concurrent=1) as narrow:
+        client = narrow
+        assert asyncio.run(main())[-1] == "unlucky"
+
+
+def test_scopes_are_independent(client: Client, simulator: Simulator) -> None:
+    simulator.configure("openai", max_concurrent=1, latency=0.01)
+    client.call_many("gpt-6.1-sol", [f"limited {number}" for number in range(12)], max_retries=30)
+    client.call_many("claude-sonnet-5-5", [f"free {number}" for number in range(12)])
+    refusals = {scope.provider: scope.refusals for scope in client.statistics()}
+    rates = {scope.provider: scope.rate for scope in client.statistics()}
+    assert refusals["openai"] > 0
+    assert rates["openai"] is not None
+    assert (refusals["anthropic"], rates["anthropic"]) == (0, None)
+
+
+@pytest.mark.parametrize("keys", [("a", "b")])
+def test_keys_have_scopes_of_their_own(client: Client, keys: tuple[str, str]) -> None:
+    for key in keys:
+        client.call("gpt-6.1-sol", f"with {key}", api_key=f"sk-{key}-{key}")
+    assert len(client.statistics()) == 2

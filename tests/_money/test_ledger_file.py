@@ -1,0 +1,251 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import warnings
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from llm_provider import Client, Ledger, LedgerWarning, RequestError, Usage, call
+from llm_provider._money.ledger_file import LedgerFile, postings
+from llm_provider._money.totals import Key, Posting
+from llm_provider.simulator import Fault, Simulator
+from support import RunScript
+
+EVENTS = [
+    Posting(
+        1.5, "answered", Key("openai", "gpt-5.5", "gpt-5.5-2026-10-21", "a/b"), Decimal("1E-20"), Usage()
+    ),
+    Posting(2.0, "hit", Key("gemini", "g", "g", ""), Decimal("12.50"), Usage(input_tokens=3, web_searches=1)),
+    Posting(3.25, "failed", Key("groq", "ü\n", "x", "="), None, None, Decimal("0.25")),
+    Posting(4.0, "answered", Key("xai", "m", "m", ""), None),
+]
+
+
+def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
+    file = LedgerFile(tmp_path / "calls.jsonl")
+    for event in EVENTS:
+        file.append(event, id="an id", error=None)
+    file.close()
+    assert list(postings(file.path)) == EVENTS
+    lines = file.path.read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["usd"] for line in lines] == ["0.00000000000000000001", "12.50", None, None]
+    assert "error" not in json.loads(lines[0])
+
+
+def test_a_client_appends_what_its_calls_cost(simulator: Simulator, tmp_path: Path) -> None:
+    file = tmp_path / "calls.jsonl"
+    for _ in range(2):
+        with Client(ledger=file) as client:
+            simulator.inject(Fault(finish="no_choices"), match="again")
+            client.call_many("gpt-5.5", ["one", "two", "again"], progress=False)
+            client.call("claude-haiku-5-5", "secret words", system="more secrets", api_key="sk-secret")
+            # Before the call returned, not when the client closes.
+            read = Ledger.read(file)
+    assert (read.requests, read.hits, read.failed, read.unknown) == (4, 4, 1, 0)
+    assert (read.wasted > 0, read.saved) == (True, read.spent)
+    assert simulator.ledger().requests == 5
+    text = file.read_text()
+    assert "secret" not in text
+    assert [json.loads(line)["outcome"] for line in text.splitlines()].count("hit") == 4
+
+
+def test_a_line_that_is_not_whole_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    file = LedgerFile(path)
+    file.append(EVENTS[0])
+    file.close()
+    whole = path.read_bytes()
+    # The machine stopped in the middle of a line: nothing to say about it.
+    path.write_bytes(whole + whole[:40])
+    assert Ledger.read(path).requests == 1
+    # Whoever writes next begins a line of its own.
+    file = LedgerFile(path)
+    file.append(EVENTS[0])
+    file.close()
+    with pytest.warns(LedgerWarning, match="1 lines are no ledger entries and left out, the first is line 2"):
+        assert Ledger.read(path).requests == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"outcome": "stolen"},
+        {"provider": 3},
+        {"model": None},
+        {"time": "noon"},
+        {"time": 1e300},
+        {"time": -1},
+        {"usd": "1E+30"},
+        {"usd": "1E-999999"},
+        {"usd": 0.5},
+        {"usd": "NaN"},
+        {"usd": "-1"},
+        {"usd": "much"},
+        {"at_most": "Infinity"},
+        {"usage": {"input_tokens": -1}},
+        {"usage": {"input_tokens": True}},
+        {"usage": {"unheard_of": 1}},
+        {"usage": []},
+        {"base_url": 1},
+    ],
+)
+def test_lines_that_make_no_sense_are_left_out(tmp_path: Path, change: dict[str, object]) -> None:
+    path = tmp_path / "calls.jsonl"
+    file = LedgerFile(path)
+    file.append(EVENTS[0])
+    line = json.loads(path.read_text())
+    path.write_text(f"[]\n{json.dumps(line)}\n\n{json.dumps({**line, **change})}\n")
+    with pytest.warns(LedgerWarning, match="2 lines"):
+        assert Ledger.read(path).requests == 1
+    assert len(file.served()) == 1
+    file.close()
+
+
+def test_the_environment_names_a_file_too(
+    simulator: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LLM_PROVIDER_LEDGER", str(tmp_path / "calls.jsonl"))
+    call("gpt-5.5", "Hi")
+    assert Ledger.read(tmp_path / "calls.jsonl").requests == 1
+
+
+def test_a_file_that_cannot_be_opened_is_told_at_once(tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match=r"ledger: .*No such file or directory"):
+        Client(ledger=tmp_path / "missing" / "calls.jsonl")
+    with pytest.raises(RequestError, match="ledger: "):
+        Client(ledger=tmp_path)
+    with pytest.raises(FileNotFoundError):
+        Ledger.read(tmp_path / "missing.jsonl")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full disk to try")
+def test_a_full_disk_is_told_once_and_fails_no_call(simulator: Simulator, tmp_path: Path) -> None:
+    full = tmp_path / "calls.jsonl"
+    full.symlink_to("/dev/full")
+    with Client(ledger=full, cache="off") as client:
+        with pytest.warns(LedgerWarning, match=r"cannot be written, calls go on: .*No space left") as told:
+            for _ in range(3):
+                assert client.call("gpt-5.5", "Hi").text
+        assert len(told) == 1
+        assert client.usage.requests == 3
+    with warnings.catch_warnings(), Client(ledger=full, cache="off") as client:
+        warnings.simplefilter("error")
+        assert client.call("gpt-5.5", "Hi").text
+
+
+def test_what_comes_after_closing_is_written_too(tmp_path: Path) -> None:
+    file = LedgerFile(tmp_path / "calls.jsonl")
+    file.close()
+    file.append(EVENTS[0])
+    file.close()
+    assert list(postings(file.path)) == EVENTS[:1]
+
+
+WRITER = """
+import sys
+from decimal import Decimal
+from llm_provider._money.totals import Key, Posting
+from llm_provider._money.ledger_file import LedgerFile
+from llm_provider import Usage
+
+file, number = LedgerFile(sys.argv[1]), 0
+while number != int(sys.argv[3]):
+    number += 1
+    key = Key("openai", "m" * (number % 300), "s", sys.argv[2])
+    file.append(Posting(number, "answered", key, Decimal(number), Usage(input_tokens=number)))
+    print(number, flush=True)
+"""
+
+
+def started(path: Path, name: str, count: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", WRITER, str(path), name, str(count)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no kill -9")
+def test_killed_writers_lose_nothing_that_they_have_written(tmp_path: Path) -> None:
+    path, acknowledged = tmp_path / "calls.jsonl", {}
+    writers = {name: started(path, name, -1) for name in "abcd"}
+    for name, writer in writers.items():
+        assert writer.stdout is not None
+        # At different moments, all of them while the others write.
+        for _ in range(200 * (1 + ord(name) - ord("a"))):
+            last = writer.stdout.readline()
+        writer.send_signal(signal.SIGKILL)
+        rest = [line for line in writer.stdout.read().splitlines(keepends=True) if line.endswith("\n")]
+        acknowledged[name] = int((rest or [last])[-1])
+        writer.stdout.close()
+        assert writer.wait() == -signal.SIGKILL
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        written = list(postings(path))
+    for name, count in acknowledged.items():
+        numbers = [event.usage.input_tokens for event in written if event.key.tag == name and event.usage]
+        # All that it said to have written, and at most one more.
+        assert numbers == list(range(1, len(numbers) + 1))
+        assert count <= len(numbers) <= count + 1
+
+
+def test_lines_of_many_threads_do_not_mix(tmp_path: Path) -> None:
+    file, threads, times = LedgerFile(tmp_path / "calls.jsonl"), 8, 300
+    long = EVENTS[0]._replace(key=EVENTS[0].key._replace(tag="t" * 5000))
+
+    def work() -> None:
+        for _ in range(times):
+            file.append(long)
+
+    workers = [threading.Thread(target=work) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    file.close()
+    assert list(postings(file.path)) == [long] * threads * times
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_forked_child_writes_to_the_same_file(run_script: RunScript, tmp_path: Path) -> None:
+    program = """
+        import os, sys, warnings
+        from decimal import Decimal
+        from llm_provider._money.totals import Key, Posting
+        from llm_provider._money.ledger_file import LedgerFile, postings
+        warnings.simplefilter("ignore", DeprecationWarning)
+        file = LedgerFile(os.environ["FILE"])
+        with file._lock:  # as if another thread were writing at this moment
+            child = os.fork()
+        for _ in range(100):
+            file.append(Posting(1.0, "answered", Key("a", "b", "c", ""), Decimal(1)))
+        if child:
+            assert os.waitpid(child, 0)[1] == 0
+            assert len(list(postings(file.path))) == 200
+        else:
+            os._exit(0)
+    """
+    run_script(program, FILE=str(tmp_path / "calls.jsonl"))
+
+
+def test_calls_that_run_while_the_program_ends_are_in_the_file(
+    run_script: RunScript, simulator: Simulator, tmp_path: Path
+) -> None:
+    path = tmp_path / "calls.jsonl"
+    simulator.inject(Fault(hang=True), match="hang")
+    program = """
+        import os, threading, time
+        from llm_provider import Client
+        client = Client(ledger=os.environ["FILE"], cache="off")
+        client.call("gpt-5.5", "answered")
+        threading.Thread(target=client.call, args=("gpt-5.5", "hang"), daemon=True).start()
+        while client.statistics()[0].in_flight == 0:
+            time.sleep(0.01)
+    """
+    run_script(program, FILE=str(path))
+    read = Ledger.read(path)
+    assert (read.requests, read.failed, read.unknown) == (1, 1, 1)

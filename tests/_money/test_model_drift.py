@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import pytest
+
+from llm_provider import Client, Ledger, LLMError, ModelDriftError, ModelDriftWarning, Response
+from llm_provider._money.model_drift import Served, same
+from llm_provider.simulator import Simulator
+
+OLD, NEW = "-2026-10-21", "-2026-11-19"
+ALIAS = ("openai", "", "gpt-6.1-sol")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("gpt-5.5", "gpt-5.5", True),
+        ("zai-org/GLM-5.3", "zai-org/glm-5.3", True),
+        ("accounts/fireworks/models/kimi-k3", "kimi-k3", True),
+        ("gpt-5.5", "gpt-5.5-2026-10-21", True),
+        ("claude-sonnet-5-5@20261021", "claude-sonnet-5-5-20261021", True),
+        ("claude-sonnet-5-5-20261021", "claude-sonnet-5-5-20261119", False),
+        ("gpt-5.5", "gpt-5.5-mini", False),
+        ("gpt-5", "gpt-5.5", False),
+        ("gemini-3.8-flash-001", "gemini-3.8-flash-002", False),
+    ],
+)
+def test_which_names_are_one_model(one: str, other: str, expected: bool) -> None:
+    assert same(one, other) is same(other, one) is expected
+
+
+def test_a_name_without_its_date_does_not_hide_a_change() -> None:
+    served = Served()
+    for name in ("gpt-6.1-sol", "gpt-6.1-sol" + OLD, "gpt-6.1-sol"):
+        assert served.changed(ALIAS, name, keep=True) is None
+    assert served.changed(ALIAS, "gpt-6.1-sol" + NEW, keep=True) == "gpt-6.1-sol" + OLD
+
+
+def test_a_dated_name_is_compared_with_itself() -> None:
+    alias = ("openai", "", "gpt-6.1-sol" + OLD)
+    assert Served().changed(alias, alias[2], keep=True) is None
+    assert Served().changed(alias, "gpt-6.1-sol", keep=True) is None
+    assert Served().changed(alias, "gpt-6.1-sol" + NEW, keep=True) == alias[2]
+
+
+def test_servers_and_providers_are_told_apart() -> None:
+    served = Served({ALIAS: "a"})
+    assert served.changed(("openai", "http://localhost:1/v1", ALIAS[2]), "b", keep=True) is None
+    assert served.changed(("groq", "", ALIAS[2]), "b", keep=True) is None
+
+
+def test_a_server_that_makes_up_names_is_not_told_of_for_ever() -> None:
+    served = Served()
+    told = [served.is_news(ALIAS, str(number), str(number + 1)) for number in range(2000)]
+    assert sum(told) == len(served._told) == 1000
+
+
+def drifted(found: list[warnings.WarningMessage]) -> list[str]:
+    return [str(one.message) for one in found if issubclass(one.category, ModelDriftWarning)]
+
+
+def test_a_change_is_told_once_and_both_names_are_in_the_ledger(client: Client, simulator: Simulator) -> None:
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        for suffix in (OLD, OLD, NEW, NEW, OLD):
+            simulator.configure(snapshot_suffix=suffix)
+            client.call("gpt-6.1-sol", "Hi", cache="refresh")
+            with client.stream("gpt-6.1-sol", "Ho", cache="refresh") as deltas:
+                list(deltas)
+    (told,) = drifted(found)
+    assert "gpt-6.1-sol" + OLD in told
+    assert "gpt-6.1-sol" + NEW in told
+    assert [(row.served, row.requests) for row in client.usage.rows()] == [
+        ("gpt-6.1-sol" + OLD, 6),
+        ("gpt-6.1-sol" + NEW, 4),
+    ]
+
+
+def test_a_stored_answer_of_an_older_snapshot_is_a_change_too(client: Client, simulator: Simulator) -> None:
+    simulator.configure(snapshot_suffix=OLD)
+    client.call("gpt-6.1-sol", "stored")
+    simulator.configure(snapshot_suffix=NEW)
+    with warnings.catch_warnings(record=True) as found, Client(cache_dir=client.cache.directory) as later:
+        warnings.simplefilter("always")
+        assert later.call("gpt-6.1-sol", "stored").cached
+        later.call("gpt-6.1-sol", "new")
+    assert len(drifted(found)) == 1
+
+
+def test_a_strict_call_raises_and_what_was_paid_stays_stored(client: Client, simulator: Simulator) -> None:
+    simulator.configure(snapshot_suffix=OLD)
+    client.call("gpt-6.1-sol", "first")
+    simulator.configure(snapshot_suffix=NEW)
+    with pytest.raises(ModelDriftError, match=r"gpt-6\.1-sol-2026-11-19") as caught:
+        client.call("gpt-6.1-sol", "second", strict_model=True)
+    assert (caught.value.served, caught.value.served_before) == ("gpt-6.1-sol" + NEW, "gpt-6.1-sol" + OLD)
+    assert (caught.value.provider, caught.value.model) == ("openai", "gpt-6.1-sol")
+    assert caught.value.maybe_billed
+    asked = simulator.ledger().requests
+    # Stored, but still not the model that was asked for before.
+    with pytest.raises(ModelDriftError):
+        client.call("gpt-6.1-sol", "second", strict_model=True)
+    with pytest.warns(ModelDriftWarning):
+        assert client.call("gpt-6.1-sol", "second").cached
+    assert simulator.ledger().requests == asked
+    assert client.usage.requests == 2
+
+
+def test_a_strict_client_fails_the_calls_of_a_batch_one_by_one(own_cache: Path, simulator: Simulator) -> None:
+    with Client(cache_dir=own_cache, strict_model=True) as client:
+        simulator.configure(snapshot_suffix=OLD)
+        client.call("claude-haiku-5-5", "before")
+        simulator.configure(snapshot_suffix=NEW)
+        results = client.call_many("claude-haiku-5-5", ["before", "after"], progress=False)
+        assert isinstance(results[0], Response)
+        assert isinstance(results[1], ModelDriftError)
+        with pytest.raises(LLMError), client.stream("claude-haiku-5-5", "streamed") as deltas:
+            list(deltas)
+
+
+def test_warnings_made_errors_cost_no_answer(client: Client, simulator: Simulator) -> None:
+    simulator.configure(snapshot_suffix=OLD)
+    client.call("gpt-6.1-sol", "one")
+    simulator.configure(snapshot_suffix=NEW)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert client.call("gpt-6.1-sol", "two").text
+
+
+def test_a_ledgers_file_remembers_who_served(simulator: Simulator, tmp_path: Path) -> None:
+    file = tmp_path / "calls.jsonl"
+    for suffix, strict in ((OLD, False), (NEW, True), (NEW, True)):
+        simulator.configure(snapshot_suffix=suffix)
+        with Client(ledger=file, cache="off", strict_model=strict) as client:
+            if strict:
+                # Refused once, it is no new past for the next run.
+                with pytest.raises(ModelDriftError):
+                    client.call("gpt-6.1-sol", "Hi")
+            else:
+                client.call("gpt-6.1-sol", "Hi")
+    with Client(ledger=file, cache="off") as client, pytest.warns(ModelDriftWarning):
+        client.call("gpt-6.1-sol", "Hi")
+    with Client(ledger=file, cache="off", strict_model=True) as client:
+        client.call("gpt-6.1-sol", "Hi")
+    assert [(row.served, row.requests) for row in Ledger.read(file).rows()] == [
+        ("gpt-6.1-sol" + OLD, 1),
+        ("gpt-6.1-sol" + NEW, 4),
+    ]
+    assert file.read_text().count(f'"served_before":"gpt-6.1-sol{OLD}"') == 3

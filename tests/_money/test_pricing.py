@@ -1,0 +1,707 @@
+"""prices.csv, its reader, and the arithmetic of `PriceTable.cost`."""
+
+import doctest
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+import threading
+import warnings
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import ROUND_UP, Context, Decimal, localcontext
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm_provider._money import pricing
+from llm_provider._money.price_rows import PRICE_COLUMNS, check, mapping_lines
+from llm_provider._money.pricing import COLUMNS, VARIANTS, PriceTable, PriceWarning, default_prices_path
+from llm_provider._requests.routing import ROUTES
+from llm_provider._types import Usage
+
+TODAY = date(2026, 11, 20)
+PARTS = (
+    "output_reasoning", "input_audio", "cache_read_audio", "output_audio", "input_image", "output_image",
+)  # fmt: skip
+CLASSES = ("input", "cache_read", "cache_write", "cache_write_1h", "output")
+HEADER = ",".join(COLUMNS)
+USED_COLUMNS = ("provider", "model", *CLASSES)
+GOOD = "openai,tiny,2,0.1,2.5,4,10"
+
+
+@pytest.fixture(scope="module")
+def shipped() -> PriceTable:
+    return PriceTable.load()
+
+
+def write(folder: Path, *lines: str) -> Path:
+    path = folder / "prices.csv"
+    path.write_text("\n".join([",".join(USED_COLUMNS), *lines]) + "\n", encoding="utf-8")
+    return path
+
+
+def load_with_warnings(path: Path) -> tuple[PriceTable, list[str]]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        table = PriceTable.load(path)
+    assert all(issubclass(warning.category, PriceWarning) for warning in caught)
+    return table, [str(warning.message) for warning in caught]
+
+
+# The arithmetic
+
+prices = st.decimals(min_value=0, max_value=999_999, places=6)
+tokens = st.integers(min_value=0, max_value=10_000_000)
+
+
+@st.composite
+def usages(draw: st.DrawFn) -> Usage:
+    """Any usage whose parts fit into their totals."""
+    plain, read, short, hour = draw(st.tuples(tokens, tokens, tokens, tokens))
+    output = draw(tokens)
+    return Usage(
+        input_tokens=plain + read + short + hour,
+        output_tokens=output,
+        cache_read_input_tokens=read,
+        cache_write_input_tokens=short + hour,
+        cache_write_1h_input_tokens=hour,
+        reasoning_output_tokens=draw(st.integers(min_value=0, max_value=output)),
+    )
+
+
+@st.composite
+def priced(draw: st.DrawFn) -> dict[str, object]:
+    return {"provider": "openai", "model": "tiny", **{column: draw(prices) for column in CLASSES}}
+
+
+def table_of(*rows: dict[str, object]) -> PriceTable:
+    return PriceTable(check(mapping_lines(rows)))
+
+
+def cost_of(table: PriceTable, usage: Usage) -> Decimal:
+    cost = table.cost("openai", "tiny", usage)
+    assert cost is not None
+    return cost
+
+
+@given(priced(), usages())
+def test_each_token_is_billed_once_to_the_last_digit(row: dict[str, object], usage: Usage) -> None:
+    price = {column: Fraction(str(row[column])) for column in CLASSES}
+    fresh = usage.input_tokens - usage.cache_read_input_tokens - usage.cache_write_input_tokens
+    five_minutes = usage.cache_write_input_tokens - usage.cache_write_1h_input_tokens
+    by_hand = (
+        price["input"] * fresh
+        + price["cache_read"] * usage.cache_read_input_tokens
+        + price["cache_write"] * five_minutes
+        + price["cache_write_1h"] * usage.cache_write_1h_input_tokens
+        + price["output"] * usage.output_tokens
+    ) / 1_000_000
+    assert Fraction(str(cost_of(table_of(row), usage))) == by_hand
+
+
+@given(st.decimals(min_value=0, max_value=1000, places=6), usages())
+def test_one_price_for_every_class_bills_the_inclusive_totals(price: Decimal, usage: Usage) -> None:
+    flat = table_of({"provider": "openai", "model": "tiny", **dict.fromkeys(CLASSES, price)})
+    total = Fraction(str(price)) * (usage.input_tokens + usage.output_tokens) / 1_000_000
+    assert Fraction(str(cost_of(flat, usage))) == total
+
+
+@given(priced(), usages(), usages())
+def test_costs_add_up_and_more_tokens_never_cost_less(
+    row: dict[str, object], first: Usage, second: Usage
+) -> None:
+    table = table_of(row)
+    together = cost_of(table, first + second)
+    with localcontext(Context(prec=60)):
+        assert together == cost_of(table, first) + cost_of(table, second)
+    assert together >= cost_of(table, first)
+
+
+@given(priced(), usages())
+def test_the_callers_decimal_context_changes_nothing(row: dict[str, object], usage: Usage) -> None:
+    table = table_of(row)
+    expected = cost_of(table, usage)
+    with localcontext(Context(prec=2, rounding=ROUND_UP)):
+        assert str(cost_of(table, usage)) == str(expected)
+
+
+@pytest.mark.parametrize(
+    ("usage", "shown"),
+    [
+        (Usage(), "0"),
+        (Usage(input_tokens=500_000), "1"),
+        (Usage(output_tokens=1_000_000_000), "10000"),
+        (Usage(input_tokens=1), "0.000002"),
+        (Usage(input_tokens=10, cache_read_input_tokens=10), "0.000001"),
+        (Usage(input_tokens=10, cache_write_input_tokens=10, cache_write_1h_input_tokens=4), "0.000031"),
+        (Usage(output_tokens=7, reasoning_output_tokens=7), "0.00007"),
+    ],
+)
+def test_costs_read_as_plain_decimals(tmp_path: Path, usage: Usage, shown: str) -> None:
+    assert str(PriceTable.load(write(tmp_path, GOOD)).cost("openai", "tiny", usage)) == shown
+
+
+# What is not known is None
+
+USED = {
+    "input": Usage(input_tokens=1),
+    "cache_read": Usage(input_tokens=1, cache_read_input_tokens=1),
+    "cache_write": Usage(input_tokens=1, cache_write_input_tokens=1),
+    "cache_write_1h": Usage(input_tokens=1, cache_write_input_tokens=1, cache_write_1h_input_tokens=1),
+    "output": Usage(output_tokens=1),
+}
+
+
+@pytest.mark.parametrize("column", CLASSES)
+def test_a_missing_price_is_none_with_one_warning_and_only_if_used(column: str) -> None:
+    row: dict[str, object] = {
+        "provider": "openai",
+        "model": "tiny",
+        **dict.fromkeys(CLASSES, 1),
+        column: None,
+    }
+    table = table_of(row)
+    for used in CLASSES:
+        if used != column:
+            assert table.cost("openai", "tiny", USED[used]) == Decimal("0.000001")
+    with pytest.warns(PriceWarning, match=f"openai/tiny .standard.: no price for {column} tokens") as caught:
+        assert table.cost("openai", "tiny", USED[column]) is None
+        assert table.cost("openai", "tiny", USED[column]) is None
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert table.cost("openai", "tiny", USED[column] + Usage(input_tokens=9)) is None
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        Usage(input_tokens=5, cache_read_input_tokens=6),
+        Usage(input_tokens=5, cache_read_input_tokens=3, cache_write_input_tokens=3),
+        Usage(input_tokens=5, cache_write_1h_input_tokens=1),
+        Usage(output_tokens=-1),
+    ],
+)
+def test_counts_that_contradict_each_other_are_not_billed(tmp_path: Path, usage: Usage) -> None:
+    table = PriceTable.load(write(tmp_path, GOOD))
+    with pytest.warns(PriceWarning, match="contradictory token counts") as caught:
+        assert table.cost("openai", "tiny", usage) is None
+        assert table.cost("openai", "tiny", usage) is None
+    assert len(caught) == 1
+
+
+def test_threads_share_the_one_warning() -> None:
+    table = table_of({"provider": "openai", "model": "tiny", "input": 1})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        crowd = [
+            threading.Thread(target=table.cost, args=("openai", "tiny", USED["output"])) for _ in range(16)
+        ]
+        for thread in crowd:
+            thread.start()
+        for thread in crowd:
+            thread.join()
+    assert len(caught) == 1
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "variant"),
+    [
+        ("openai", "gpt-6.1-sol-unknown", "standard"),
+        ("openai", "gpt-6.1-so", "standard"),
+        ("openai", "gpt-6.1", "standard"),
+        ("openai", "GPT-6.1-SOL", "standard"),
+        ("openai", "", "standard"),
+        ("openai", "claude-opus-5-5", "standard"),
+        ("anthropic", "gpt-6.1-sol", "standard"),
+        ("nobody", "gpt-6.1-sol", "standard"),
+        ("openai", "gpt-6.1-sol", "scale"),
+        ("openai", "o3-pro", "flex"),
+    ],
+)
+def test_unknown_is_none_without_a_warning(
+    shipped: PriceTable, provider: str, model: str, variant: str
+) -> None:
+    assert shipped.cost(provider, model, Usage(input_tokens=1), variant=variant) is None
+
+
+# Parts of the totals, and fees
+
+DETAILED = Usage(
+    input_tokens=1000,
+    cache_read_input_tokens=300,
+    audio_input_tokens=200,
+    cache_read_audio_input_tokens=50,
+    image_input_tokens=100,
+    output_tokens=400,
+    reasoning_output_tokens=70,
+    audio_output_tokens=30,
+    image_output_tokens=20,
+)
+
+
+@pytest.mark.parametrize(
+    ("apart", "expected"),
+    [
+        ({}, 700 * 2 + 300 * 1 + 400 * 8),
+        ({"output_reasoning": 9}, 700 * 2 + 300 * 1 + 330 * 8 + 70 * 9),
+        ({"input_audio": 32, "output_audio": 64}, 550 * 2 + 150 * 32 + 300 * 1 + 370 * 8 + 30 * 64),
+        ({"cache_read_audio": 5}, 700 * 2 + 250 * 1 + 50 * 5 + 400 * 8),
+        ({"input_image": 3, "output_image": 30}, 600 * 2 + 100 * 3 + 300 * 1 + 380 * 8 + 20 * 30),
+        ({"output_image": 0}, 700 * 2 + 300 * 1 + 380 * 8),
+    ],
+)
+def test_parts_are_billed_once_apart_or_with_their_whole(apart: dict[str, int], expected: int) -> None:
+    prices = {"input": 2, "cache_read": 1, "output": 8, **apart}
+    table = table_of({"provider": "openai", "model": "tiny", **prices})
+    assert cost_of(table, DETAILED) == Decimal(expected) / 1_000_000
+
+
+@given(priced(), st.fixed_dictionaries(dict.fromkeys(PARTS, st.none() | prices)))
+def test_one_price_everywhere_bills_the_totals_whatever_is_apart(
+    row: dict[str, object], parts: dict[str, Decimal | None]
+) -> None:
+    flat = {name: None if value is None else row["input"] for name, value in parts.items()}
+    table = table_of({**row, **dict.fromkeys(CLASSES, row["input"]), **flat})
+    assert Fraction(str(cost_of(table, DETAILED))) == Fraction(str(row["input"])) * 1400 / 1_000_000
+
+
+def test_more_of_a_part_than_of_the_whole_is_not_billed() -> None:
+    table = table_of({"provider": "openai", "model": "tiny", "input": 2, "output": 8, "input_audio": 32})
+    with pytest.warns(PriceWarning, match="contradictory token counts"):
+        assert table.cost("openai", "tiny", Usage(input_tokens=5, audio_input_tokens=6)) is None
+
+
+def test_searches_and_requests_are_billed_by_the_thousand() -> None:
+    row: dict[str, object] = {"provider": "openai", "model": "tiny", "input": 2, "request": 5}
+    usage = Usage(input_tokens=1000, web_searches=3)
+    assert cost_of(table_of({**row, "web_search": 10}), usage) == Decimal("0.037")
+    with pytest.warns(PriceWarning, match="no price for web_search;"):
+        assert table_of(row).cost("openai", "tiny", usage) is None
+
+
+def test_where_the_standard_price_of_a_part_is_apart_that_of_every_level_is(shipped: PriceTable) -> None:
+    parts = [name for name in PARTS if name != "output_reasoning"]
+    for row in shipped:
+        standard = shipped.find(row.provider, row.model, at=TODAY)
+        current = shipped.find(row.provider, row.model, variant=row.variant, at=TODAY)
+        if standard is not None and current is not None and current.source != "none":
+            for name in parts:
+                apart = getattr(standard, name) is not None
+                assert apart is (getattr(current, name) is not None), (row, name)
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    ("provider", "asked", "found"),
+    [
+        ("openai", "gpt-6.1-sol", "gpt-6.1-sol"),
+        ("openai", "gpt-6.1-sol-2026-10-21", "gpt-6.1-sol"),
+        ("openai", "gpt-6.1-sol-20261021", "gpt-6.1-sol"),
+        ("openai", "gpt-4o-2024-11-20", "gpt-4o"),
+        ("openai", "gpt-4o-2024-05-13", "gpt-4o-2024-05-13"),
+        ("anthropic", "claude-haiku-4-5-20251001", "claude-haiku-4-5"),
+        ("anthropic", "claude-haiku-4-5@20251001", "claude-haiku-4-5"),
+        ("anthropic", "claude-sonnet-5-20261021", "claude-sonnet-5"),
+        ("anthropic", "claude-sonnet-5-5", "claude-sonnet-5-5"),
+        ("gemini", "gemini-flash-latest", "gemini-flash-latest"),
+        ("gemini", "models/gemini-3.8-flash", "gemini-3.8-flash"),
+        ("fireworks_ai", "accounts/fireworks/models/kimi-k3", "kimi-k3"),
+        ("fireworks_ai", "accounts/fireworks/routers/kimi-k3-fast", "kimi-k3-fast"),
+        ("together_ai", "zai-org/GLM-5.3", "zai-org/GLM-5.3"),
+        ("openai", "ft:gpt-4o-mini-2024-07-18:my-org::abc123", "ft:gpt-4o-mini-2024-07-18"),
+        ("openai", "ft:gpt-4o-mini-2024-07-18", "ft:gpt-4o-mini-2024-07-18"),
+        ("openrouter", "anthropic/claude-sonnet-5.5", "anthropic/claude-sonnet-5.5"),
+        ("openrouter", "anthropic/claude-sonnet-5.5-20260928", "anthropic/claude-sonnet-5.5"),
+        ("openrouter", "anthropic/claude-sonnet-5.5:batch", "anthropic/claude-sonnet-5.5:batch"),
+        ("openrouter", "openai/gpt-6.1-sol-pro", "openai/gpt-6.1-sol-pro"),
+        ("openai", "text-embedding-3-large", "text-embedding-3-large"),
+        # A fine-tuned model costs more than its base, whose price it must not borrow.
+        ("openai", "ft:gpt-6.1-sol:my-org::abc123", None),
+        ("mistral", "ft:gpt-4o-mini-2024-07-18:my-org::abc123", None),
+        # What follows the colon chooses a route with a price of its own.
+        ("openrouter", "anthropic/claude-sonnet-5.5:nitro", None),
+        ("openrouter", "claude-sonnet-5.5", None),
+        ("openai", "gpt-6.1-sol-2026-13-01", None),
+        ("openai", "gpt-6.1-sol-2026-02-30", None),
+        ("openai", "gpt-6.1-sol-20261399", None),
+        ("openai", "gpt-6.1-sol@2026-10-21", None),
+        ("openai", "gpt-6.1-sol-2026-10", None),
+        ("openai", "gpt-6.1-sol-1021", None),
+        ("openai", "gpt-6.1-sol-latest", None),
+        ("openai", "gpt-6.1-sol-2026-10-21-preview", None),
+        ("openai", "gpt-6.1-sol-2026-10-21-2026-10-21", None),
+        ("openai", "models/gpt-6.1-sol", None),
+        ("openai", "-2026-10-21", None),
+        ("together_ai", "accounts/fireworks/models/kimi-k3", None),
+    ],
+)
+def test_names_are_found_by_rule_and_never_by_prefix(
+    shipped: PriceTable, provider: str, asked: str, found: str | None
+) -> None:
+    row = shipped.find(provider, asked, at=TODAY)
+    assert (row.model if row else None) == found
+
+
+@given(st.text(alphabet="abcxyz0123456789.-@:/_", min_size=1, max_size=12))
+def test_a_suffix_that_is_no_date_is_another_model(suffix: str) -> None:
+    table = table_of({"provider": "openai", "model": "tiny", "input": 1})
+    # Eight digits behind a separator are the one thing such a suffix could rightly be.
+    if not any(len(part) == 8 and part.isdigit() for part in suffix.replace("@", "-").split("-")):
+        assert table.find("openai", f"tiny{suffix}") is None
+
+
+def test_a_snapshot_with_a_row_of_its_own_keeps_its_own_price(shipped: PriceTable) -> None:
+    usage = Usage(input_tokens=1_000_000)
+    assert shipped.cost("openai", "gpt-4o-2024-05-13", usage, at=TODAY) == 5
+    assert shipped.cost("openai", "gpt-4o-2024-08-06", usage, at=TODAY) == Decimal("2.5")
+    # Known in other service levels only: it does not borrow the family's price.
+    assert shipped.cost("openai", "gpt-4o-2024-05-13", usage, variant="flex", at=TODAY) is None
+
+
+# Tiers and dates
+
+
+@pytest.mark.parametrize(
+    ("model", "provider", "edge", "low", "high"),
+    [
+        ("gpt-6.1-sol", "openai", 272_000, "2", "4"),
+        ("gemini-2.5-pro", "gemini", 200_000, "1.25", "2.5"),
+        ("claude-haiku-5-5", "anthropic", 100_000, "0.1", "0.5"),
+        # xAI bills "200k and more", the others "more than".
+        ("grok-4.7", "xai", 199_999, "2", "4"),
+    ],
+)
+def test_the_context_tier_is_a_cliff_for_all_tokens(
+    shipped: PriceTable, model: str, provider: str, edge: int, low: str, high: str
+) -> None:
+    for count, price in ((0, low), (1, low), (edge, low), (edge + 1, high), (10 * edge, high)):
+        usage = Usage(input_tokens=count)
+        assert shipped.cost(provider, model, usage, at=TODAY) == Decimal(price) * count / 1_000_000
+
+
+def test_cached_tokens_count_towards_the_tier_and_output_pays_it_too(shipped: PriceTable) -> None:
+    usage = Usage(input_tokens=272_001, cache_read_input_tokens=272_000, output_tokens=1000)
+    expected = (Decimal(4) + Decimal("0.2") * 272_000 + Decimal(15) * 1000) / 1_000_000
+    assert shipped.cost("openai", "gpt-6.1-sol", usage, at=TODAY) == expected
+
+
+def test_an_unpublished_tier_is_unknown_instead_of_cheap(shipped: PriceTable) -> None:
+    short, long = Usage(input_tokens=272_000), Usage(input_tokens=272_001)
+    assert shipped.cost("openai", "gpt-5.5", short, variant="priority", at=TODAY) == Decimal("3.4")
+    with pytest.warns(PriceWarning, match=r"openai/gpt-5.5 \(priority\): no price for input tokens"):
+        assert shipped.cost("openai", "gpt-5.5", long, variant="priority", at=TODAY) is None
+
+
+@pytest.mark.parametrize(
+    ("day", "price"),
+    [
+        (date(2020, 1, 1), "0.68"),
+        (date(2026, 10, 19), "0.68"),
+        (date(2026, 10, 20), "1.36"),
+        (date(2026, 10, 28), "1.36"),
+        (date(2026, 10, 29), "0.7"),
+        (datetime(2026, 10, 28, 23, 59, tzinfo=UTC), "1.36"),
+    ],
+)
+def test_a_call_pays_the_price_of_its_day(shipped: PriceTable, day: date, price: str) -> None:
+    cost = shipped.cost("mistral", "mistral-large-4", Usage(input_tokens=1_000_000), at=day)
+    assert cost == Decimal(price)
+
+
+def test_an_announced_price_waits_for_its_day(shipped: PriceTable) -> None:
+    usage = Usage(input_tokens=1_000_000)
+    assert shipped.cost("gemini", "gemini-4-argon", usage, at=date(2026, 11, 30)) == 2
+    assert shipped.cost("gemini", "gemini-4-argon", usage, at=date(2026, 12, 1)) == 4
+
+
+def test_a_newer_list_replaces_the_older_with_its_tiers(shipped: PriceTable) -> None:
+    long = Usage(input_tokens=1_000_000)
+    assert shipped.cost("anthropic", "claude-opus-4-6", long, at=date(2026, 3, 12)) == 10
+    assert shipped.cost("anthropic", "claude-opus-4-6", long, at=date(2026, 3, 13)) == 5
+
+
+@pytest.mark.parametrize(
+    ("moment", "price"),
+    [
+        (datetime(2026, 11, 20, 0, 59, tzinfo=UTC), "0.66"),
+        (datetime(2026, 11, 20, 1, 0, tzinfo=UTC), "1.32"),
+        (datetime(2026, 11, 20, 3, 59, 59, tzinfo=UTC), "1.32"),
+        (datetime(2026, 11, 20, 4, 0, tzinfo=UTC), "0.66"),
+        (datetime(2026, 11, 20, 6, 0), "1.32"),  # noqa: DTZ001 - a datetime without a zone is UTC
+        (datetime(2026, 11, 20, 9, 59, tzinfo=UTC), "1.32"),
+        (datetime(2026, 11, 20, 10, 0, tzinfo=UTC), "0.66"),
+        # A Saturday and a Sunday.
+        (datetime(2026, 11, 21, 2, 0, tzinfo=UTC), "0.66"),
+        (datetime(2026, 11, 22, 9, 0, tzinfo=UTC), "0.66"),
+        # Saturday morning in Tokyo is Friday evening in UTC, Monday morning in Berlin is night.
+        (datetime(2026, 11, 21, 8, 0, tzinfo=timezone(timedelta(hours=9))), "0.66"),
+        (datetime(2026, 11, 23, 2, 30, tzinfo=timezone(timedelta(hours=1))), "1.32"),
+        # Of a day without an hour the peak price is charged, which is never too low.
+        (date(2026, 11, 21), "1.32"),
+        # Before there were hours.
+        (datetime(2026, 8, 15, 12, 0, tzinfo=UTC), "0.435"),
+    ],
+)
+def test_deepseeks_price_goes_by_the_clock(shipped: PriceTable, moment: date, price: str) -> None:
+    cost = shipped.cost("deepseek", "deepseek-v4-pro", Usage(input_tokens=1_000_000), at=moment)
+    assert cost == Decimal(price)
+
+
+def test_now_is_a_moment_too(shipped: PriceTable) -> None:
+    row = shipped.find("deepseek", "deepseek-v4-pro")
+    assert row is not None
+    assert row.variant in {"standard", "off_peak"}
+    assert shipped.find("deepseek", "deepseek-v4-pro", variant="off_peak", at=TODAY) is not None
+    # A price of one's own without hours holds at all of them.
+    own = table_of({"provider": "deepseek", "model": "tiny", "input": 1})
+    assert own.cost("deepseek", "tiny", Usage(input_tokens=1_000_000)) == 1
+
+
+def test_the_day_is_that_of_utc(shipped: PriceTable) -> None:
+    late = datetime(2026, 10, 28, 20, 0, tzinfo=timezone(timedelta(hours=-5)))
+    assert shipped.cost("mistral", "mistral-large-4", Usage(input_tokens=1_000_000), at=late) == Decimal(
+        "0.7"
+    )
+
+
+def test_before_the_first_known_day_nothing_is_known(shipped: PriceTable) -> None:
+    usage = Usage(input_tokens=1)
+    assert shipped.cost("openai", "gpt-5.6-luna", usage, variant="batch", at=date(2026, 7, 29)) is None
+    assert shipped.cost("openai", "gpt-5.6-luna", usage, variant="batch", at=date(2026, 7, 30)) is not None
+
+
+# Overrides
+
+
+def test_overrides_replace_a_models_rows_variant_by_variant(shipped: PriceTable) -> None:
+    table = PriceTable.load(
+        overrides=[
+            {"provider": "openai", "model": "gpt-6.1-sol", "input": Decimal("1.5"), "output": 7.25},
+            {"provider": "local", "model": "mine", "variant": "batch", "input": 0, "output": "0"},
+        ]
+    )
+    long = Usage(input_tokens=1_000_000)
+    assert table.cost("openai", "gpt-6.1-sol", long) == Decimal("1.5")
+    assert table.cost("openai", "gpt-6.1-sol", Usage(output_tokens=4_000_000)) == 29
+    assert table.cost("openai", "gpt-6.1-sol", long, variant="batch") == shipped.cost(
+        "openai", "gpt-6.1-sol", long, variant="batch"
+    )
+    assert table.cost("openai", "gpt-6-sol", long) == shipped.cost("openai", "gpt-6-sol", long)
+    assert table.cost("local", "mine", long, variant="batch") == 0
+
+
+def test_overrides_may_be_a_file(tmp_path: Path) -> None:
+    path = write(tmp_path, GOOD.replace("tiny,2", "gpt-6.1-sol,3"))
+    for overrides in (path, str(path)):
+        table = PriceTable.load(overrides=overrides)
+        assert table.cost("openai", "gpt-6.1-sol", Usage(input_tokens=1_000_000)) == 3
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ({"model": "tiny", "input": 1}, "provider ''"),
+        ({"provider": "openai", "model": "tiny", "input": -1}, "input '-1'"),
+        ({"provider": "openai", "model": "tiny", "input": float("nan")}, "input 'NaN'"),
+        ({"provider": "openai", "model": "tiny", "imput": 1}, "no column named imput"),
+    ],
+)
+def test_a_bad_override_is_skipped_with_its_number(row: dict[str, object], reason: str) -> None:
+    with pytest.warns(PriceWarning, match=f"override 1 is skipped: {reason}") as caught:
+        PriceTable.load(overrides=[row])
+    assert len(caught) == 1
+
+
+def test_small_floats_are_taken_as_written() -> None:
+    table = table_of({"provider": "openai", "model": "tiny", "input": 1e-07})
+    assert cost_of(table, Usage(input_tokens=1_000_000)) == Decimal("0.0000001")
+
+
+# Laziness
+
+
+def test_the_shipped_rows_are_read_when_they_are_needed(tmp_path: Path) -> None:
+    package = tmp_path / "llm_provider"
+    shutil.copytree(Path(pricing.__file__).parents[1], package, ignore=shutil.ignore_patterns("__pycache__"))
+    rows = ["openai,good,standard,0,2" + "," * 14 + "here,2026-11-20", "openai,bad,standard,0,x" + "," * 15]
+    (package / "prices.csv").write_text("\n".join([HEADER, *rows]) + "\n", encoding="utf-8")
+    code = """
+        import warnings
+        from llm_provider._money.pricing import PriceTable
+        table = PriceTable.load()
+        print(table.find("openai", "good").input)
+        with warnings.catch_warnings(record=True, action="always") as caught:
+            print(table.find("openai", "bad"), table.find("openai", "bad"), len(table))
+        print(*(warning.message for warning in caught), sep="|")
+        """
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-W", "error", "-c", textwrap.dedent(code)]
+    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True)
+    good, bad, message = done.stdout.splitlines()
+    assert (good, bad) == ("2", "None None 1")
+    assert message.startswith("prices.csv line 3 is skipped: input 'x' is not")
+    assert "|" not in message
+
+
+def test_threads_may_share_the_first_use() -> None:
+    table = PriceTable.load()
+    models = [(row.provider, row.model) for row in PriceTable.load()]
+    found: list[list[object]] = [[] for _ in range(8)]
+    crowd = [
+        threading.Thread(
+            target=lambda seen=seen: seen.extend(table.find(*model, at=TODAY) for model in models)
+        )
+        for seen in found
+    ]
+    for thread in crowd:
+        thread.start()
+    for thread in crowd:
+        thread.join()
+    assert found[0]
+    assert all(seen == found[0] for seen in found)
+
+
+# The shipped table
+
+
+def test_the_shipped_table_loads_without_a_warning() -> None:
+    lines = Path(default_prices_path()).read_text(encoding="utf-8").splitlines()
+    table, messages = load_with_warnings(Path(default_prices_path()))
+    assert messages == []
+    assert len(table) == len(lines) - 1
+
+
+def test_the_shipped_file_is_sorted_and_plain() -> None:
+    text = Path(default_prices_path()).read_bytes().decode("ascii")
+    header, *lines = text.splitlines()
+    assert text.endswith("\n")
+    assert header == HEADER
+    day = COLUMNS.index("effective_from")
+    keys = [
+        (cells[0], cells[1], cells[2], int(cells[3]), cells[day])
+        for cells in (line.split(",") for line in lines)
+    ]
+    assert keys == sorted(keys)
+    assert not [line for line in lines if any(cell[:1] in tuple("=+-@") and cell for cell in line.split(","))]
+
+
+def test_every_shipped_row_is_plausible(shipped: PriceTable) -> None:
+    for row in shipped:
+        if row.source == "none":
+            assert [getattr(row, column) for column in PRICE_COLUMNS] == [None] * len(PRICE_COLUMNS), row
+            continue
+        assert row.input is not None, row
+        assert row.input > 0, row
+        # OpenRouter passes on whatever its hosts ask, and embeddings have no output.
+        assert row.output is None or row.provider == "openrouter" or row.input <= row.output, row
+        assert row.cache_read is None or 0 < row.cache_read <= row.input, row
+        assert row.cache_write is None or row.cache_write >= row.input, row
+        assert row.cache_write_1h is None or row.cache_write_1h >= (row.cache_write or row.input), row
+        assert row.as_of <= datetime.now(UTC).date().isoformat(), row
+
+
+def test_tiers_rise_and_discounts_discount(shipped: PriceTable) -> None:
+    rows = {(row[0], row[1], row[2], row.effective_from, row.min_input_tokens): row for row in shipped}
+    for (provider, model, variant, start, minimum), row in rows.items():
+        if row.input is None or row.output is None:
+            continue
+        base = rows[provider, model, variant, start, 0]
+        assert base.input is not None, row
+        assert base.input <= row.input, row
+        standard = rows.get((provider, model, "standard", start, minimum))
+        if standard is None or standard.input is None or standard.output is None or variant == "standard":
+            continue
+        cheaper = variant in {"batch", "flex", "off_peak"}
+        assert (row.input < standard.input) is cheaper, row
+        assert (row.output < standard.output) is cheaper, row
+
+
+def test_every_model_has_a_standard_price_today(shipped: PriceTable) -> None:
+    for row in shipped:
+        found = shipped.find(row.provider, row.model, at=TODAY)
+        assert found is not None, row
+        assert found.input is not None, row
+
+
+def test_the_table_covers_the_direct_providers_and_hosts(shipped: PriceTable) -> None:
+    providers = {row.provider for row in shipped}
+    assert providers == {
+        "anthropic", "deepseek", "fireworks_ai", "gemini", "groq",
+        "mistral", "openai", "openrouter", "sambanova", "together_ai", "xai",
+    }  # fmt: skip
+    assert providers == set(ROUTES) - {"litellm", "local"}
+    assert {row.variant for row in shipped} == VARIANTS
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "figures", "batch"),
+    [
+        ("openai", "gpt-6-astra", (10, 1, "12.5", None, 50), (5, 25)),
+        ("openai", "gpt-6.1-sol", (2, "0.1", "2.5", None, 10), (1, 5)),
+        ("openai", "gpt-5.6-luna", ("0.2", "0.02", "0.25", None, "1.2"), ("0.1", "0.6")),
+        ("openai", "gpt-5.5", (5, "0.5", None, None, 30), ("2.5", 15)),
+        ("anthropic", "claude-opus-5-5", (4, "0.2", 5, 8, 20), (2, 10)),
+        ("anthropic", "claude-sonnet-5-5", (2, "0.1", "2.5", 4, 10), (1, 5)),
+        ("anthropic", "claude-haiku-5-5", ("0.1", "0.01", "0.125", "0.2", "0.5"), ("0.05", "0.25")),
+        ("anthropic", "claude-fable-5-2", (8, "0.2", 10, 16, 40), (4, 20)),
+        ("gemini", "gemini-3.8-flash", ("0.75", "0.075", None, None, "3.75"), ("0.375", "1.875")),
+        ("gemini", "gemini-4-argon", (2, "0.1", None, None, 10), (1, 5)),
+        ("together_ai", "zai-org/GLM-5.3", ("1.4", "0.26", None, None, "4.4"), None),
+        ("xai", "grok-4.7", (2, "0.5", None, None, 6), ("1.6", "4.8")),
+        ("mistral", "mistral-large-4", ("0.7", "0.07", None, None, "2.1"), ("0.35", "1.05")),
+        ("deepseek", "deepseek-v4-pro", ("1.32", "0.044", None, None, "3.96"), None),
+    ],
+)
+def test_figures_read_from_both_sources(
+    shipped: PriceTable,
+    provider: str,
+    model: str,
+    figures: tuple[int | str | None, ...],
+    batch: tuple[int | str, int | str] | None,
+) -> None:
+    row = shipped.find(provider, model, at=TODAY)
+    assert row is not None
+    expected = tuple(None if figure is None else Decimal(figure) for figure in figures)
+    assert tuple(getattr(row, column) for column in CLASSES) == expected
+    halved = shipped.find(provider, model, variant="batch", at=TODAY)
+    assert (halved and (halved.input, halved.output)) == (batch and tuple(map(Decimal, batch)))
+
+
+# The module
+
+
+def test_importing_reads_nothing_and_loads_no_csv_or_decimal() -> None:
+    code = (
+        "import sys, llm_provider._money.pricing; "
+        "print(*sorted({'csv', 'decimal', '_decimal'} & set(sys.modules)))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(pricing.__file__).parents[2])}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == ""
+
+
+def test_an_installed_package_finds_the_file_inside_itself(tmp_path: Path) -> None:
+    package = tmp_path / "llm_provider"
+    shutil.copytree(Path(pricing.__file__).parents[1], package, ignore=shutil.ignore_patterns("__pycache__"))
+    code = "from llm_provider._money.pricing import default_prices_path; print(default_prices_path())"
+
+    def run() -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+        command = [sys.executable, "-c", code]
+        return subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True)
+
+    assert "FileNotFoundError: llm_provider's prices.csv is missing" in run().stderr
+    shutil.copy(default_prices_path(), package / "prices.csv")
+    assert Path(run().stdout.strip()) == package / "prices.csv"
+
+
+def test_examples_run() -> None:
+    assert doctest.testmod(pricing).failed == 0

@@ -1,0 +1,538 @@
+"""The Chat Completions wire format: payloads per host, replies, streams, usage."""
+
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from llm_provider._errors import (
+    APIResponseValidationError,
+    InternalServerError,
+    LLMError,
+    OverloadedError,
+    RateLimitError,
+    UnsupportedParameterError,
+)
+from llm_provider._providers.openai import chat
+from llm_provider._requests.request import Request
+from llm_provider._requests.routing import ROUTES, resolve
+from llm_provider._runtime.canonical_json import canonical
+from llm_provider._types import Delta, ToolCall, Usage, delta_of
+
+TOOL = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def encode(model: str, prompt: Any = "Hi", **parameters: Any) -> dict[str, Any]:
+    return chat.encode(Request.build(model, prompt, parameters), resolve(model)).payload
+
+
+def completion(message: dict[str, Any] | None = None, **choice: Any) -> dict[str, Any]:
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1_700_000_000,
+        "model": "gpt-5.5-2026-04-23",
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": "Hello", **(message or {})},
+                "finish_reason": "stop",
+                **choice,
+            }
+        ],
+        "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
+    }
+
+
+def chunk(
+    delta: dict[str, Any], finish_reason: str | None = None, index: int = 0, **choice: Any
+) -> dict[str, Any]:
+    piece = {"index": index, "delta": delta, "finish_reason": finish_reason, **choice}
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion.chunk",
+        "created": 1_700_000_000,
+        "model": "gpt-5.5-2026-04-23",
+        "choices": [piece],
+    }
+
+
+def assemble(events: list[Any]) -> tuple[list[Delta], Any]:
+    assembler = chat.Assembler()
+    deltas = [delta_of(assembler.feed(event)) for event in events]
+    return deltas, assembler.reply()
+
+
+class TestEncode:
+    def test_every_parameter_is_in_the_payload(self) -> None:
+        schema = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "object"}}}
+        payload = encode(
+            "local/qwen",
+            system="Be brief.",
+            max_tokens=100,
+            temperature=0.5,
+            top_p=0.9,
+            stop=["a", "b"],
+            seed=7,
+            n=2,
+            tools=[TOOL],
+            tool_choice="auto",
+            response_format=schema,
+            reasoning_effort="low",
+            top_logprobs=2,
+            extra_body={"top_k": 5, "response_format": {"strict": True}},
+        )
+        assert payload == {
+            "model": "qwen",
+            "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}],
+            "max_tokens": 100,
+            "temperature": 0.5,
+            "top_p": 0.9,
+            "stop": ["a", "b"],
+            "seed": 7,
+            "tools": [TOOL],
+            "tool_choice": "auto",
+            "response_format": {**schema, "strict": True},
+            "reasoning_effort": "low",
+            "logprobs": True,
+            "top_logprobs": 2,
+            "top_k": 5,
+        }
+        canonical(payload)
+
+    def test_what_is_not_set_is_not_sent(self) -> None:
+        assert encode("local/qwen") == {"model": "qwen", "messages": [{"role": "user", "content": "Hi"}]}
+        assert encode("local/qwen", temperature=None, stop=[], tools=[]) == encode("local/qwen")
+
+    def test_zero_is_set(self) -> None:
+        payload = encode("local/qwen", temperature=0, seed=0)
+        assert (payload["temperature"], payload["seed"]) == (0, 0)
+
+    def test_the_name_of_max_tokens_is_the_callers(self) -> None:
+        request = Request.build("gpt-5.5", "Hi", {"max_tokens": 9})
+        encoded = chat.encode(request, resolve("gpt-5.5"), max_tokens_name="max_completion_tokens")
+        assert encoded.payload["max_completion_tokens"] == 9
+        assert "max_tokens" not in encoded.payload
+
+    def test_hosts_spell_parameters_their_way(self) -> None:
+        assert encode("mistral/mistral-large-4", seed=3)["random_seed"] == 3
+        together = encode("together_ai/zai-org/GLM-5.3", top_logprobs=4)
+        assert together["logprobs"] == 4
+        assert "top_logprobs" not in together
+        assert encode("together_ai/zai-org/GLM-5.3", logprobs=True)["logprobs"] == 1
+
+    @pytest.mark.parametrize("route", [route for route in ROUTES.values() if route.adapter == "openai"])
+    def test_what_a_host_lacks_is_refused_with_its_remedy(self, route: Any) -> None:
+        values = {"seed": 1, "logprobs": True, "top_logprobs": 2}
+        for name in set(route.unsupported) - {"n"}:
+            with pytest.raises(UnsupportedParameterError, match=route.unsupported[name]) as caught:
+                encode(f"{route.provider}/some-model", **{name: values[name]})
+            assert caught.value.provider == route.provider
+
+    def test_samples_are_separate_calls_where_the_host_has_no_n(self) -> None:
+        for model, field, most in (("groq/llama", (), 1), ("xai/grok-4.7", ("n",), 128)):
+            encoded = chat.encode(Request.build(model, "Hi", {"n": 3}), resolve(model))
+            assert (encoded.samples_field, encoded.most_samples) == (field, most)
+            # How many are asked for at once is no part of what is asked: each sample is an entry of its own.
+            assert "n" not in encoded.payload
+
+    def test_a_pydantic_model_becomes_its_schema(self) -> None:
+        class City(BaseModel):
+            name: str
+
+        asked = encode("local/qwen", response_format=City)["response_format"]
+        assert asked["type"] == "json_schema"
+        assert asked["json_schema"]["name"] == "City"
+        assert asked["json_schema"]["schema"]["required"] == ["name"]
+
+    @pytest.mark.parametrize(
+        ("model", "kept"),
+        [
+            ("gpt-5.5", set()),
+            ("mistral/mistral-large-4", set()),
+            ("groq/openai/gpt-oss-120b", {"reasoning"}),
+            ("deepseek/deepseek-v4-pro", {"reasoning", "reasoning_content", "thinking_blocks"}),
+        ],
+    )
+    def test_reasoning_goes_back_to_hosts_that_take_it(self, model: str, kept: set[str]) -> None:
+        reasoning = {
+            "reasoning": "Hm.",
+            "reasoning_content": "Hm.",
+            "thinking_blocks": [{"type": "thinking"}],
+        }
+        (message,) = encode(model, [{"role": "assistant", "content": "Hi", **reasoning}])["messages"]
+        assert set(message) == {"role", "content"} | kept
+
+    def test_a_server_of_the_users_own_gets_all(self) -> None:
+        request = Request.build(
+            "openai/x", [{"role": "assistant", "content": "Hi", "reasoning_content": "Hm."}], {}
+        )
+        target = resolve("openai/x", "http://localhost:8000/v1")
+        assert "reasoning_content" in chat.encode(request, target).payload["messages"][0]
+
+    def test_our_own_fields_of_a_message_stay_here(self) -> None:
+        message = {"role": "assistant", "content": "Hi", "provider_specific_fields": {"provider": "gemini"}}
+        assert encode("local/qwen", [message])["messages"] == [{"role": "assistant", "content": "Hi"}]
+        assert "provider_specific_fields" in message
+
+
+class TestDecode:
+    def test_a_whole_answer(self) -> None:
+        answer = chat.decode({**completion({"reasoning_content": "Greeting."}), "service_tier": "flex"})
+        (choice,) = answer.choices
+        assert (choice.text, choice.reasoning, choice.finish_reason) == ("Hello", "Greeting.", "stop")
+        assert choice.message == {"role": "assistant", "content": "Hello", "reasoning_content": "Greeting."}
+        assert (answer.id, answer.model, answer.service_tier) == ("chatcmpl-1", "gpt-5.5-2026-04-23", "flex")
+        assert answer.usage == Usage(input_tokens=10, output_tokens=5)
+
+    def test_an_empty_reasoning_field_does_not_hide_the_other(self) -> None:
+        answer = chat.decode(completion({"reasoning_content": "", "reasoning": "Hm."}))
+        assert answer.choices[0].reasoning == "Hm."
+
+    @pytest.mark.parametrize(
+        ("word", "expected"),
+        [
+            ("stop", "stop"),
+            ("eos", "stop"),
+            ("length", "length"),
+            ("content_filter", "content_filter"),
+            ("function_call", "tool_calls"),
+            ("something-new", "stop"),
+        ],
+    )
+    def test_finish_reasons(self, word: str, expected: str) -> None:
+        assert chat.decode(completion(finish_reason=word)).choices[0].finish_reason == expected
+
+    def test_tool_calls_end_the_answer_whatever_the_host_says(self) -> None:
+        call = {"id": "1", "type": "function", "function": {"name": "now", "arguments": ""}}
+        choice = chat.decode(completion({"content": None, "tool_calls": [call]})).choices[0]
+        assert choice.finish_reason == "tool_calls"
+        assert choice.tool_calls == (ToolCall(id="1", name="now", arguments="{}"),)
+        assert choice.message == {"role": "assistant", "content": None, "tool_calls": [call]}
+
+    def test_a_refusal_is_its_text(self) -> None:
+        choice = chat.decode(completion({"content": None, "refusal": "I cannot."})).choices[0]
+        assert (choice.text, choice.finish_reason) == ("I cannot.", "refusal")
+        # The next turn takes it.
+        Request.build("gpt-5.5", [choice.message], {})
+
+    def test_content_in_parts_is_told_apart_and_kept(self) -> None:
+        parts = [
+            {
+                "type": "thinking",
+                "thinking": [{"type": "text", "text": "Hm, "}, {"type": "text", "text": "yes."}],
+            },
+            {"type": "text", "text": "Hel"},
+            {"type": "text", "text": "lo"},
+        ]
+        choice = chat.decode(completion({"content": parts})).choices[0]
+        assert (choice.text, choice.reasoning) == ("Hello", "Hm, yes.")
+        assert choice.message["content"] == parts
+
+    @pytest.mark.parametrize("word", ["error", "abort", "insufficient_system_resource"])
+    def test_an_answer_that_the_host_broke_off_is_an_error(self, word: str) -> None:
+        with pytest.raises(APIResponseValidationError, match=word):
+            chat.decode(completion(finish_reason=word))
+
+    def test_the_error_of_a_choice_is_an_error(self) -> None:
+        with pytest.raises(OverloadedError, match="upstream is full"):
+            chat.decode(
+                completion(finish_reason="error", error={"code": "slow_down", "message": "upstream is full"})
+            )
+
+    def test_an_error_with_status_200_is_an_error(self) -> None:
+        with pytest.raises(RateLimitError, match="slow down") as caught:
+            chat.decode({"error": {"type": "rate_limit_error", "message": "slow down"}})
+        assert caught.value.maybe_billed
+
+    @pytest.mark.parametrize(
+        "reply",
+        [
+            None,
+            "text",
+            [],
+            {},
+            {"choices": []},
+            {"choices": {"0": {}}},
+            {"choices": [None]},
+            {"choices": [{}]},
+            completion(finish_reason=None),
+            completion(finish_reason=["stop"]),
+            completion({"content": 5}),
+            completion({"tool_calls": 5}),
+            completion({"tool_calls": [{"function": {}}]}),
+            completion({"tool_calls": [{"function": {"name": "x", "arguments": {"a": 1}}}]}),
+        ],
+    )
+    def test_what_is_not_a_whole_answer_is_an_error(self, reply: Any) -> None:
+        with pytest.raises(APIResponseValidationError):
+            chat.decode(reply)
+
+    @given(JSON_VALUES, JSON_VALUES, JSON_VALUES)
+    def test_nothing_but_our_errors_comes_out_of_any_json(self, a: Any, b: Any, c: Any) -> None:
+        message = {"content": a, "tool_calls": b, "refusal": c, "reasoning": a}
+        for reply in (
+            a,
+            {"choices": a, "usage": b, "error": c},
+            completion(message),
+            completion({"content": [{"type": "thinking", "thinking": a}]}),
+            {**completion(finish_reason=a, logprobs=b, error=c), "usage": {"prompt_tokens_details": a}},
+            completion({"tool_calls": [{"id": a, "function": {"name": b, "arguments": c}}]}),
+        ):
+            try:
+                chat.decode(reply)
+            except LLMError:
+                continue
+
+
+class TestUsage:
+    @pytest.mark.parametrize(
+        ("encoded", "expected"),
+        [
+            (
+                {
+                    "prompt_tokens": 100,
+                    "completion_tokens": 50,
+                    "prompt_tokens_details": {"cached_tokens": 40, "cache_write_tokens": 10},
+                    "completion_tokens_details": {"reasoning_tokens": 30},
+                    "total_tokens": 150,
+                },
+                Usage(
+                    input_tokens=100,
+                    output_tokens=50,
+                    cache_read_input_tokens=40,
+                    cache_write_input_tokens=10,
+                    reasoning_output_tokens=30,
+                ),
+            ),
+            # DeepSeek.
+            (
+                {"prompt_tokens": 100, "completion_tokens": 5, "prompt_cache_hit_tokens": 64},
+                Usage(input_tokens=100, output_tokens=5, cache_read_input_tokens=64),
+            ),
+            # xAI leaves reasoning out of completion_tokens, and its total shows it.
+            (
+                {
+                    "prompt_tokens": 100,
+                    "completion_tokens": 5,
+                    "completion_tokens_details": {"reasoning_tokens": 30},
+                    "total_tokens": 135,
+                },
+                Usage(input_tokens=100, output_tokens=35, reasoning_output_tokens=30),
+            ),
+            # litellm for Anthropic.
+            (
+                {
+                    "prompt_tokens": 100,
+                    "completion_tokens": 5,
+                    "prompt_tokens_details": {
+                        "cache_creation_tokens": 60,
+                        "cache_creation_token_details": {"ephemeral_1h_input_tokens": 20},
+                    },
+                },
+                Usage(
+                    input_tokens=100,
+                    output_tokens=5,
+                    cache_write_input_tokens=60,
+                    cache_write_1h_input_tokens=20,
+                ),
+            ),
+            ({"prompt_tokens": None, "completion_tokens": "5", "prompt_tokens_details": None}, Usage()),
+        ],
+    )
+    def test_totals_are_inclusive(self, encoded: dict[str, Any], expected: Usage) -> None:
+        assert chat.decode_usage(encoded) == expected
+
+    @given(
+        st.dictionaries(
+            st.sampled_from(
+                [
+                    "prompt_tokens",
+                    "completion_tokens",
+                    "total_tokens",
+                    "prompt_tokens_details",
+                    "completion_tokens_details",
+                ]
+            ),
+            JSON_VALUES,
+        )
+    )
+    def test_nonsense_counts_as_nothing(self, encoded: dict[str, Any]) -> None:
+        for tokens in dataclasses.asdict(chat.decode_usage(encoded)).values():
+            assert type(tokens) is int
+            assert tokens >= 0
+
+
+class TestAssembler:
+    TEXTS = st.lists(st.text(max_size=6), max_size=6)
+
+    @given(
+        content=TEXTS,
+        reasoning=TEXTS,
+        arguments=TEXTS,
+        name=st.sampled_from(["reasoning", "reasoning_content"]),
+    )
+    def test_any_chunking_gives_the_answer_of_the_whole_reply(
+        self, content: list[str], reasoning: list[str], arguments: list[str], name: str
+    ) -> None:
+        call = {
+            "index": 0,
+            "id": "call_1",
+            "type": "function",
+            "function": {"name": "weather", "arguments": ""},
+        }
+        events = [
+            chunk({"role": "assistant", "content": ""}),
+            *(chunk({name: piece}) for piece in reasoning),
+            *(chunk({"content": piece}) for piece in content),
+            chunk({"tool_calls": [call]}),
+            *(chunk({"tool_calls": [{"index": 0, "function": {"arguments": piece}}]}) for piece in arguments),
+            chunk({}, "tool_calls"),
+            {"id": "chatcmpl-1", "choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 5}},
+        ]
+        function = {"name": "weather", "arguments": "".join(arguments)}
+        message: dict[str, Any] = {
+            "role": "assistant",
+            "content": "".join(content) or None,
+            "tool_calls": [{"id": "call_1", "type": "function", "function": function}],
+        }
+        if any(reasoning):
+            message[name] = "".join(reasoning)
+        whole = {
+            **completion(finish_reason="tool_calls"),
+            "usage": {"prompt_tokens": 10, "completion_tokens": 5},
+        }
+        whole["choices"][0]["message"] = message
+        deltas, assembled = assemble(events)
+        assert assembled == whole
+        assert chat.decode(assembled) == chat.decode(whole)
+        assert "".join(delta.text for delta in deltas) == "".join(content)
+        assert "".join(delta.reasoning for delta in deltas) == "".join(reasoning)
+        fragments = [fragment for delta in deltas for fragment in delta.tool_calls]
+        assert "".join(fragment.arguments for fragment in fragments) == "".join(arguments)
+        assert (fragments[0].id, fragments[0].name) == ("call_1", "weather")
+
+    def test_samples_are_told_apart_and_the_first_is_shown(self) -> None:
+        events = [
+            chunk({"content": "b"}, index=1),
+            chunk({"content": "a"}, index=0),
+            chunk({}, "stop", index=0),
+            chunk({"content": "B"}, "length", index=1),
+        ]
+        deltas, reply = assemble(events)
+        assert [delta.text for delta in deltas] == ["", "a", "", ""]
+        answer = chat.decode(reply)
+        assert [(choice.text, choice.finish_reason) for choice in answer.choices] == [
+            ("a", "stop"),
+            ("bB", "length"),
+        ]
+
+    def test_parallel_tool_calls_are_told_apart(self) -> None:
+        def fragment(index: int, arguments: str, **fields: Any) -> dict[str, Any]:
+            return {"index": index, **fields, "function": {"arguments": arguments}}
+
+        first = {"index": 0, "id": "a", "function": {"name": "one", "arguments": ""}}
+        second = {"index": 1, "id": "b", "function": {"name": "two", "arguments": ""}}
+        events = [
+            chunk({"tool_calls": [first, second]}),
+            chunk({"tool_calls": [fragment(1, "{"), fragment(0, "[")]}),
+            chunk({"tool_calls": [fragment(0, "]"), fragment(1, "}")]}, "tool_calls"),
+        ]
+        assert chat.decode(assemble(events)[1]).choices[0].tool_calls == (
+            ToolCall(id="a", name="one", arguments="[]"),
+            ToolCall(id="b", name="two", arguments="{}"),
+        )
+
+    def test_a_refusal_streams_as_text(self) -> None:
+        deltas, reply = assemble([chunk({"refusal": "I "}), chunk({"refusal": "cannot."}), chunk({}, "stop")])
+        choice = chat.decode(reply).choices[0]
+        assert "".join(delta.text for delta in deltas) == choice.text == "I cannot."
+        assert choice.finish_reason == "refusal"
+
+    def test_the_same_reasoning_under_two_names_counts_once(self) -> None:
+        deltas, reply = assemble(
+            [chunk({"reasoning": "Hm", "reasoning_content": "Hm"}), chunk({"content": "a"}, "stop")]
+        )
+        assert "".join(delta.reasoning for delta in deltas) == "Hm" == chat.decode(reply).choices[0].reasoning
+
+    def test_content_in_parts_gives_the_same_answer_as_whole(self) -> None:
+        thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
+        deltas, reply = assemble(
+            [chunk({"content": [thinking]}), chunk({"content": "Hel"}), chunk({"content": "lo"}, "stop")]
+        )
+        choice = chat.decode(reply).choices[0]
+        assert (choice.text, choice.reasoning) == ("Hello", "Hm.")
+        assert "".join(delta.text for delta in deltas) == "Hello"
+        assert "".join(delta.reasoning for delta in deltas) == "Hm."
+
+    def test_log_probabilities_are_joined(self) -> None:
+        events = [
+            chunk({"content": "a"}, logprobs={"content": [{"token": "a"}], "refusal": None}),
+            chunk({"content": "b"}, "stop", logprobs={"content": [{"token": "b"}], "refusal": None}),
+        ]
+        logprobs = chat.decode(assemble(events)[1]).choices[0].logprobs
+        assert logprobs == {"content": [{"token": "a"}, {"token": "b"}], "refusal": None}
+
+    def test_log_probabilities_that_are_bare_numbers_are_joined(self) -> None:
+        events = [chunk({"content": "a"}, logprobs=-0.1), chunk({"content": "b"}, "stop", logprobs=-0.2)]
+        assert chat.decode(assemble(events)[1]).choices[0].logprobs == {"token_logprobs": [-0.1, -0.2]}
+
+    def test_a_stream_that_ends_early_was_cut(self) -> None:
+        with pytest.raises(APIResponseValidationError, match="empty"):
+            assemble([])
+        with pytest.raises(APIResponseValidationError, match="cut"):
+            assemble([chunk({"content": "Hel"})])
+
+    @pytest.mark.parametrize(
+        ("event", "kind"),
+        [
+            ({"error": {"code": "server_error", "message": "Oops"}}, InternalServerError),
+            ({"error": "Oops"}, InternalServerError),
+            ({"type": "error", "code": "rate_limit_exceeded", "message": "Slow"}, RateLimitError),
+        ],
+    )
+    def test_an_error_event_is_its_error(self, event: Any, kind: type[LLMError]) -> None:
+        with pytest.raises(kind):
+            chat.Assembler().feed(event)
+
+    def test_the_error_of_a_streamed_choice_is_an_error(self) -> None:
+        broken = chunk({}, "error", error={"code": 502, "message": "upstream"})
+        with pytest.raises(InternalServerError, match="upstream"):
+            chat.decode(assemble([chunk({"content": "Hel"}), broken])[1])
+
+    @pytest.mark.parametrize("index", [-1, 10_000, 2**40, 0.5, "x", [0]])
+    def test_an_impossible_index_fills_no_memory(self, index: Any) -> None:
+        with pytest.raises(APIResponseValidationError, match="impossible index"):
+            chat.Assembler().feed(chunk({"content": "x"}, index=index))
+        with pytest.raises(APIResponseValidationError, match="impossible index"):
+            chat.Assembler().feed(chunk({"tool_calls": [{"index": index, "function": {"name": "x"}}]}))
+
+    @given(JSON_VALUES, JSON_VALUES)
+    def test_nothing_but_our_errors_comes_out_of_any_event(self, a: Any, b: Any) -> None:
+        deltas: tuple[dict[str, Any], ...] = (
+            {"content": a, "reasoning": b, "refusal": a},
+            {"content": "x", "tool_calls": a},
+            {"tool_calls": [{"index": 0, "id": a, "function": b}]},
+            {"tool_calls": [{"function": {"name": a, "arguments": b}}]},
+        )
+        for events in (
+            [a],
+            [{"choices": a, "usage": b, "id": a}],
+            *([chunk(delta), chunk(delta, "stop")] for delta in deltas),
+            [chunk({"content": a}), chunk({"content": b}, "stop")],
+            [chunk({"content": "x"}, logprobs=a), chunk({"content": "y"}, "stop", logprobs=b)],
+            [chunk({"content": "x"}, finish_reason=a)],
+        ):
+            try:
+                json.dumps(chat.decode(assemble(events)[1]).choices[0].message)
+            except LLMError:
+                continue

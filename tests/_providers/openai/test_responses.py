@@ -1,0 +1,686 @@
+"""The Responses wire format: payloads, replies, streams, and replaying an answer in the next turn."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from llm_provider._errors import (
+    APIResponseValidationError,
+    BadRequestError,
+    InternalServerError,
+    LLMError,
+    RateLimitError,
+    RefusalError,
+    RequestError,
+    UnsupportedParameterError,
+)
+from llm_provider._limits.timeouts import Timeouts
+from llm_provider._providers.adapter import Answer, Outgoing
+from llm_provider._providers.openai import adapter, chat, responses
+from llm_provider._requests.api_keys import APIKey
+from llm_provider._requests.request import Request
+from llm_provider._requests.routing import resolve
+from llm_provider._runtime.canonical_json import canonical
+from llm_provider._types import Delta, ToolCall, Usage, delta_of
+from llm_provider.simulator import Fault, Simulator
+from support import ignore
+
+PRO = resolve("gpt-5.5-pro")
+WEATHER = {
+    "type": "function",
+    "function": {
+        "name": "weather",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+    },
+}
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def encode(prompt: Any = "Hi", **parameters: Any) -> dict[str, Any]:
+    return responses.encode(Request.build("gpt-5.5-pro", prompt, parameters), PRO).payload
+
+
+def reasoning_item(*summaries: str, encrypted: str = "gAAAA") -> dict[str, Any]:
+    return {
+        "id": "rs_1",
+        "type": "reasoning",
+        "summary": [{"type": "summary_text", "text": text} for text in summaries],
+        "encrypted_content": encrypted,
+    }
+
+
+def message_item(*parts: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "status": "completed",
+        "content": list(parts),
+    }
+
+
+def text_part(text: str, **fields: Any) -> dict[str, Any]:
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": [], **fields}
+
+
+def call_item(
+    identifier: str = "call_1", name: str = "weather", arguments: str = '{"city":"Bern"}'
+) -> dict[str, Any]:
+    return {
+        "id": f"fc_{identifier}",
+        "type": "function_call",
+        "call_id": identifier,
+        "name": name,
+        "arguments": arguments,
+        "status": "completed",
+    }
+
+
+def response(*output: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {
+        "id": "resp_1",
+        "object": "response",
+        "created_at": 1_700_000_000,
+        "status": "completed",
+        "error": None,
+        "incomplete_details": None,
+        "model": "gpt-5.5-pro-2026-04-23",
+        "output": list(output),
+        "service_tier": "default",
+        "usage": {
+            "input_tokens": 100,
+            "input_tokens_details": {"cached_tokens": 40, "cache_write_tokens": 10},
+            "output_tokens": 50,
+            "output_tokens_details": {"reasoning_tokens": 30},
+            "total_tokens": 150,
+        },
+        **fields,
+    }
+
+
+def stream_of(reply: dict[str, Any], size: int = 3) -> list[dict[str, Any]]:
+    """The events that a server sends while it makes `reply`, its texts cut into pieces of `size`."""
+    events: list[dict[str, Any]] = [
+        {
+            "type": "response.created",
+            "response": {**reply, "status": "in_progress", "output": [], "usage": None},
+        }
+    ]
+
+    def pieces(kind: str, text: str, **where: int) -> None:
+        cuts = range(0, len(text), size)
+        events.extend({"type": kind, "delta": text[cut : cut + size], **where} for cut in cuts)
+
+    for place, item in enumerate(reply["output"]):
+        opened = {**item, "arguments": ""} if item["type"] == "function_call" else {**item, "content": []}
+        events.append({"type": "response.output_item.added", "output_index": place, "item": opened})
+        for index, summary in enumerate(item.get("summary") or ()):
+            where = {"output_index": place, "summary_index": index}
+            added = {"type": "summary_text", "text": ""}
+            events.append({"type": "response.reasoning_summary_part.added", "part": added, **where})
+            pieces("response.reasoning_summary_text.delta", summary["text"], **where)
+        for index, entry in enumerate(item.get("content") or ()):
+            where = {"output_index": place, "content_index": index}
+            events.append({"type": "response.content_part.added", "part": {"type": entry["type"]}, **where})
+            if entry["type"] == "output_text":
+                pieces("response.output_text.delta", entry["text"], **where)
+            else:
+                pieces("response.refusal.delta", entry["refusal"], **where)
+        if item["type"] == "function_call":
+            pieces("response.function_call_arguments.delta", item["arguments"], output_index=place)
+        events.append({"type": "response.output_item.done", "output_index": place, "item": item})
+    events.append({"type": f"response.{reply['status']}", "response": reply})
+    return events
+
+
+def assemble(events: list[dict[str, Any]]) -> tuple[list[Delta], Any]:
+    assembler = responses.Assembler()
+    deltas = [delta_of(assembler.feed(event)) for event in events]
+    return deltas, assembler.reply()
+
+
+class TestEncode:
+    def test_a_prompt_is_sent_statelessly_with_its_reasoning_to_be_returned(self) -> None:
+        assert encode() == {
+            "model": "gpt-5.5-pro",
+            "input": [{"role": "user", "content": "Hi"}],
+            "store": False,
+            "include": ["reasoning.encrypted_content"],
+        }
+
+    def test_every_parameter_has_its_place(self) -> None:
+        payload = encode(
+            "Hi",
+            system="Be brief.",
+            max_tokens=500,
+            temperature=0.5,
+            top_p=0.9,
+            reasoning_effort="high",
+            tools=[WEATHER],
+            tool_choice={"type": "function", "function": {"name": "weather"}},
+            response_format={"type": "json_object"},
+            extra_body={"text": {"verbosity": "low"}, "service_tier": "flex"},
+        )
+        assert payload["input"][0] == {"role": "system", "content": "Be brief."}
+        assert payload["max_output_tokens"] == 500
+        assert (payload["temperature"], payload["top_p"]) == (0.5, 0.9)
+        assert payload["reasoning"] == {"effort": "high"}
+        assert payload["tool_choice"] == {"type": "function", "name": "weather"}
+        assert payload["text"] == {"format": {"type": "json_object"}, "verbosity": "low"}
+        assert payload["service_tier"] == "flex"
+
+    def test_a_tool_is_flat_and_not_strict_unless_asked(self) -> None:
+        strict = {"type": "function", "function": {"name": "now", "description": "The time", "strict": True}}
+        weather, now = encode(tools=[WEATHER, strict], tool_choice="required")["tools"]
+        assert weather == {"type": "function", "name": "weather", "strict": False, **WEATHER["function"]}
+        assert now == {
+            "type": "function",
+            "name": "now",
+            "description": "The time",
+            "strict": True,
+            "parameters": {"type": "object", "properties": {}},
+        }
+
+    def test_a_json_schema_is_flat_too(self) -> None:
+        class City(BaseModel):
+            name: str
+
+        schema = {"type": "object", "properties": {}}
+        asked = {"type": "json_schema", "json_schema": {"name": "thing", "schema": schema, "strict": True}}
+        assert encode(response_format=asked)["text"]["format"] == {
+            "type": "json_schema",
+            "name": "thing",
+            "schema": schema,
+            "strict": True,
+        }
+        modelled = encode(response_format=City)["text"]["format"]
+        assert (modelled["type"], modelled["name"]) == ("json_schema", "City")
+        assert modelled["schema"]["required"] == ["name"]
+
+    def test_log_probabilities_are_included_where_asked(self) -> None:
+        payload = encode(top_logprobs=3)
+        assert payload["top_logprobs"] == 3
+        assert payload["include"] == ["reasoning.encrypted_content", "message.output_text.logprobs"]
+        assert encode(logprobs=False)["include"] == ["reasoning.encrypted_content"]
+
+    def test_samples_are_separate_calls_and_headers_go_along(self) -> None:
+        request = Request.build("gpt-5.5-pro", "Hi", {"n": 3, "extra_headers": {"X-Trace": "1"}})
+        encoded = responses.encode(request, PRO)
+        assert (encoded.operation, encoded.samples_field, encoded.headers) == (
+            "responses",
+            (),
+            {"x-trace": "1"},
+        )
+        assert "n" not in encoded.payload
+
+    @pytest.mark.parametrize(("name", "value"), [("seed", 0), ("stop", "END"), ("stop", ["a", "b"])])
+    def test_what_the_api_lacks_is_refused_with_a_remedy(self, name: str, value: Any) -> None:
+        with pytest.raises(
+            UnsupportedParameterError, match=f"gpt-5.5-pro does not accept {name}: leave it out"
+        ) as caught:
+            encode(**{name: value})
+        assert caught.value.parameter == name
+
+    def test_parts_of_every_kind(self) -> None:
+        parts = [
+            {"type": "text", "text": "What is this?"},
+            {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA==", "detail": "low"}},
+            {"type": "image_url", "image_url": {"url": "https://example.com/cat.png"}},
+            {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,AA=="}},
+            {"type": "text", "text": "long", "prompt_cache_breakpoint": {"mode": "explicit"}},
+        ]
+        assert encode([{"role": "user", "content": parts}])["input"][0]["content"] == [
+            {"type": "input_text", "text": "What is this?"},
+            {"type": "input_image", "image_url": "data:image/png;base64,AA==", "detail": "low"},
+            {"type": "input_image", "image_url": "https://example.com/cat.png"},
+            {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,AA=="},
+            {"type": "input_text", "text": "long", "prompt_cache_breakpoint": {"mode": "explicit"}},
+        ]
+
+    def test_a_conversation_with_tools_keeps_its_order(self) -> None:
+        call = {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
+        conversation = [
+            {"role": "developer", "content": "Use tools."},
+            {"role": "user", "content": "Weather?"},
+            {"role": "assistant", "content": "Let me look.", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "call_1", "content": [{"type": "text", "text": "sunny"}]},
+            {"role": "assistant", "content": [{"type": "text", "text": "Sunny."}], "annotations": []},
+            {"role": "system", "content": "Be brief now."},
+        ]
+        assert encode(conversation)["input"] == [
+            {"role": "developer", "content": "Use tools."},
+            {"role": "user", "content": "Weather?"},
+            {"role": "assistant", "content": "Let me look."},
+            {"type": "function_call", "call_id": "call_1", "name": "weather", "arguments": "{}"},
+            {
+                "type": "function_call_output",
+                "call_id": "call_1",
+                "output": [{"type": "input_text", "text": "sunny"}],
+            },
+            {"role": "assistant", "content": [{"type": "output_text", "text": "Sunny."}]},
+            {"role": "system", "content": "Be brief now."},
+        ]
+
+    def test_what_other_providers_put_into_their_answers_stays_out(self) -> None:
+        foreign = {
+            "role": "assistant",
+            "content": "Hello.",
+            "reasoning_content": "The user greets.",
+            "thinking_blocks": [{"type": "thinking", "thinking": "hm", "signature": "s"}],
+            "provider_specific_fields": {
+                "provider": "anthropic",
+                "content": [{"type": "text", "text": "Hello."}],
+            },
+        }
+        assert encode([foreign])["input"] == [{"role": "assistant", "content": "Hello."}]
+
+    @pytest.mark.parametrize(
+        ("message", "place"),
+        [
+            (
+                {"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]},
+                r"messages\[0\].content\[0\]",
+            ),
+            (
+                {"role": "user", "content": [{"type": "image_url", "image_url": "x"}]},
+                r"messages\[0\].content\[0\]",
+            ),
+            (
+                {"role": "user", "content": [{"type": "image_url", "image_url": {}}]},
+                r"content\[0\].image_url",
+            ),
+            ({"role": "user", "content": "Hi", "name": "Ann"}, r"messages\[0\] has 'name'"),
+            ({"role": "assistant", "content": "Hi", "function_call": {"name": "x"}}, r"has 'function_call'"),
+            ({"role": "assistant", "content": "Hi", "audio": {"id": "a"}}, r"messages\[0\] has 'audio'"),
+            ({"role": "assistant", "content": [{"type": "image_url"}]}, r"messages\[0\].content\[0\]"),
+            (
+                {"role": "assistant", "content": "x", "tool_calls": [{"id": "1"}]},
+                r"messages\[0\].tool_calls\[0\]",
+            ),
+            ({"role": "assistant", "content": "x", "tool_calls": ["no"]}, r"messages\[0\].tool_calls\[0\]"),
+        ],
+    )
+    def test_what_the_api_cannot_carry_is_named(self, message: dict[str, Any], place: str) -> None:
+        with pytest.raises(RequestError, match=place):
+            encode([message])
+
+
+class TestDecode:
+    def test_a_whole_answer(self) -> None:
+        reply = response(
+            reasoning_item("First.", "Second."), message_item(text_part("Hello "), text_part("you"))
+        )
+        answer = responses.decode(reply)
+        (choice,) = answer.choices
+        assert (choice.text, choice.reasoning, choice.finish_reason) == (
+            "Hello you",
+            "First.\n\nSecond.",
+            "stop",
+        )
+        assert choice.tool_calls == ()
+        assert choice.logprobs is None
+        assert (answer.model, answer.id, answer.service_tier) == (
+            "gpt-5.5-pro-2026-04-23",
+            "resp_1",
+            "default",
+        )
+        assert answer.usage == Usage(
+            input_tokens=100,
+            output_tokens=50,
+            cache_read_input_tokens=40,
+            cache_write_input_tokens=10,
+            reasoning_output_tokens=30,
+        )
+
+    def test_tool_calls_end_the_answer(self) -> None:
+        answer = responses.decode(response(call_item(), call_item("call_2", "now", "")))
+        assert answer.choices[0].finish_reason == "tool_calls"
+        assert answer.choices[0].text == ""
+        assert answer.choices[0].tool_calls == (
+            ToolCall(id="call_1", name="weather", arguments='{"city":"Bern"}'),
+            ToolCall(id="call_2", name="now", arguments=""),
+        )
+
+    @pytest.mark.parametrize(
+        ("reason", "expected"),
+        [("max_output_tokens", "length"), ("max_messages", "length"), ("content_filter", "content_filter")],
+    )
+    def test_an_incomplete_answer_keeps_what_there_is(self, reason: str, expected: str) -> None:
+        cut = {"status": "incomplete", "incomplete_details": {"reason": reason}}
+        assert responses.decode(response(message_item(text_part("Hel")), **cut)).choices[0].text == "Hel"
+        empty = responses.decode(response(**cut)).choices[0]
+        assert (empty.text, empty.finish_reason) == ("", expected)
+
+    def test_a_refusal_is_its_text(self) -> None:
+        answer = responses.decode(response(message_item({"type": "refusal", "refusal": "I cannot."})))
+        assert (answer.choices[0].text, answer.choices[0].finish_reason) == ("I cannot.", "refusal")
+        assert answer.choices[0].message["refusal"] == "I cannot."
+
+    def test_log_probabilities_have_the_form_of_chat_completions(self) -> None:
+        entry = {"token": "Hi", "logprob": -0.1, "bytes": [72, 105], "top_logprobs": []}
+        answer = responses.decode(response(message_item(text_part("Hi", logprobs=[entry]))))
+        assert answer.choices[0].logprobs == {"content": [entry], "refusal": None}
+
+    def test_items_of_built_in_tools_are_kept_but_not_read(self) -> None:
+        search = {"id": "ws_1", "type": "web_search_call", "status": "completed"}
+        choice = responses.decode(response(search, message_item(text_part("Found.")))).choices[0]
+        assert choice.text == "Found."
+        assert search in choice.message["provider_specific_fields"]["content"]
+
+    @pytest.mark.parametrize(
+        ("error", "kind"),
+        [
+            ({"code": "server_error", "message": "Oops"}, InternalServerError),
+            ({"code": "rate_limit_exceeded", "message": "Slow down"}, RateLimitError),
+            ({"code": "invalid_prompt", "message": "Invalid prompt"}, BadRequestError),
+            ({"code": "image_too_large", "message": "Too large"}, BadRequestError),
+            ({"code": "bio_policy", "message": "No"}, RefusalError),
+            ({"code": "image_content_policy_violation", "message": "No"}, RefusalError),
+            (None, InternalServerError),
+        ],
+    )
+    def test_a_failed_response_is_its_error(self, error: Any, kind: type[LLMError]) -> None:
+        with pytest.raises(kind) as caught:
+            responses.decode(response(status="failed", error=error))
+        assert caught.value.maybe_billed
+
+    @pytest.mark.parametrize(
+        "reply",
+        [
+            None,
+            [],
+            "text",
+            {},
+            response(),
+            response(status="in_progress"),
+            response(status="cancelled"),
+            response(status="incomplete"),
+            response(status="incomplete", incomplete_details={"reason": "steered"}),
+            {**response(), "output": None},
+            response("item"),  # type: ignore[arg-type]  # wrong on purpose
+            response(message_item({"type": "output_text"})),
+            response({"type": "message", "content": "text"}),
+            response({"type": "function_call", "name": "weather", "arguments": "{}"}),
+            response({"type": "reasoning", "summary": ["text"]}),
+        ],
+    )
+    def test_what_is_not_a_whole_answer_is_an_error(self, reply: Any) -> None:
+        with pytest.raises(APIResponseValidationError):
+            responses.decode(reply)
+
+    @given(JSON_VALUES, JSON_VALUES, JSON_VALUES, st.sampled_from(["completed", "incomplete", "failed"]))
+    def test_nothing_but_our_errors_comes_out_of_any_json(self, a: Any, b: Any, c: Any, status: str) -> None:
+        item = {"type": "message", "content": [{"type": "output_text", "text": a, "logprobs": b}]}
+        for reply in (
+            a,
+            {"status": status, "output": a, "error": b, "incomplete_details": c, "usage": c},
+            response(item, {"type": "reasoning", "summary": b}, usage=c),
+            response({"type": "function_call", "call_id": a, "name": b, "arguments": c}),
+        ):
+            try:
+                responses.decode(reply)
+            except LLMError:
+                continue
+
+
+class TestReplay:
+    ITEMS = (reasoning_item("Thinking."), message_item(text_part("Let me look.")), call_item())
+
+    def answered(self) -> dict[str, Any]:
+        # Through JSON, as a message that a user keeps in a file.
+        message: dict[str, Any] = json.loads(
+            json.dumps(responses.decode(response(*self.ITEMS)).choices[0].message)
+        )
+        return message
+
+    def test_an_answer_is_sent_back_as_it_came(self) -> None:
+        result = {"role": "tool", "tool_call_id": "call_1", "content": "sunny"}
+        payload = encode([{"role": "user", "content": "Weather?"}, self.answered(), result])
+        assert payload["input"][1:4] == list(self.ITEMS)
+        assert payload["input"][4] == {"type": "function_call_output", "call_id": "call_1", "output": "sunny"}
+        canonical(payload)
+
+    def test_a_changed_answer_is_sent_as_it_now_reads(self) -> None:
+        items = encode([{**self.answered(), "content": "I will look."}])["input"]
+        assert items == [
+            {"role": "assistant", "content": "I will look."},
+            {"type": "function_call", "call_id": "call_1", "name": "weather", "arguments": '{"city":"Bern"}'},
+        ]
+
+    def test_a_dropped_tool_call_is_a_change_too(self) -> None:
+        message = {**self.answered(), "tool_calls": None}
+        assert encode([message])["input"] == [{"role": "assistant", "content": "Let me look."}]
+
+    @given(JSON_VALUES)
+    def test_damaged_items_are_not_sent(self, content: Any) -> None:
+        kept = {"provider": "openai", "content": content}
+        message = {"role": "assistant", "content": "Hi", "provider_specific_fields": kept}
+        assert encode([message])["input"] == [{"role": "assistant", "content": "Hi"}]
+
+    def test_a_refusal_can_be_sent_back(self) -> None:
+        refused = (
+            responses.decode(response(message_item({"type": "refusal", "refusal": "No."}))).choices[0].message
+        )
+        assert encode([refused])["input"][0]["content"] == [{"type": "refusal", "refusal": "No."}]
+        by_hand = {"role": "assistant", "content": None, "refusal": "No."}
+        assert encode([by_hand])["input"] == [
+            {"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]}
+        ]
+
+    def test_parts_of_a_refusal_and_a_bare_tool_call_are_taken(self) -> None:
+        parts = [{"type": "text", "text": "Well, "}, {"type": "refusal", "refusal": "no."}]
+        call = {"id": "1", "type": "function", "function": {"name": "now", "arguments": "{}"}}
+        conversation = [
+            {"role": "assistant", "content": parts},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+        ]
+        assert encode(conversation)["input"] == [
+            {
+                "role": "assistant",
+                "content": [{"type": "output_text", "text": "Well, "}, {"type": "refusal", "refusal": "no."}],
+            },
+            {"type": "function_call", "call_id": "1", "name": "now", "arguments": "{}"},
+        ]
+
+    def test_items_that_a_file_has_damaged_are_left_out(self) -> None:
+        kept = {"provider": "openai", "content": [message_item({"type": "output_text"})]}
+        message = {"role": "assistant", "content": "Hi", "provider_specific_fields": kept}
+        assert encode([message])["input"] == [{"role": "assistant", "content": "Hi"}]
+
+    def test_the_chat_format_takes_such_a_message(self) -> None:
+        request = Request.build("gpt-5.5", [self.answered()], {})
+        (message,) = chat.encode(request, resolve("gpt-5.5")).payload["messages"]
+        assert set(message) == {"role", "content", "tool_calls"}
+
+
+class TestAssembler:
+    REPLIES = (
+        response(message_item(text_part("Hello, world"))),
+        response(
+            reasoning_item("First.", "Second."), reasoning_item("Third."), message_item(text_part("Done"))
+        ),
+        response(call_item(), call_item("call_2", "now", "{}")),
+        response(message_item({"type": "refusal", "refusal": "I cannot do that."})),
+        response(
+            message_item(text_part("Hel")),
+            status="incomplete",
+            incomplete_details={"reason": "max_output_tokens"},
+        ),
+    )
+
+    @pytest.mark.parametrize("reply", REPLIES)
+    @given(size=st.integers(1, 20))
+    def test_any_chunking_gives_the_whole_reply_and_its_deltas_the_answer(
+        self, reply: dict[str, Any], size: int
+    ) -> None:
+        deltas, assembled = assemble(stream_of(reply, size))
+        assert assembled == reply
+        (choice,) = responses.decode(assembled).choices
+        assert "".join(delta.text for delta in deltas) == choice.text
+        assert "".join(delta.reasoning for delta in deltas) == choice.reasoning
+        calls: dict[int, list[str]] = {}
+        for fragment in (fragment for delta in deltas for fragment in delta.tool_calls):
+            parts = calls.setdefault(fragment.index, ["", "", ""])
+            for place, piece in enumerate((fragment.id, fragment.name, fragment.arguments)):
+                parts[place] += piece
+        assert list(calls.values()) == [[call.id, call.name, call.arguments] for call in choice.tool_calls]
+
+    def test_items_that_the_last_event_leaves_out_come_from_the_earlier_ones(self) -> None:
+        reply = response(reasoning_item(), message_item(text_part("Hello")))
+        *events, last = stream_of(reply)
+        assert assemble([*events, {**last, "response": {**reply, "output": []}}])[1] == reply
+
+    def test_a_stream_without_its_last_event_was_cut(self) -> None:
+        with pytest.raises(APIResponseValidationError, match="cut"):
+            assemble(stream_of(self.REPLIES[0])[:-1])
+        with pytest.raises(APIResponseValidationError):
+            responses.Assembler().reply()
+
+    @pytest.mark.parametrize(
+        ("event", "kind", "code"),
+        [
+            (
+                {"type": "error", "code": "rate_limit_exceeded", "message": "Slow"},
+                RateLimitError,
+                "rate_limit_exceeded",
+            ),
+            ({"type": "error", "code": None, "message": "Oops"}, InternalServerError, None),
+            ({"error": {"code": "server_error", "message": "Oops"}}, InternalServerError, "server_error"),
+            (
+                {
+                    "type": "response.failed",
+                    "response": response(status="failed", error={"code": "server_error"}),
+                },
+                InternalServerError,
+                "server_error",
+            ),
+        ],
+    )
+    def test_an_error_event_is_its_error(self, event: Any, kind: type[LLMError], code: str | None) -> None:
+        with pytest.raises(kind) as caught:
+            responses.Assembler().feed(event)
+        assert caught.value.code == code
+
+    @given(
+        st.sampled_from(sorted({event["type"] for reply in REPLIES for event in stream_of(reply)})),
+        JSON_VALUES,
+    )
+    def test_nothing_but_our_errors_comes_out_of_any_event(self, kind: str, value: Any) -> None:
+        names = ("delta", "item", "part", "response", "output_index")
+        for event in (
+            value,
+            {"type": kind, **dict.fromkeys(names, value)},
+            {"type": kind, "item": {"type": value}},
+        ):
+            assembler = responses.Assembler()
+            try:
+                assembler.feed(event)
+                assembler.reply()
+            except LLMError:
+                continue
+
+
+async def exchange(
+    simulator: Simulator, model: str, prompts: list[Any], *, stream: bool, **parameters: Any
+) -> list[Answer]:
+    """Send conversations one after the other through the SDK and decode what comes back."""
+    connection, answers = adapter.connect("aiohttp"), []
+    target = resolve(model, simulator.url("openai"))
+    try:
+        for prompt in prompts:
+            encoded = adapter.encode(Request.build(model, prompt, dict(parameters)), target)
+            assert encoded.operation == "responses"
+            order = Outgoing(
+                encoded, canonical(encoded.payload), target, APIKey("sk-test"), Timeouts(total=20)
+            )
+            if stream:
+                assembler = adapter.Assembler()
+                async for batch in connection.stream(order, ignore):
+                    for event in batch:
+                        assembler.feed(event)
+                reply = assembler.reply()
+            else:
+                reply = json.loads(await connection.send(order, ignore))
+            answers.append(adapter.decode(reply))
+    finally:
+        await connection.close()
+    return answers
+
+
+@pytest.mark.parametrize("stream", [False, True])
+class TestOverTheWire:
+    @pytest.mark.parametrize(
+        ("prompt", "parameters", "reason"),
+        [
+            ("What is 2+3?", {}, "stop"),
+            ("Tell me more", {"max_tokens": 2}, "length"),
+            ("please refuse", {}, "refusal"),
+            ("use the tool", {"tools": [WEATHER], "tool_choice": "required"}, "tool_calls"),
+            ("Give JSON", {"response_format": {"type": "json_object"}, "reasoning_effort": "high"}, "stop"),
+        ],
+    )
+    def test_answers(
+        self, simulator: Simulator, prompt: str, parameters: dict[str, Any], reason: str, stream: bool
+    ) -> None:
+        (answer,) = asyncio.run(exchange(simulator, "gpt-5.5-pro", [prompt], stream=stream, **parameters))
+        (choice,) = answer.choices
+        assert choice.finish_reason == reason
+        assert choice.text or choice.tool_calls
+        assert answer.usage is not None
+        assert answer.usage.total_tokens == simulator.ledger().input_tokens + simulator.ledger().output_tokens
+        (request,) = simulator.requests("openai")
+        encoded = adapter.encode(Request.build("gpt-5.5-pro", prompt, parameters), PRO)
+        assert request.path.endswith("/responses")
+        assert request.body == {**encoded.payload, **({"stream": True} if stream else {})}
+
+    def test_the_next_turn_takes_the_answer_and_the_connection(
+        self, simulator: Simulator, stream: bool
+    ) -> None:
+        tools = {"tools": [WEATHER], "tool_choice": "required"}
+        user = {"role": "user", "content": "use the tool"}
+        (answer,) = asyncio.run(exchange(simulator, "gpt-6.1-sol", [[user]], stream=stream, **tools))
+        message, (call,) = answer.choices[0].message, answer.choices[0].tool_calls
+        conversation = [user, message, {"role": "tool", "tool_call_id": call.id, "content": "sunny"}]
+        simulator.clear()
+        asyncio.run(
+            exchange(simulator, "gpt-6.1-sol", [conversation, conversation], stream=stream, tools=[WEATHER])
+        )
+        sent = simulator.requests("openai")[0].body["input"]
+        assert sent[1:-1] == message["provider_specific_fields"]["content"]
+        assert sent[-1] == {"type": "function_call_output", "call_id": call.id, "output": "sunny"}
+        assert simulator.ledger().connections == 1
+
+    def test_errors(self, simulator: Simulator, stream: bool) -> None:
+        simulator.inject(Fault(status=429, retry_after="3"), provider="openai")
+        with pytest.raises(Exception, match="429") as caught:
+            asyncio.run(exchange(simulator, "gpt-5.5-pro", ["Hi"], stream=stream))
+        error = adapter.map_error(caught.value)
+        assert isinstance(error, RateLimitError)
+        assert error.retry_after == 3.0
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        (Fault(cut_after=1), APIResponseValidationError),
+        (Fault(empty_stream=True), APIResponseValidationError),
+        (Fault(error_after=0), InternalServerError),
+        (Fault(error_after=1, status=429), RateLimitError),
+    ],
+)
+def test_a_broken_stream_is_an_error_of_ours(
+    simulator: Simulator, fault: Fault, kind: type[LLMError]
+) -> None:
+    simulator.inject(fault, provider="openai")
+    with pytest.raises(kind) as caught:
+        asyncio.run(exchange(simulator, "gpt-5.5-pro", ["Tell me more"], stream=True))
+    assert caught.value.maybe_billed

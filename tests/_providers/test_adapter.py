@@ -1,0 +1,115 @@
+"""What all adapters share."""
+
+from typing import Any, Generic, TypeVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, ConfigDict
+
+from llm_provider._errors import APIResponseValidationError, RequestError, UnsupportedParameterError
+from llm_provider._providers import adapter
+from llm_provider._providers.registry import load
+from llm_provider._requests.request import Request
+from llm_provider._requests.routing import ROUTES
+
+T = TypeVar("T")
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+OBJECTS = st.dictionaries(st.text(max_size=2), JSON_VALUES, max_size=3)
+
+
+class City(BaseModel):
+    name: str
+
+
+class Page(BaseModel, Generic[T]):
+    items: list[T]
+
+
+@pytest.mark.parametrize("name", sorted({route.adapter for route in ROUTES.values()}))
+def test_every_route_has_an_adapter_of_the_right_shape(name: str) -> None:
+    adapter = load(name)
+    for part in ("encode", "decode", "connect", "map_error", "Assembler"):
+        assert callable(getattr(adapter, part))
+    assert callable(adapter.Assembler().feed)
+
+
+class TestSchemaOf:
+    def test_forms(self) -> None:
+        schema = {"type": "object"}
+        asked = {"type": "json_schema", "json_schema": {"name": "thing", "schema": schema, "strict": True}}
+        assert adapter.schema_of(asked) == ("thing", schema, True)
+        unnamed = {"type": "json_schema", "json_schema": {"schema": schema}}
+        assert adapter.schema_of(unnamed) == ("answer", schema, None)
+        assert adapter.schema_of({"type": "json_object"}) == ("answer", None, None)
+        assert adapter.schema_of(City) == ("City", City.model_json_schema(), None)
+
+    def test_the_name_of_a_generic_model_is_one_that_providers_take(self) -> None:
+        assert adapter.schema_of(Page[City])[0] == "Page_City_"
+
+    def test_a_model_without_a_schema_is_our_error(self) -> None:
+        class Unspeakable(BaseModel):
+            model_config = ConfigDict(arbitrary_types_allowed=True)
+            thing: BaseException
+
+        with pytest.raises(RequestError, match="response_format Unspeakable has no JSON schema"):
+            adapter.schema_of(Unspeakable)
+
+
+class TestMerge:
+    @given(OBJECTS, OBJECTS)
+    def test_the_users_value_wins_and_nothing_else_is_lost(
+        self, ours: dict[str, Any], theirs: dict[str, Any]
+    ) -> None:
+        before = repr((ours, theirs))
+        merged = adapter.merge(ours, theirs)
+        assert repr((ours, theirs)) == before
+        assert merged.keys() == ours.keys() | theirs.keys()
+        for name, value in merged.items():
+            if name not in theirs:
+                assert value is ours[name]
+            elif not isinstance(ours.get(name), dict) or not isinstance(theirs[name], dict):
+                assert value is theirs[name]
+            else:
+                assert value.keys() == ours[name].keys() | theirs[name].keys()
+
+
+class TestReading:
+    @given(JSON_VALUES)
+    def test_a_count_is_never_negative(self, value: Any) -> None:
+        tokens = adapter.count({"tokens": value}, "tokens")
+        assert type(tokens) is int
+        assert tokens >= 0
+        assert adapter.count({}, "tokens") == 0
+
+    @given(JSON_VALUES)
+    def test_a_part_is_an_object(self, value: Any) -> None:
+        assert adapter.part({"details": value}, "details") == (value if isinstance(value, dict) else {})
+
+    def test_an_object_is_expected(self) -> None:
+        assert adapter.expect_dict({}, "answer") == {}
+        with pytest.raises(
+            APIResponseValidationError, match="the provider's answer is list, not a JSON object"
+        ):
+            adapter.expect_dict([], "answer")
+
+    @pytest.mark.parametrize("value", [None, "", 0, ["stop"], {"reason": "stop"}, 5])
+    def test_an_answer_without_a_word_for_its_end_was_cut(self, value: Any) -> None:
+        with pytest.raises(APIResponseValidationError, match="cut"):
+            adapter.finish(value, {"stop": "stop"})
+
+    def test_an_unknown_word_is_an_ordinary_end(self) -> None:
+        assert adapter.finish("max_tokens", {"max_tokens": "length"}) == "length"
+        assert adapter.finish("brand_new", {"max_tokens": "length"}) == "stop"
+
+
+def test_a_refusal_names_the_parameter_the_model_and_the_remedy() -> None:
+    request = Request.build("claude-opus-5-5", "Hi", {})
+    error = adapter.refuse("seed", request, "leave it out", provider="anthropic")
+    assert isinstance(error, UnsupportedParameterError)
+    assert (error.parameter, error.model, error.provider) == ("seed", "claude-opus-5-5", "anthropic")
+    assert str(error).startswith("claude-opus-5-5 does not accept seed: leave it out")

@@ -1,0 +1,65 @@
+"""The HTTP client that carries the SDKs' requests straight to aiohttp."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from typing import Any
+
+import pytest
+
+from llm_provider import BadRequestError, Client
+from llm_provider._providers import http_client, sdk_connection
+from llm_provider.simulator import Fault, Simulator
+
+SDKS = ["openai", "anthropic"]
+
+
+@pytest.fixture(params=SDKS)
+def sdk(request: pytest.FixtureRequest) -> Any:
+    return importlib.import_module(request.param)
+
+
+def test_it_is_of_the_library_that_the_sdk_insists_on(sdk: Any) -> None:
+    library = http_client.library_of(sdk.DefaultAsyncHttpxClient)
+    assert isinstance(sdk_connection.build_http_client(sdk, "aiohttp"), library.AsyncClient)
+    assert isinstance(sdk_connection.build_http_client(sdk, "aiohttp"), http_client.client_class(library))
+
+
+def test_a_proxy_is_left_to_the_sdks_own_client(sdk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    client = sdk_connection.build_http_client(sdk, "aiohttp")
+    assert isinstance(client, sdk.DefaultAioHttpClient)
+    asyncio.run(client.aclose())
+
+
+def test_hosts_without_a_proxy_are_no_proxy(sdk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+    library = http_client.library_of(sdk.DefaultAsyncHttpxClient)
+    assert isinstance(sdk_connection.build_http_client(sdk, "aiohttp"), http_client.client_class(library))
+
+
+def test_what_belongs_to_no_library() -> None:
+    with pytest.raises(TypeError, match="not built on httpx"):
+        http_client.library_of(int)
+
+
+@pytest.mark.parametrize("model", ["gpt-6.1-sol", "claude-sonnet-5-5", "gemini-3.8-flash"])
+def test_a_large_body_is_sent_without_a_warning(client: Client, simulator: Simulator, model: str) -> None:
+    prompt = "x" * 3_000_000
+    assert client.call(model, prompt, cache="off").text.startswith("echo: xxx")
+    assert prompt in str(simulator.requests()[0].body)
+
+
+@pytest.mark.parametrize("model", ["gpt-6.1-sol", "claude-sonnet-5-5", "gemini-3.8-flash"])
+def test_one_connection_serves_calls_streams_and_failures(
+    client: Client, simulator: Simulator, model: str
+) -> None:
+    for number in range(3):
+        client.call(model, f"What is {number}+1?", cache="off")
+        with client.stream(model, f"Say {number}", cache="off") as stream:
+            list(stream)
+        simulator.inject(Fault(status=400), times=1)
+        with pytest.raises(BadRequestError):
+            client.call(model, "Hi", cache="off")
+    assert simulator.ledger().connections == 1

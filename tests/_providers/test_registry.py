@@ -1,0 +1,99 @@
+"""How an SDK is imported: where, and without the garbage collector."""
+
+from __future__ import annotations
+
+import pytest
+
+from llm_provider.simulator import Simulator
+from support import RunScript
+
+SDKS = {"openai": "gpt-6.1-sol", "anthropic": "claude-sonnet-5-5", "google.genai": "gemini/gemini-3.8-flash"}
+
+
+@pytest.mark.parametrize("sdk", SDKS)
+def test_a_synchronous_call_imports_its_sdk_in_its_own_thread(
+    simulator: Simulator, run_script: RunScript, sdk: str
+) -> None:
+    run_script(
+        f"""
+        import sys, threading, warnings
+        from llm_provider import call
+
+        # Told where an SDK is compiled, which is not where it is used.
+        warnings.filterwarnings("ignore", "invalid escape sequence")
+
+        class Watching:
+            threads = set()
+
+            def find_spec(self, name, path=None, target=None):
+                if name in ({sdk!r}, "aiohttp"):
+                    self.threads.add(threading.current_thread().name)
+
+        sys.meta_path.insert(0, Watching())
+        assert call({SDKS[sdk]!r}, "What is 1+1?", cache="off").text == "2"
+        assert Watching.threads == {{"MainThread"}}, Watching.threads
+        """,
+        **simulator.environment(),
+    )
+
+
+def test_nothing_is_collected_while_an_sdk_is_imported(run_script: RunScript) -> None:
+    run_script(
+        """
+        import gc, sys
+        from llm_provider._providers import registry as providers
+
+        openai = providers.load("openai")
+        collected, known = [], len(gc.get_objects())
+        gc.callbacks.append(lambda phase, found: collected.append((phase, found["generation"])))
+        providers.connect(openai, "aiohttp")
+        # One of the youngest may have been due before.
+        assert collected in ([], [("start", 0), ("stop", 0)]), collected
+        assert "openai" in sys.modules
+        assert (gc.isenabled(), gc.get_freeze_count()) == (True, 0)
+        assert gc.get_count()[0] < 1000
+        # It is where it is still looked at, though seldom.
+        assert len(gc.get_objects(generation=2)) > 2 * known
+        cycle = []
+        cycle.append(cycle)
+        del cycle
+        assert gc.collect() > 0
+        """
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("gc.disable()", "not gc.isenabled()"), ("gc.freeze()", "True")]
+)
+def test_what_a_user_has_told_the_collector_is_kept(run_script: RunScript, before: str, after: str) -> None:
+    run_script(
+        f"""
+        import gc
+        from llm_provider._providers import registry as providers
+
+        openai = providers.load("openai")
+        {before}
+        frozen = gc.get_freeze_count()
+        providers.connect(openai, "aiohttp")
+        # Not as many as that: some have gone by themselves.
+        assert (gc.get_freeze_count() > frozen // 2) == (frozen > 0)
+        assert {after}
+        """
+    )
+
+
+def test_an_sdk_that_is_not_there_is_told_by_the_call(run_script: RunScript) -> None:
+    run_script(
+        """
+        import gc, sys
+        from llm_provider import MissingDependencyError, call
+        sys.modules["litellm"] = None
+        try:
+            call("cohere/command-r", "Hi", api_key="k")
+        except MissingDependencyError as error:
+            assert "pip install" in str(error), error
+        else:
+            raise AssertionError("called")
+        assert gc.isenabled()
+        """
+    )

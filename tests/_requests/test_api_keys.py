@@ -1,0 +1,202 @@
+"""API keys: where they come from, and that none shows itself."""
+
+import pickle
+import traceback
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm_provider import Client
+from llm_provider._errors import MissingAPIKeyError, RequestError
+from llm_provider._requests.api_keys import Accounts, APIKey, find_accounts, find_key, sealed
+from llm_provider._requests.request import Request
+
+CANARY = "sk-canary-4f0c9a1e77"
+PRINTABLE = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=60)
+
+
+class TestAPIKey:
+    def test_shows_itself_nowhere(self) -> None:
+        key = APIKey(CANARY)
+        request = Request.build("gpt-5.5", "Hi", {"api_key": CANARY})
+        for shown in (
+            repr(key),
+            str(key),
+            f"{key}",
+            key.identity,
+            repr([key]),
+            repr({key: key}),
+            repr(request),
+            str(request),
+        ):
+            assert CANARY not in shown
+        assert key.reveal() == CANARY
+
+    @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+    def test_is_never_pickled(self, protocol: int) -> None:
+        with pytest.raises(TypeError, match="not pickled"):
+            pickle.dumps(APIKey(CANARY), protocol)
+        with pytest.raises(TypeError, match="not pickled"):
+            pickle.dumps(Request.build("gpt-5.5", "Hi", {"api_key": CANARY}), protocol)
+
+    def test_has_no_attributes_to_list(self) -> None:
+        assert not hasattr(APIKey(CANARY), "__dict__")
+
+    @given(PRINTABLE, PRINTABLE)
+    def test_is_told_apart_by_its_text(self, one: str, other: str) -> None:
+        assert (APIKey(one) == APIKey(other)) == (one == other)
+        assert (APIKey(one).identity == APIKey(other).identity) == (one == other)
+        assert len({APIKey(one), APIKey(one)}) == 1
+        assert APIKey(one) != one
+
+    @pytest.mark.parametrize(
+        "text", ["", " ", "sk-\n", f"{CANARY}\r\nX-Evil: 1", f"{CANARY}\u2013", "sk key", "\x00"]
+    )
+    def test_that_no_header_can_carry_is_refused_without_being_quoted(self, text: str) -> None:
+        with pytest.raises(RequestError) as caught:
+            APIKey(text)
+        assert CANARY not in "".join(traceback.format_exception(caught.value, limit=0))
+
+    def test_is_blotted_out_of_texts(self) -> None:
+        assert (
+            APIKey(CANARY).scrub(f"Incorrect API key provided: {CANARY}.")
+            == "Incorrect API key provided: ***."
+        )
+        # A stand-in of a few letters would blot out words.
+        assert APIKey("no").scrub("no such model") == "no such model"
+
+
+class TestFindKey:
+    VARIABLES = ("TEST_ONE_API_KEY", "TEST_TWO_API_KEY")
+
+    def test_the_calls_own_comes_first_then_the_clients_then_the_environments(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("TEST_ONE_API_KEY", " \n")
+        monkeypatch.setenv("TEST_TWO_API_KEY", " from-environment\n")
+        given, configured = APIKey("given"), ((APIKey("configured"),),)
+
+        def found(given: APIKey | None, accounts: Accounts) -> str:
+            return find_key("openai", self.VARIABLES, given=given, accounts=accounts, required=True).reveal()
+
+        assert found(given, configured) == "given"
+        assert found(None, configured) == "configured"
+        assert found(None, ()) == "from-environment"
+        monkeypatch.setenv("TEST_ONE_API_KEY", "first")
+        assert found(None, ()) == "first"
+
+    def test_a_missing_key_names_its_variables(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for variable in self.VARIABLES:
+            monkeypatch.delenv(variable, raising=False)
+        with pytest.raises(
+            MissingAPIKeyError, match="set TEST_ONE_API_KEY or TEST_TWO_API_KEY, or pass api_key="
+        ) as caught:
+            find_key("openai", self.VARIABLES, given=None, accounts=(), required=True)
+        assert caught.value.provider == "openai"
+
+    def test_a_server_that_wants_no_key_gets_a_stand_in(self) -> None:
+        assert find_key("local", (), given=None, accounts=(), required=False) == APIKey("not-needed")
+
+    def test_a_key_in_the_environment_that_no_header_can_carry_is_an_error(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("TEST_ONE_API_KEY", f"{CANARY}\u2026")
+        with pytest.raises(RequestError) as caught:
+            find_key("openai", self.VARIABLES, given=None, accounts=(), required=True)
+        assert CANARY not in str(caught.value)
+
+
+def revealed(accounts: Accounts | None) -> list[list[str]] | None:
+    return None if accounts is None else [[key.reveal() for key in account] for account in accounts]
+
+
+class TestFindAccounts:
+    VARIABLES = ("TEST_ONE_API_KEY", "TEST_TWO_API_KEY")
+
+    @pytest.mark.parametrize(
+        ("text", "accounts"),
+        [
+            ("sk-a,sk-b", [["sk-a"], ["sk-b"]]),
+            (" sk-a ,\tsk-b\n", [["sk-a"], ["sk-b"]]),
+            ("sk-a\nsk-b\r\nsk-c", [["sk-a"], ["sk-b"], ["sk-c"]]),
+            ("sk-a,,sk-b,", [["sk-a"], ["sk-b"]]),
+            ("sk-a,sk-b,sk-a", [["sk-a"], ["sk-b"]]),
+            ("sk-a sk-b, sk-c", [["sk-a", "sk-b"], ["sk-c"]]),
+            ("sk-a, sk-a sk-b, sk-b", [["sk-a"], ["sk-b"]]),
+            ("sk-a", [["sk-a"]]),
+            ("", None),
+            (" , ,\n", None),
+        ],
+    )
+    def test_a_list_in_the_environment(
+        self, monkeypatch: pytest.MonkeyPatch, text: str, accounts: list[list[str]] | None
+    ) -> None:
+        monkeypatch.setenv("TEST_ONE_API_KEYS", text)
+        assert revealed(find_accounts("openai", self.VARIABLES, {})) == accounts
+
+    def test_the_clients_win_then_the_first_variable_that_lists_any(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        configured = sealed({"openai": ["sk-c1", "sk-c2"]}, ["openai"])
+        assert find_accounts("openai", self.VARIABLES, {}) is None
+        for name in ("TEST_TWO_KEYS", "TEST_TWO_API_KEYS", "TEST_ONE_KEYS", "TEST_ONE_API_KEYS"):
+            monkeypatch.setenv(name, f"{name},sk-b")
+            assert revealed(find_accounts("openai", self.VARIABLES, {})) == [[name], ["sk-b"]]
+        assert revealed(find_accounts("openai", self.VARIABLES, configured)) == [["sk-c1"], ["sk-c2"]]
+
+    def test_what_no_header_can_carry_is_refused_without_being_quoted(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("TEST_ONE_API_KEYS", f"sk-good, {CANARY}\u2013")
+        with pytest.raises(RequestError, match="TEST_ONE_API_KEYS: an API key must be") as caught:
+            find_accounts("openai", self.VARIABLES, {})
+        shown = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+        frames = "".join(line for line in shown.format() if "_keys.py" in line)
+        assert "find_accounts" in frames
+        assert CANARY not in frames
+
+    @given(st.lists(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=3), max_size=5))
+    def test_no_key_is_there_twice(self, accounts: list[list[str]]) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("TEST_ONE_API_KEYS", ",".join(" ".join(account) for account in accounts))
+            found = find_accounts("openai", self.VARIABLES, {}) or ()
+        keys = [key.reveal() for account in found for key in account]
+        assert sorted(keys) == sorted({key for account in accounts for key in account})
+        assert all(found)
+
+
+class TestSealed:
+    def test_a_key_a_list_and_lists_within_it(self) -> None:
+        keys = {"openai": "sk-a", "xai": ["sk-b", ("sk-c", "sk-d"), "sk-b"]}
+        accounts = sealed(keys, ["openai", "xai"])
+        assert revealed(accounts["openai"]) == [["sk-a"]]
+        assert revealed(accounts["xai"]) == [["sk-b"], ["sk-c", "sk-d"]]
+        assert sealed({}, ["openai"]) == {}
+
+    @pytest.mark.parametrize(
+        ("given", "problem"),
+        [
+            ({"openai": []}, r"keys\['openai'\] must be a non-empty str, or a list"),
+            ({"openai": ""}, r"holds str, not a non-empty str"),
+            ({"openai": None}, r"must be a non-empty str, or a list"),
+            ({"openai": 7}, r"must be a non-empty str, or a list"),
+            ({"openai": {"a": "sk-a"}}, r"must be a non-empty str, or a list"),
+            ({"openai": ["sk-a", None]}, r"keys\['openai'\]\[1\] must be"),
+            ({"openai": ["sk-a", []]}, r"keys\['openai'\]\[1\] must be"),
+            ({"openai": [["sk-a", 1]]}, r"keys\['openai'\]\[0\] holds int"),
+            ({"openai": [[["sk-a"]]]}, r"keys\['openai'\]\[0\] holds list"),
+            ({"openai": "sk-a,sk-b"}, r"holds a comma; several keys are given as a list"),
+            ({"openai": f"{CANARY}\n"}, "printable ASCII"),
+            ({"opnai": "sk-a"}, "keys names no provider: opnai; known: openai"),
+            ({7: "sk-a"}, r"keys names no provider: \*\*\*"),
+            ({CANARY: "openai"}, r"keys names no provider: \*\*\*"),
+            ([CANARY], "keys must be a dict of keys by provider, not list"),
+            (CANARY, "keys must be a dict of keys by provider, not str"),
+        ],
+    )
+    def test_anything_else_is_an_error_that_shows_no_key(self, given: object, problem: str) -> None:
+        with pytest.raises(RequestError, match=problem) as caught:
+            Client(keys=given)  # type: ignore[arg-type]  # that is the point
+        assert CANARY not in str(caught.value)
+        assert "sk-a" not in str(caught.value)

@@ -1,0 +1,362 @@
+"""The user's arguments: what is taken, how it is normalised, and what is refused before anything is sent."""
+
+import dataclasses
+import math
+import string
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from llm_provider._errors import LLMError, RequestError
+from llm_provider._limits.timeouts import Timeouts
+from llm_provider._requests.request import Parameters, Request
+from llm_provider._runtime.canonical_json import canonical
+
+NAME_CHARACTERS = set(string.ascii_letters + string.digits + "._:/@+-")
+USER = {"role": "user", "content": "Hi"}
+TOOL = {"type": "function", "function": {"name": "weather"}}
+CALL = {"id": "1", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
+
+
+class City(BaseModel):
+    name: str
+
+
+class Shy:
+    def __repr__(self) -> str:
+        raise OSError("no repr")
+
+
+class NumPyLike(float):
+    """As NumPy's float64: a float, but not the plain type."""
+
+
+def build(prompt: Any = "Hi", model: Any = "gpt-5.5", **parameters: Any) -> Request:
+    return Request.build(model, prompt, parameters)
+
+
+class TestModelNames:
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "gpt-6.1-sol",
+            "groq/openai/gpt-oss-120b",
+            "ft:gpt-5.5:org::id",
+            "bedrock/anthropic.claude-opus-5-5-v1:0",
+            "local/qwen2.5:7b-instruct-q4_K_M",
+            "vertex_ai/gemini@001",
+            "a" * 200,
+        ],
+    )
+    def test_names_of_providers_are_taken(self, name: str) -> None:
+        assert build(model=name).model == name
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "",
+            " ",
+            "gpt 5",
+            "../secret",
+            "a/../b",
+            "a//b",
+            "/gpt-5.5",
+            ".gpt",
+            "gpt-5\n",
+            "gpt-5\r\nX: 1",
+            "gpt?x=1",
+            "gpt#x",
+            "gpt%2e",
+            "gpt\\x",
+            "gpt-\u0665",
+            "\uff47pt-5",
+            "gpt-5\x00",
+            "a" * 201,
+            "gpt-\ud800",
+            None,
+            5,
+            b"gpt-5",
+            ["gpt-5"],
+            Shy(),
+        ],
+    )
+    def test_anything_else_is_refused(self, name: Any) -> None:
+        with pytest.raises(RequestError, match="not a model name"):
+            build(model=name)
+
+    @given(
+        st.text(max_size=30)
+        | st.text(st.sampled_from([*sorted(NAME_CHARACTERS), "\n", " ", "%"]), max_size=12)
+    )
+    @example("gpt-5\n")
+    def test_what_is_taken_is_safe_in_a_path(self, name: str) -> None:
+        try:
+            taken = build(model=name).model
+        except RequestError:
+            return
+        assert taken == name
+        assert set(name) <= NAME_CHARACTERS
+        assert name[0].isalnum()
+        assert ".." not in name
+        assert "//" not in name
+
+
+class TestMessages:
+    def test_a_text_is_one_user_message(self) -> None:
+        assert build("Hi").messages == (USER,)
+        assert build("Hi", system="Be brief.").messages == ({"role": "system", "content": "Be brief."}, USER)
+
+    @pytest.mark.parametrize(
+        "conversation",
+        [
+            [USER],
+            (USER,),
+            [{"role": "developer", "content": "x"}, USER],
+            [
+                USER,
+                {"role": "assistant", "content": None, "tool_calls": [CALL]},
+                {"role": "tool", "tool_call_id": "1", "content": ""},
+            ],
+            [USER, {"role": "assistant", "content": "", "tool_calls": [CALL]}],
+            [USER, {"role": "assistant", "content": None, "refusal": "No."}, USER],
+            [{"role": "user", "content": [{"type": "text", "text": "Hi"}, {"type": "custom"}]}],
+        ],
+    )
+    def test_conversations_are_taken_as_they_are(self, conversation: Any) -> None:
+        assert build(conversation).messages == tuple(conversation)
+
+    @pytest.mark.parametrize(
+        ("prompt", "problem"),
+        [
+            (None, "messages must be a str or a list of messages, not NoneType"),
+            (5, "not int"),
+            (b"Hi", "not bytes"),
+            (USER, "not dict"),
+            (iter([USER]), "not list_iterator"),
+            ([], "messages is empty"),
+            ("", r"messages\[0\] has empty content"),
+            (["Hi"], r"messages\[0\] must be a dict with 'role' and 'content', not str"),
+            ([{"content": "Hi"}], r"messages\[0\] has role None"),
+            (
+                [USER, {"role": "robot", "content": "Hi"}],
+                r"messages\[1\] has role 'robot'; expected one of system",
+            ),
+            ([{"role": ["user"], "content": "Hi"}], r"messages\[0\] has role"),
+            ([{"role": Shy(), "content": "Hi"}], "a value of type Shy"),
+            ([{"role": "user"}], r"messages\[0\] has no content"),
+            ([{"role": "user", "content": None, "tool_calls": [CALL]}], r"messages\[0\] has no content"),
+            ([{"role": "assistant", "content": None}], r"messages\[0\] has no content"),
+            ([{"role": "assistant", "content": ""}], r"messages\[0\] has empty content"),
+            ([{"role": "user", "content": []}], r"messages\[0\] has empty content"),
+            (
+                [{"role": "user", "content": 5}],
+                r"messages\[0\].content must be a str or a list of parts, not int",
+            ),
+            (
+                [{"role": "user", "content": ["Hi"]}],
+                r"messages\[0\].content\[0\] must be a dict with a 'type'",
+            ),
+            ([{"role": "user", "content": [{"text": "Hi"}]}], r"messages\[0\].content\[0\]"),
+            ([{"role": "tool", "content": "x"}], "needs the 'tool_call_id' it answers"),
+        ],
+    )
+    def test_anything_else_is_named(self, prompt: Any, problem: str) -> None:
+        with pytest.raises(RequestError, match=problem):
+            build(prompt)
+
+
+class TestParameters:
+    def test_every_documented_parameter_is_checked_and_no_other(self) -> None:
+        names = set(Parameters.__annotations__)
+        assert {field.name for field in dataclasses.fields(Request)} == (names - {"system"}) | {
+            "model",
+            "messages",
+        }
+        for name in names:
+            with pytest.raises((RequestError, TypeError)):
+                build(**{name: object()})
+            assert build(**{name: None}) == build()
+
+    @pytest.mark.parametrize(
+        ("name", "remedy"),
+        [("temprature", "did you mean 'temperature'"), ("top_k", "extra_body="), ("apikey", "api_key")],
+    )
+    def test_an_unknown_parameter_is_a_type_error_with_a_remedy(self, name: str, remedy: str) -> None:
+        with pytest.raises(TypeError, match=remedy):
+            build(**{name: 1})
+
+    @pytest.mark.parametrize(
+        ("name", "value", "expected"),
+        [
+            ("temperature", 0, 0),
+            ("temperature", NumPyLike(0.5), 0.5),
+            ("top_p", 1.0, 1.0),
+            ("max_tokens", 1, 1),
+            ("seed", -(2**63), -(2**63)),
+            ("n", 128, 128),
+            ("stop", "END", ("END",)),
+            ("stop", ["a", "b"], ("a", "b")),
+            ("tools", [TOOL], (TOOL,)),
+            ("timeout", 5, Timeouts(total=5)),
+            ("timeout", Timeouts(idle=3), Timeouts(idle=3)),
+            ("deadline", 5, 5.0),
+            ("max_retries", 0, 0),
+            ("cache", True, "use"),
+            ("cache", "use", "use"),
+            ("cache", False, "off"),
+            ("cache", "off", "off"),
+            ("cache", "refresh", "refresh"),
+            ("cache", "only", "only"),
+            ("extra_headers", {"X-Trace": "1"}, {"x-trace": "1"}),
+            ("response_format", City, City),
+            ("response_format", {"type": "json_object"}, {"type": "json_object"}),
+            ("reasoning_effort", "xhigh", "xhigh"),
+            ("extra_body", {"top_k": 1}, {"top_k": 1}),
+        ],
+    )
+    def test_values_are_normalised(self, name: str, value: Any, expected: Any) -> None:
+        taken = getattr(build(**{name: value}), name)
+        assert taken == expected
+        assert type(taken) is type(expected)
+
+    @pytest.mark.parametrize(
+        ("name", "values"),
+        [
+            ("temperature", [-0.1, 2.1, math.nan, math.inf, "0", True, 10**400]),
+            ("top_p", [-1, 1.01, math.nan]),
+            ("max_tokens", [0, -1, 2**70, 10**5000, 1.0, True, "5", math.nan]),
+            ("seed", [2**63, 0.5]),
+            ("n", [0, 129, True]),
+            ("top_logprobs", [-1, 21]),
+            ("timeout", [0, -1, math.inf, math.nan, 10**400, True, "5"]),
+            ("deadline", [0, -1, math.inf, math.nan, 10**400, True, "5"]),
+            ("max_retries", [-1, 1.5]),
+            ("stop", ["", [], ["a", ""], [1], 5, {"a"}]),
+            (
+                "tools",
+                ["x", [{}], [{"function": {}}], [{"function": {"name": 1}}], {"function": {"name": "x"}}],
+            ),
+            (
+                "response_format",
+                [
+                    "json",
+                    {"type": "xml"},
+                    {"type": "json_schema"},
+                    dict,
+                    City(name="x"),
+                    {"type": "json_schema", "json_schema": {"schema": "text"}},
+                ],
+            ),
+            ("reasoning_effort", ["hard", 5, ["low"]]),
+            ("logprobs", [1, "yes"]),
+            ("cache", ["refresh!", 1, 0, 2.0]),
+            ("system", ["", 5]),
+            ("extra_body", [[], "x", {"stream": True}]),
+            ("base_url", ["", 5]),
+            ("api_key", ["", 5, "a b", "a\n"]),
+        ],
+    )
+    def test_bad_values_are_named(self, name: str, values: list[Any]) -> None:
+        for value in values:
+            if (name, value) == ("stop", []):
+                continue  # nothing to stop at
+            with pytest.raises(RequestError) as caught:
+                build(**{name: value})
+            assert name in str(caught.value) or "API key" in str(caught.value)
+            assert len(str(caught.value)) < 400
+
+    @pytest.mark.parametrize(
+        "choice", ["auto", "none", "required", {"type": "function", "function": {"name": "x"}}]
+    )
+    def test_a_tool_choice_needs_tools(self, choice: Any) -> None:
+        assert build(tools=[TOOL], tool_choice=choice).tool_choice == choice
+        with pytest.raises(RequestError, match="without tools"):
+            build(tool_choice=choice)
+
+    @pytest.mark.parametrize("choice", ["any", {"type": "function"}, {"name": "x"}, 5])
+    def test_a_tool_choice_has_openais_form(self, choice: Any) -> None:
+        with pytest.raises(RequestError, match="tool_choice must be"):
+            build(tools=[TOOL], tool_choice=choice)
+
+    def test_alternatives_imply_log_probabilities(self) -> None:
+        assert build(top_logprobs=2).logprobs is True
+        with pytest.raises(RequestError, match="top_logprobs was given with logprobs=False"):
+            build(top_logprobs=2, logprobs=False)
+
+    @pytest.mark.parametrize(
+        "headers",
+        [
+            {"Authorization": "x"},
+            {"X-API-Key": "x"},
+            {"x-goog-api-key": "x"},
+            {"API-KEY": "x"},
+            {"Host": "x"},
+            {"Content-Length": "1"},
+            {"Transfer-Encoding": "chunked"},
+            {"bad name": "x"},
+            {"": "x"},
+            {"x\n": "x"},
+            {"x": "a\r\nb"},
+            {"x": "é"},
+            {"x": 1},
+            {1: "x"},
+            {"x": "\x00"},
+        ],
+    )
+    def test_headers_cannot_forge(self, headers: Any) -> None:
+        with pytest.raises(RequestError, match="extra_headers"):
+            build(extra_headers=headers)
+
+    def test_the_key_is_sealed_in_place(self) -> None:
+        parameters = {"api_key": "sk-canary", "temperature": 0}
+        request = Request.build("gpt-5.5", "Hi", parameters)
+        assert "canary" not in repr(parameters)
+        assert request.api_key is not None
+        assert request.api_key.reveal() == "sk-canary"
+        assert "canary" not in repr(request)
+
+    def test_a_request_cannot_be_changed(self) -> None:
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            build().model = "other"  # type: ignore[misc]  # on purpose
+
+    @given(
+        st.sampled_from(sorted(set(Parameters.__annotations__))),
+        st.recursive(
+            st.none()
+            | st.booleans()
+            | st.integers()
+            | st.floats()
+            | st.text(max_size=5)
+            | st.binary(max_size=3),
+            lambda inner: (
+                st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+            ),
+            max_leaves=6,
+        ),
+    )
+    def test_any_value_is_taken_or_our_error(self, name: str, value: Any) -> None:
+        try:
+            build(**{name: value})
+        except LLMError:
+            return
+
+    @given(
+        st.recursive(
+            st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+            lambda inner: (
+                st.lists(inner, max_size=3)
+                | st.dictionaries(
+                    st.sampled_from(["role", "content", "type", "text", "tool_calls"]), inner, max_size=3
+                )
+            ),
+            max_leaves=8,
+        )
+    )
+    def test_any_prompt_is_taken_or_our_error(self, prompt: Any) -> None:
+        try:
+            canonical(list(build(prompt).messages))
+        except LLMError:
+            return

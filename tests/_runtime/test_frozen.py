@@ -1,0 +1,105 @@
+"""Quickly made objects are what dataclasses would have made."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import inspect
+import pickle
+from typing import Any
+
+import pytest
+
+from llm_provider import Delta, Response, Usage
+from llm_provider._runtime.frozen import maker, quickly_made
+from llm_provider._types import Choice
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Plain:
+    """What dataclasses makes."""
+
+    first: int
+    second: str = "2"
+    third: list[int] = dataclasses.field(default_factory=list)
+    fourth: float = dataclasses.field(default=4.0, kw_only=True, repr=False)
+
+
+@quickly_made
+@dataclasses.dataclass(frozen=True, slots=True)
+class Quick:
+    """The same."""
+
+    first: int
+    second: str = "2"
+    third: list[int] = dataclasses.field(default_factory=list)
+    fourth: float = dataclasses.field(default=4.0, kw_only=True, repr=False)
+
+
+@pytest.mark.parametrize(
+    ("positional", "named"),
+    [
+        ((1,), {}),
+        ((1, "b"), {"fourth": 5.0}),
+        ((1, "b", [3]), {}),
+        ((), {"first": 1, "third": [4]}),
+    ],
+)
+def test_it_takes_what_the_plain_one_takes(positional: tuple[Any, ...], named: dict[str, Any]) -> None:
+    plain = Plain(*positional, **named)
+    quick = Quick(*positional, **named)
+    assert type(quick) is Quick
+    assert dataclasses.asdict(quick) == dataclasses.asdict(plain)
+    assert repr(quick) == repr(plain).replace("Plain", "Quick")
+    assert quick == Quick(*positional, **named)
+
+
+@pytest.mark.parametrize(
+    ("positional", "named"),
+    [((), {}), ((1, "b", [3], 4.0), {}), ((1,), {"fifth": 5}), ((1,), {"first": 1})],
+)
+def test_it_refuses_what_the_plain_one_refuses(positional: tuple[Any, ...], named: dict[str, Any]) -> None:
+    messages = []
+    for kind in (Plain, Quick):
+        with pytest.raises(TypeError) as caught:
+            kind(*positional, **named)
+        messages.append(str(caught.value).partition("__init__")[2])
+    assert messages[0] == messages[1]
+
+
+def test_it_is_frozen_and_behaves_like_one() -> None:
+    quick = Quick(1)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        quick.first = 2  # type: ignore[misc]  # it is frozen
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        del quick.first  # type: ignore[misc]  # as above
+    assert Quick(1).third is not Quick(1).third
+    assert dataclasses.replace(quick, second="b") == Quick(1, "b")
+    assert pickle.loads(pickle.dumps(quick)) == copy.deepcopy(quick) == quick
+    assert inspect.signature(Quick).parameters.keys() == inspect.signature(Plain).parameters.keys()
+    assert inspect.signature(Quick).parameters["first"].annotation == "int"
+
+
+def test_subclasses_stay_what_they_are() -> None:
+    @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+    class Marked(Usage):
+        mark: str = ""
+
+    class Noted(Response):
+        """With a dictionary of its own."""
+
+    marked = Marked(input_tokens=3, mark="m")
+    assert (type(marked), marked.input_tokens, marked.mark) == (Marked, 3, "m")
+    noted = Noted(choices=(Choice(text="Hi"),), usage=marked, model="m", provider="p")
+    assert (type(noted), noted.text) == (Noted, "Hi")
+
+
+@pytest.mark.parametrize("name", ["text", "reasoning"])
+def test_an_object_made_of_one_field_is_what_its_class_makes(name: str) -> None:
+    made = maker(Delta, name)("given")
+    assert type(made) is Delta
+    assert made == Delta(**{name: "given"})
+    assert hash(made) == hash(Delta(**{name: "given"}))
+    assert pickle.loads(pickle.dumps(made)) == made
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        made.text = "other"  # type: ignore[misc]  # that is the test

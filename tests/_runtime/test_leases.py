@@ -1,0 +1,450 @@
+"""Leases: one holder per machine, and none that a dead, stopped or forked process keeps."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from llm_provider._runtime.leases import Lease, Leases, _tag
+from support import RunScript
+
+Start = Callable[..., "subprocess.Popen[str]"]
+
+HOLD = """
+    import asyncio, sys
+    from pathlib import Path
+    from llm_provider._runtime.leases import Leases
+
+    async def hold():
+        leases = Leases(Path(sys.argv[1]), beat=0.01)
+        lease = leases.take("name")
+        assert lease is not None
+        print("held", flush=True)
+        await asyncio.to_thread(sys.stdin.readline)
+        lease.release()
+        print("released", flush=True)
+
+    asyncio.run(hold())
+"""
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Start a program in a process of its own and wait for its first line."""
+    started: list[subprocess.Popen[str]] = []
+
+    def run(code: str = HOLD, *, first: str = "held") -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, "-W", "error", "-c", textwrap.dedent(code), str(tmp_path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        assert process.stdout is not None
+        assert process.stdout.readline().strip() == first
+        return process
+
+    yield run
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def release(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+    assert process.stdout.readline().strip() == "released"
+
+
+async def wait(leases: Leases, name: str = "name") -> Lease | None:
+    return await asyncio.wait_for(leases.wait(name), 30)
+
+
+def test_a_name_has_one_holder_at_a_time(tmp_path: Path) -> None:
+    async def main() -> None:
+        one, other = Leases(tmp_path), Leases(tmp_path)
+        lease = one.take("name")
+        assert lease is not None
+        assert not lease.released_before
+        assert one.take("name") is None
+        assert other.take("name") is None
+        assert other.take("another name") is not None
+        lease.release()
+        lease.release()
+        again = other.take("name")
+        assert again is not None
+        assert again.released_before
+        # The old lease has nothing more to release.
+        lease.release()
+        assert one.take("name") is None
+
+    asyncio.run(main())
+
+
+def test_every_way_to_the_directory_is_the_same_one(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+
+    async def main() -> None:
+        one, other = Leases(tmp_path / "real" / "leases"), Leases(tmp_path / "link" / "leases")
+        lease = one.take("name")
+        assert other.take("name") is None
+        other.close()
+        assert Leases(tmp_path / "link" / "leases").take("name") is None
+        assert lease is not None
+
+    asyncio.run(main())
+
+
+def test_other_processes_are_excluded_until_the_holder_has_finished(tmp_path: Path, start: Start) -> None:
+    async def main() -> None:
+        leases = Leases(tmp_path)
+        holder = start()
+        assert leases.take("name") is None
+        waiting = [asyncio.create_task(wait(leases)) for _ in range(3)]
+        await asyncio.sleep(0.05)
+        release(holder)
+        # All at once: at most the one that looks between mark and lock finds the name free.
+        ends = await asyncio.gather(*waiting)
+        assert sum(lease is not None for lease in ends) <= 1
+
+    asyncio.run(main())
+
+
+def test_closing_a_client_keeps_what_another_one_holds(tmp_path: Path, start: Start) -> None:
+    async def main() -> None:
+        one, other = Leases(tmp_path), Leases(tmp_path)
+        lease, passing = one.take("name"), other.take("another name")
+        assert passing is not None
+        other.close()
+        passing.release()
+        del other, passing
+        start(
+            """
+            import asyncio, sys
+            from pathlib import Path
+            from llm_provider._runtime.leases import Leases
+
+            async def main():
+                print("free" if Leases(Path(sys.argv[1])).take("name") else "taken")
+
+            asyncio.run(main())
+            """,
+            first="taken",
+        )
+        assert lease is not None
+        lease.release()
+
+    asyncio.run(main())
+
+
+def test_the_files_are_closed_with_the_last_user(tmp_path: Path) -> None:
+    def is_open() -> bool:
+        held = (Path("/proc/self/fd") / number for number in os.listdir("/proc/self/fd"))  # noqa: PTH208  # /proc
+        return any(str(tmp_path) in os.readlink(link) for link in held if link.is_symlink())  # noqa: PTH115  # /proc
+
+    if not Path("/proc/self/fd").exists():
+        pytest.skip("open files are counted in /proc")
+
+    async def main() -> None:
+        leases = Leases(tmp_path)
+        lease = leases.take("name")
+        assert lease is not None
+        leases.close()
+        assert is_open()
+        lease.release()
+        assert not is_open()
+        assert leases.take("name") is not None
+
+    asyncio.run(main())
+
+
+def test_the_lease_of_a_killed_process_is_taken_over(tmp_path: Path, start: Start) -> None:
+    async def main() -> None:
+        leases = Leases(tmp_path)
+        holder = start()
+        waiting = asyncio.create_task(wait(leases))
+        await asyncio.sleep(0.05)
+        holder.kill()
+        lease = await waiting
+        assert lease is not None
+        assert not lease.released_before
+
+    asyncio.run(main())
+
+
+def test_who_gives_up_is_succeeded_by_one(tmp_path: Path) -> None:
+    async def main() -> None:
+        one, other = Leases(tmp_path), Leases(tmp_path)
+        lease = one.take("name")
+        assert lease is not None
+        waiting = {asyncio.create_task(wait(other)) for _ in range(3)}
+        await asyncio.sleep(0.05)
+        lease.release(finished=False)
+        heirs = 0
+        while waiting:
+            done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            assert len(done) == 1
+            heir = done.pop().result()
+            assert heir is not None
+            heir.release(finished=False)
+            heirs += 1
+        assert heirs == 3
+
+    asyncio.run(main())
+
+
+def test_a_stopped_process_gets_one_heir(tmp_path: Path, start: Start) -> None:
+    async def main() -> None:
+        leases = Leases(tmp_path, beat=0.01, patience=0.3)
+        holder = start()
+        holder.send_signal(signal.SIGSTOP)
+        waiting = {asyncio.create_task(wait(leases)) for _ in range(3)}
+        done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        heir = done.pop().result()
+        assert heir is not None
+        # The others now wait for the heir, who lives and beats.
+        done, _ = await asyncio.wait(waiting, timeout=1.0)
+        assert not done
+        heir.release()
+        for lease in await asyncio.gather(*waiting):
+            if lease is not None:
+                lease.release()
+        # The name itself is still the stopped one's, and is free once it has gone on.
+        assert leases.take("name") is None
+        holder.send_signal(signal.SIGCONT)
+        release(holder)
+        assert leases.take("name") is not None
+
+    asyncio.run(main())
+
+
+def test_a_holder_that_lives_is_waited_for_however_long_it_takes(tmp_path: Path) -> None:
+    async def main() -> None:
+        # On one loop, both are late together on a busy machine.
+        one, other = Leases(tmp_path, beat=0.01), Leases(tmp_path, patience=0.3)
+        lease = one.take("name")
+        assert lease is not None
+        waiting = asyncio.create_task(wait(other))
+        await asyncio.sleep(1.0)
+        assert not waiting.done()
+        lease.release()
+        await waiting
+
+    asyncio.run(main())
+
+
+def test_names_that_share_a_mark_cost_a_look_and_no_more(tmp_path: Path) -> None:
+    async def main() -> None:
+        holder, other = Leases(tmp_path), Leases(tmp_path)
+        one, same_place = names_of_one_place(holder)
+        lease = holder.take(one)
+        assert lease is not None
+        waiting = asyncio.create_task(wait(other, one))
+        for _ in range(10):
+            passing = holder.take(same_place)
+            assert passing is not None
+            passing.release()
+            await asyncio.sleep(0.01)
+        assert not waiting.done()
+        lease.release()
+        passing = holder.take(same_place)
+        assert passing is not None
+        passing.release()
+        # The mark is gone, but the name is free.
+        assert await waiting is not None
+
+    asyncio.run(main())
+
+
+def names_of_one_place(leases: Leases) -> tuple[str, str]:
+    """Two names whose marks are stored in the same place."""
+    assert leases.take("opens the files") is not None
+    assert leases._files is not None
+    seen: dict[tuple[int, int], str] = {}
+    number = 0
+    while True:
+        name = str(number)
+        descriptor, _, mark = leases._files.place(_tag(name))
+        if (descriptor, mark) in seen:
+            return seen[descriptor, mark], name
+        seen[descriptor, mark] = name
+        number += 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_holds_nothing_and_keeps_nothing_of_its_parent(tmp_path: Path, start: Start) -> None:
+    holder = start(
+        """
+        import asyncio, os, sys, time
+        from pathlib import Path
+        from llm_provider._runtime.leases import Leases
+
+        leases = Leases(Path(sys.argv[1]))
+
+        async def main():
+            lease = leases.take("name")
+            if os.fork() == 0:
+                own = leases.take("the child's")
+                assert own is not None
+                # The child cannot release what its parent holds.
+                lease.release()
+                assert leases.take("name") is None
+                print("held", flush=True)
+                sys.stdin.readline()
+                print(leases.take("the child's") is None, leases.take("name") is not None, flush=True)
+                os._exit(0)
+            time.sleep(60)
+
+        asyncio.run(main())
+        """
+    )
+
+    async def main() -> None:
+        leases = Leases(tmp_path)
+        assert leases.take("name") is None
+        assert leases.take("the child's") is None
+        holder.kill()
+        holder.wait()
+        lease = await wait(leases)
+        assert lease is not None
+        assert not lease.released_before
+        lease.release()
+        # The child lives on and still holds what is its own.
+        assert leases.take("the child's") is None
+        assert holder.stdin is not None
+        assert holder.stdout is not None
+        holder.stdin.write("\n")
+        holder.stdin.flush()
+        assert holder.stdout.readline() == "True True\n"
+        assert await wait(leases, "the child's") is not None
+
+    asyncio.run(main())
+
+
+def test_the_directory_is_made_for_the_user_alone(tmp_path: Path) -> None:
+    async def main() -> None:
+        Leases(tmp_path / "cache" / "leases").take("name")
+
+    asyncio.run(main())
+    for made in (tmp_path / "cache", tmp_path / "cache" / "leases"):
+        assert made.stat().st_mode & 0o777 == 0o700
+    assert {file.stat().st_mode & 0o777 for file in (tmp_path / "cache" / "leases").iterdir()} == {0o600}
+
+
+TROUBLES: dict[str, Callable[[Path], object]] = {
+    "a file above": lambda directory: directory.parent.write_text(""),
+    "a file in its place": lambda directory: directory.write_text(""),
+    "a link in its place": lambda directory: directory.symlink_to(directory.parent / "elsewhere"),
+    "a link to a directory": lambda directory: directory.symlink_to(directory.parent),
+    "open to others": lambda directory: (directory.mkdir(), directory.chmod(0o777)),
+    "a link in place of a file": lambda directory: (
+        directory.mkdir(mode=0o700),
+        (directory / "7").symlink_to("elsewhere"),
+    ),
+}
+
+
+@pytest.mark.parametrize("trouble", [None, *TROUBLES])
+def test_where_nothing_can_be_locked_every_lease_is_granted(tmp_path: Path, trouble: str | None) -> None:
+    directory = tmp_path / "cache" / "leases" if trouble else None
+    if trouble:
+        if trouble != "a file above":
+            (tmp_path / "cache").mkdir()
+        TROUBLES[trouble](tmp_path / "cache" / "leases")
+
+    async def main() -> None:
+        one, other = Leases(directory), Leases(directory)
+        for leases in (one, other, one):
+            lease = leases.take("name")
+            assert lease is not None
+            assert not lease.released_before
+        assert await wait(one) is not None
+        lease.release()
+        one.close()
+
+    asyncio.run(main())
+
+
+def test_a_directory_that_is_deleted_fails_nothing(tmp_path: Path) -> None:
+    async def main() -> None:
+        leases = Leases(tmp_path / "leases", beat=0.01)
+        lease = leases.take("name")
+        assert lease is not None
+        shutil.rmtree(tmp_path / "leases")
+        await asyncio.sleep(0.05)
+        lease.release()
+        assert leases.take("name") is not None
+        leases.close()
+        del lease
+        # Opened anew, it is made anew.
+        assert leases.take("name") is not None
+        assert (tmp_path / "leases").is_dir()
+
+    asyncio.run(main())
+
+
+def test_a_disk_that_takes_no_more_fails_nothing(tmp_path: Path, run_script: RunScript) -> None:
+    pytest.importorskip("resource")
+    # A limit on the size of files refuses a write as a full disk does.
+    run_script(
+        f"""
+        import asyncio, resource
+        from pathlib import Path
+        from llm_provider._runtime.leases import Leases
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+        async def main():
+            one, other = (Leases(Path({str(tmp_path)!r}), beat=0.01) for _ in range(2))
+            lease = one.take("name")
+            assert other.take("name") is None
+            await asyncio.sleep(0.05)
+            lease.release()
+            # No mark could be left, and the name is free all the same.
+            again = await other.wait("name")
+            assert again is not None and not again.released_before
+
+        asyncio.run(main())
+        """
+    )
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 2), st.text(max_size=3), st.booleans()), max_size=60))
+def test_names_are_free_or_held_as_a_table_says(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[int, str, bool]]
+) -> None:
+    directory = tmp_path_factory.mktemp("leases")
+
+    async def main() -> None:
+        clients = [Leases(directory) for _ in range(3)]
+        held: dict[str, Lease] = {}
+        finished: set[str] = set()
+        for client, name, finishes in steps:
+            if name in held and client == 0:
+                held.pop(name).release(finished=finishes)
+                finished |= {name} if finishes else set()
+                continue
+            lease = clients[client].take(name)
+            assert (lease is None) == (name in held)
+            if lease is not None:
+                # A mark can be overwritten by another name's, never invented.
+                assert name in finished or not lease.released_before
+                held[name] = lease
+
+    asyncio.run(main())

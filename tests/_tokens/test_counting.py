@@ -1,0 +1,257 @@
+"""Tokens of a call before it is sent: cheap guesses, estimates, and bounds that hold."""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm_provider import Client, RequestError
+from llm_provider._calls.call import Call
+from llm_provider._limits.concurrency import Concurrency
+from llm_provider._requests.request import Request
+from llm_provider._tokens.counting import (
+    contents,
+    input_tokens,
+    likely_input_tokens,
+    most_input_tokens,
+    most_output_tokens,
+)
+from llm_provider._tokens.tokenizer import counter_for, encoding_counter
+
+ROOT = Path(__file__).parents[2]
+PICTURE = base64.b64encode(bytes(30_000)).decode()
+LOOK = [
+    {
+        "role": "user",
+        "content": [
+            {"type": "text", "text": "What is this?"},
+            {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PICTURE}"}},
+        ],
+    }
+]
+WEATHER = {
+    "type": "function",
+    "function": {"name": "weather", "parameters": {"type": "object", "properties": {}}},
+}
+WIRES = ["gpt-6.1-sol", "gpt-5.5-pro", "claude-sonnet-5-5", "gemini-3.8-flash", "litellm/gpt-6.1-sol"]
+
+
+@pytest.fixture(scope="module")
+def maker() -> Client:
+    return Client(cache="off")
+
+
+def made(client: Client, model: str, messages: Any, **parameters: Any) -> Call:
+    return client._front.prepare(Request.build(model, messages, parameters), Concurrency(1, 1))
+
+
+@pytest.mark.parametrize("model", WIRES)
+def test_what_is_said_is_found_on_every_wire(maker: Client, model: str) -> None:
+    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello there"}]
+    found = contents(made(maker, model, messages, tools=[WEATHER]).encoded.payload)
+    assert {"Be brief.", "Hello there"} <= set(found.texts)
+    assert "weather" in str(found.structures)
+    assert found.media == []
+
+
+@pytest.mark.parametrize("model", WIRES)
+def test_a_picture_is_not_read_as_text(maker: Client, model: str) -> None:
+    call = made(maker, model, LOOK)
+    found = contents(call.encoded.payload)
+    assert [(medium.kind, medium.data) for medium in found.media] == [("image", PICTURE)]
+    assert PICTURE not in "".join(found.texts)
+    assert 500 < likely_input_tokens(call) < 3000
+    most = most_input_tokens(call)
+    assert most is not None
+    assert likely_input_tokens(call) < most < 60_000
+
+
+@pytest.mark.parametrize("model", WIRES)
+@pytest.mark.parametrize("text", ["word " * 40, "word " * 4000, "слово " * 4000, "字" * 9000])
+def test_the_cheap_guess_lies_below_the_bound(maker: Client, model: str, text: str) -> None:
+    call = made(maker, model, text)
+    most = most_input_tokens(call)
+    assert most is not None
+    assert len(text.encode()) // 6 <= likely_input_tokens(call) < most
+
+
+@given(st.text(min_size=1), st.sampled_from(["gpt-6.1-sol", "claude-sonnet-5-5", "gemini-3.8-flash"]))
+def test_no_text_has_more_tokens_than_bytes(text: str, model: str) -> None:
+    try:
+        call = made(Client(cache="off"), model, text)
+    except RequestError:  # what cannot be sent has no tokens
+        return
+    most = most_input_tokens(call)
+    assert most is not None
+    assert most >= len(text.encode())
+    assert most >= len(unicodedata.normalize("NFKC", text).encode())
+
+
+@pytest.fixture(scope="module")
+def peer_counters() -> list[Callable[[str], int]]:
+    """Tokenizers that litellm brings along: two of OpenAI's, and Anthropic's of 2023, which normalizes."""
+    counters = [counter for name in ("o200k_base", "cl100k_base") if (counter := encoding_counter(name))]
+    tokenizers, litellm = pytest.importorskip("tokenizers"), importlib.util.find_spec("litellm")
+    if litellm is None or litellm.origin is None:
+        pytest.skip("litellm is not installed")
+    path = Path(litellm.origin).with_name("litellm_core_utils") / "tokenizers" / "anthropic_tokenizer.json"
+    claude = tokenizers.Tokenizer.from_file(str(path))
+    return [*counters, lambda text: len(claude.encode(text).ids)]
+
+
+@given(text=st.text(min_size=1) | st.text("\ufdfa\u3392½ﷺ㈀ﬃ", min_size=1))
+def test_no_tokenizer_at_hand_exceeds_the_bound(
+    maker: Client, peer_counters: list[Callable[[str], int]], text: str
+) -> None:
+    try:
+        call = made(maker, "gpt-5.5", text)
+    except RequestError:  # what cannot be sent has no tokens
+        return
+    most = most_input_tokens(call)
+    assert most is not None
+    # Less what is allowed for what the provider adds.
+    assert all(count(text) <= most - 2048 for count in peer_counters)
+
+
+def test_a_ligature_that_a_tokenizer_takes_apart_is_counted_in_full(maker: Client) -> None:
+    # Three bytes, of which a normalizing tokenizer makes eighteen characters.
+    call = made(maker, "claude-sonnet-5-5", "\ufdfa" * 1000)
+    assert (most_input_tokens(call) or 0) >= 33_000
+
+
+@pytest.mark.parametrize("model", WIRES)
+def test_an_address_of_data_is_text_where_text_is(maker: Client, model: str) -> None:
+    text = f"data:image/png;base64,{PICTURE * 3}"
+    for messages in (text, [{"role": "user", "content": [{"type": "text", "text": text}]}]):
+        call = made(maker, model, messages)
+        assert contents(call.encoded.payload).media == []
+        assert (most_input_tokens(call) or 0) >= len(text)
+
+
+@pytest.mark.parametrize(
+    ("model", "extra"),
+    [
+        ("gpt-6.1-sol", {"web_search_options": {}}),
+        ("gpt-5.5-pro", {"tools": [{"type": "web_search"}]}),
+        ("gpt-5.5-pro", {"previous_response_id": "resp_1"}),
+        ("claude-sonnet-5-5", {"tools": [{"type": "web_search_20250305", "name": "web_search"}]}),
+        ("gemini-3.8-flash", {"tools": [{"googleSearch": {}}]}),
+        ("openrouter/openai/gpt-6.1-sol", {"plugins": [{"id": "web"}]}),
+    ],
+)
+def test_what_a_provider_fetches_has_no_bound(maker: Client, model: str, extra: dict[str, Any]) -> None:
+    assert most_input_tokens(made(maker, model, "Hi", extra_body=extra)) is None
+
+
+def test_a_model_that_searches_by_itself_has_no_bound(maker: Client) -> None:
+    assert most_input_tokens(made(maker, "openrouter/openai/gpt-6.1-sol:online", "Hi")) is None
+
+
+@pytest.mark.parametrize("model", WIRES)
+def test_functions_of_the_users_own_are_bounded(maker: Client, model: str) -> None:
+    assert most_input_tokens(made(maker, model, "Hi", tools=[WEATHER])) is not None
+
+
+@pytest.mark.parametrize(
+    "path", ["docs/design.md", "docs/prices.md", "src/llm_provider/_tokens/counting.py", "prices.csv"]
+)
+def test_the_count_lies_in_the_estimate(maker: Client, path: str) -> None:
+    counter = counter_for("openai", "gpt-5.5")
+    if counter is None:
+        pytest.skip("the encoding is not on this machine")
+    call = made(maker, "gpt-5.5", (ROOT / path).read_text(encoding="utf-8")[:15_000])
+    counted, estimated = input_tokens(call, counter), input_tokens(call)
+    assert estimated.low <= counted.likely <= estimated.high
+    assert counted.high - counted.low < estimated.high - estimated.low
+    assert (most_input_tokens(call) or 0) > counted.high
+
+
+@pytest.mark.parametrize("model", WIRES)
+def test_more_of_anything_is_more_tokens(maker: Client, model: str) -> None:
+    plain = input_tokens(made(maker, model, "Hello"))
+    turns = [{"role": role, "content": "Hello"} for role in ("user", "assistant", "user")]
+    more = [
+        made(maker, model, "Hello " * 50),
+        made(maker, model, turns),
+        made(maker, model, "Hello", tools=[WEATHER]),
+        made(maker, model, "Hello", system="Be brief."),
+        made(maker, model, LOOK),
+    ]
+    for call in more:
+        assert input_tokens(call).likely > plain.likely
+        assert input_tokens(call).low <= input_tokens(call).likely <= input_tokens(call).high
+
+
+@pytest.mark.parametrize(
+    ("model", "part"),
+    [
+        ("gpt-6.1-sol", {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}}),
+        ("gemini-3.8-flash", {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}}),
+        ("claude-sonnet-5-5", {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}),
+        ("gpt-6.1-sol", {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}),
+        ("gpt-5.5-pro", {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}),
+        ("gemini-3.8-flash", {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}),
+    ],
+)
+def test_what_is_not_text_counts(maker: Client, model: str, part: dict[str, Any]) -> None:
+    call = made(maker, model, [{"role": "user", "content": [part]}])
+    found = input_tokens(call)
+    assert found.likely > 500
+    assert likely_input_tokens(call) > 500 or part["type"] == "input_audio"
+    assert (most_input_tokens(call) or 0) > found.likely
+
+
+def test_a_document_may_fill_the_context_window(maker: Client) -> None:
+    part = {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,AAAA"}}
+    messages = [{"role": "user", "content": [part]}]
+    assert most_input_tokens(made(maker, "claude-sonnet-5-5", messages)) == 1_000_000
+    assert most_input_tokens(made(maker, "local/unknown", messages)) is None
+
+
+@pytest.mark.parametrize(
+    ("model", "asked", "most"),
+    [
+        ("gpt-6.1-sol", {"max_tokens": 50}, 50),
+        ("gpt-6.1-sol", {"max_tokens": 50, "n": 3}, 150),
+        ("gpt-6.1-sol", {}, 128_000),
+        ("gpt-5.5-pro", {"max_tokens": 50}, 50),
+        ("claude-sonnet-5-5", {"max_tokens": 50}, 50),
+        ("gemini-3.8-flash", {"max_tokens": 50}, 50),
+        ("gemini-3.8-flash", {}, 65_536),
+        ("litellm/anthropic/claude-sonnet-5-5", {}, 128_000),
+        ("litellm/gpt-6.1-sol", {"max_tokens": 50}, 50),
+        ("groq/openai/gpt-oss-120b", {"extra_body": {"max_completion_tokens": 70}}, 70),
+        ("openrouter/openai/gpt-6.1-sol", {}, None),
+        ("local/unknown", {}, None),
+        ("local/unknown", {"max_tokens": 50}, 50),
+    ],
+)
+def test_the_longest_answer(maker: Client, model: str, asked: dict[str, Any], most: int | None) -> None:
+    assert most_output_tokens(made(maker, model, "Hi", **asked)) == most
+
+
+def test_claude_always_has_a_limit(maker: Client) -> None:
+    call = made(maker, "claude-sonnet-5-5", "Hi")
+    assert most_output_tokens(call) == call.encoded.payload["max_tokens"]
+
+
+def test_a_wrong_prediction_is_billed_as_output(maker: Client) -> None:
+    extra = {"prediction": {"type": "content", "content": "x" * 100}}
+    most = most_output_tokens(made(maker, "gpt-6.1-sol", "Hi", max_tokens=10, extra_body=extra))
+    assert most is not None
+    assert most > 110
+
+
+@pytest.mark.parametrize(("model", "requests"), [("gpt-6.1-sol", 1), ("claude-sonnet-5-5", 4)])
+def test_samples_share_the_input_where_they_share_a_request(maker: Client, model: str, requests: int) -> None:
+    one, four = (most_input_tokens(made(maker, model, "Hi", n=n)) for n in (1, 4))
+    assert one is not None
+    assert four == one * requests

@@ -1,0 +1,116 @@
+"""How much models read and write at most: the table, its checks, and its refresh."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from llm_provider._cli.prices_refresh import litellm_prices
+from llm_provider._cli.prices_refresh.model_limits import LimitSource, _of_litellm, refresh_limits
+from llm_provider._money.price_rows import PriceWarning
+from llm_provider._money.pricing import PriceTable, shipped_path
+from llm_provider._tokens.model_limits import COLUMNS, ModelLimits, limits_of, read
+
+HEADER = ",".join(COLUMNS)
+TODAY = "2026-11-20"
+KEY = ("openai", "tiny")
+ROW = ModelLimits(*KEY, 1000, 100, "a", "2026-01-01")
+
+
+def table(folder: Path, *lines: str) -> Path:
+    path = folder / "limits.csv"
+    path.write_text("\n".join((HEADER, *lines, "")), encoding="utf-8")
+    return path
+
+
+def test_the_shipped_table_is_good_and_sorted() -> None:
+    rows = list(read(shipped_path("model_limits.csv")))
+    assert len(rows) > 500
+    assert rows == sorted(rows)
+    assert set(rows) <= {(row.provider, row.model) for row in PriceTable.load()}
+
+
+@pytest.mark.parametrize(
+    ("provider", "model"),
+    [
+        ("openai", "gpt-6.1-sol"),
+        ("openai", "ft:gpt-4.1-2025-04-14:my-org::id"),
+        ("anthropic", "claude-sonnet-5-5"),
+        ("gemini", "models/gemini-3.8-flash"),
+        ("fireworks_ai", "accounts/fireworks/models/kimi-k3"),
+    ],
+)
+def test_models_are_found_by_the_rules_of_the_price_table(provider: str, model: str) -> None:
+    found = limits_of(provider, model)
+    assert found is not None
+    assert found.max_output_tokens
+    assert found.context_window
+    assert found.max_output_tokens <= found.context_window
+
+
+def test_an_unknown_model_has_no_limits() -> None:
+    assert limits_of("openai", "gpt-6.1-sol-latest") is None
+    assert limits_of("local", "gpt-6.1-sol") is None
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("openai,tiny,1000", "3 cells instead of 6"),
+        ("openai,,1000,100,a,2026-01-01", "provider, model or source is missing"),
+        ("openai,tiny,1000,100,,2026-01-01", "provider, model or source is missing"),
+        ("openai,tiny,-1,100,a,2026-01-01", "'-1' is not a number of tokens"),
+        ("openai,tiny,1e6,100,a,2026-01-01", "'1e6' is not a number of tokens"),
+        ("openai,tiny,0,100,a,2026-01-01", "'0' is not a number of tokens"),
+        ("openai,tiny,1000,100,a,2026-02-30", "as_of '2026-02-30' is not a date"),
+        ("openai,good,1,,a,2026-01-01", "the same model as a row before"),
+    ],
+)
+def test_a_bad_row_is_skipped_with_line_and_reason(tmp_path: Path, line: str, reason: str) -> None:
+    path = table(tmp_path, "openai,good,,100,a,2026-01-01", line)
+    with pytest.warns(PriceWarning, match=f"limits.csv line 3 is skipped: {reason}"):
+        rows = read(path)
+    assert rows == {("openai", "good"): ModelLimits("openai", "good", None, 100, "a", "2026-01-01")}
+
+
+def test_a_file_without_the_header_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "limits.csv"
+    path.write_text("openai,tiny,1,1,a,2026-01-01\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="the first line must be provider,model,"):
+        read(path)
+
+
+def test_of_two_figures_the_larger_is_taken() -> None:
+    sources = [LimitSource("a", {KEY: (1000, 100)}), LimitSource("b", spellings={KEY: (1024, None)})]
+    refreshed = refresh_limits({}, [KEY], sources, TODAY)
+    assert refreshed.rows == refreshed.changed == [ModelLimits(*KEY, 1024, 100, "a; b", TODAY)]
+    assert refreshed.differing == [(KEY, [1000, 1024])]
+
+
+def test_what_holds_stays_as_it_was_read() -> None:
+    refreshed = refresh_limits({KEY: ROW}, [KEY], [LimitSource("b", {KEY: (1000, 100)})], TODAY)
+    assert (refreshed.rows, refreshed.changed) == ([ROW], [])
+
+
+def test_what_no_source_has_any_more_stays_and_is_told() -> None:
+    refreshed = refresh_limits({KEY: ROW}, [], [LimitSource("b")], TODAY)
+    assert (refreshed.rows, refreshed.unlisted) == ([ROW], [KEY])
+
+
+def test_models_without_a_price_and_without_figures_get_no_row() -> None:
+    source = LimitSource("a", {("openai", "unpriced"): (1000, 100)})
+    assert refresh_limits({}, [KEY], [source], TODAY).rows == []
+
+
+def test_the_price_map_of_litellm_tells_both_figures(tmp_path: Path) -> None:
+    entry = {"litellm_provider": "openai", "mode": "chat", "input_cost_per_token": 1e-6}
+    path = tmp_path / litellm_prices.FILE_NAME
+    entries = {
+        "tiny": {**entry, "max_input_tokens": 1000, "max_output_tokens": 100},
+        "embedding": {**entry, "mode": "embedding", "max_input_tokens": 10, "max_output_tokens": 10},
+        "sample": {**entry, "max_input_tokens": "max input tokens, if the provider specifies it"},
+    }
+    path.write_text(json.dumps(entries), encoding="utf-8")
+    assert _of_litellm(path).models == {KEY: (1000, 100), ("openai", "embedding"): (10, None)}

@@ -1,0 +1,30 @@
+"""The cache's own benchmarks with a handful of answers: that they work, and that no kill loses anything."""
+
+from __future__ import annotations
+
+import pytest
+from benchmarks.__main__ import command
+from benchmarks.scenarios import Options, cache, cache_kills
+
+from benchmarks import report
+
+QUICK = Options(quick=True)
+
+
+def test_it_is_measured() -> None:
+    result = cache.run(QUICK)
+    page = report.markdown("cache", report.document(result, command("cache", QUICK)))
+    assert page.startswith("# The cache\n")
+    assert {"hit_of_floor", "hits", "loop_hits", "loop_lag", "hashing", "first_open", "rerun"} <= {
+        *result.measured
+    }
+    assert all(value > 0 for value in result.measured.values())
+
+
+# It forks while pytest has threads, as programs do.
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_nothing_is_lost() -> None:
+    result = cache_kills.run(QUICK)
+    assert result.measured == {"kills_lost": 0, "kills_orphans": 0}
+    acknowledged = [row[1] for table in result.tables for row in table.rows]
+    assert all(isinstance(count, int) and count > 100 for count in acknowledged)
