@@ -13,7 +13,6 @@ from collections.abc import (
     AsyncIterator,
     Callable,
     Collection,
-    Coroutine,
     Iterable,
     Iterator,
     Mapping,
@@ -24,7 +23,8 @@ from typing import TYPE_CHECKING, Literal, Self, Unpack
 
 from ._batch_methods import BatchMethods
 from ._cache.response_cache import ResponseCache
-from ._calls.prepare import Front
+from ._calls.chat import CHAT
+from ._calls.engine import Engine
 from ._calls.recorder import CostRecorder
 from ._errors import LLMError, RequestError, UnsupportedParameterError
 from ._limits.concurrency import (
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from ._cache.storage.diff import Explanation
     from ._calls.batch import Work
     from ._calls.call import Call
-    from ._calls.engine import Engine
     from ._calls.stream import Arrived, AsyncStream, Start, Stream
     from ._estimates.estimate import Estimator
     from ._limits.scopes import ScopeStatistics
@@ -156,28 +155,27 @@ class Client(BatchMethods):
         self._show_estimate_above = dollars("show_estimate_above", show_estimate_above)
         ledger = os.environ.get("LLM_PROVIDER_LEDGER", "").strip() or None if ledger is None else ledger
         self._ledger_file = None if ledger is None else LedgerFile(ledger)
-        accounts = CostRecorder(self._prices, self._ledger_file, strict=check("strict_model", strict_model))
-        self._usage = Ledger(accounts.book)
-        self._front = Front(settings, self._cache, accounts)
-        self._engine: Engine | None = None
+        recorder = CostRecorder(self._prices, self._ledger_file, strict=check("strict_model", strict_model))
+        self._cache.saved = recorder.saved
+        self._usage = Ledger(recorder.book)
+        self._engine = Engine(settings, self._cache, recorder)
+        self._started = False
         self._starting = threading.Lock()
         _clients.add(self)
         # For a client that is dropped without `close`; whatever thread that happens in must not wait.
         weakref.finalize(self, self._cache.close, wait=False).atexit = False
 
-    def _started(self) -> Engine:
-        """The engine, made for the first call that has to be sent."""
+    def _start(self) -> None:
+        """Prepare the end of the process, before the first call that has to be sent."""
         with self._starting:
-            if self._engine is None:
-                from ._calls.engine import Engine
+            if not self._started:
+                self._started = True
                 from ._runtime import event_loop
 
                 # Closed while the loop still runs, which ends before this module's own turn comes.
                 event_loop.at_exit(_close_all)
-                self._engine = Engine(self._front)
                 closing = weakref.finalize(self, event_loop.close_on_loop, self._engine.close, wait=False)
                 closing.atexit = False
-            return self._engine
 
     # --- one call --------------------------------------------------------------------------------------
 
@@ -186,14 +184,14 @@ class Client(BatchMethods):
         seal(parameters)
         try:
             call = self._prepare(model, messages, parameters, self._concurrency_of_threads)
-            response = self._front.lookup(call)
+            response = self._engine.lookup(call)
             if response is None:
                 from ._runtime import event_loop
 
                 event_loop.refuse_own_thread("call")
-                engine = self._started()
-                engine.load(call)
-                response = event_loop.wait(event_loop.submit(functools.partial(engine.begin, call)))
+                self._start()
+                self._engine.load(call)
+                response = event_loop.wait(event_loop.submit(self._engine.run(call), self._engine.cancel))
         except LLMError as error:
             self._tell(error)
             raise
@@ -208,9 +206,10 @@ class Client(BatchMethods):
         event_loop.refuse_own_thread("acall")
         try:
             call = self._prepare(model, messages, parameters, self._concurrency)
-            response = await self._front.lookup_soon(call)
+            response = await self._engine.lookup_soon(call)
             if response is None:
-                response = await event_loop.run(functools.partial(self._started().begin, call))
+                self._start()
+                response = await event_loop.run(self._engine.run(call), self._engine.cancel)
         except LLMError as error:
             self._tell(error)
             raise
@@ -245,20 +244,22 @@ class Client(BatchMethods):
             raise UnsupportedParameterError(
                 "a stream shows one sample: leave n out, or use call", parameter="n", model=model
             )
-        hit = self._front.lookup(call)
+        hit = self._engine.lookup(call)
         if hit is not None:
             return replay(hit)
-        engine = self._started()
+        self._start()
         if name == "stream":
-            engine.load(call)
+            self._engine.load(call)
 
         def start(put: Callable[[Arrived], None]) -> Callable[[], object]:
-            return event_loop.Running(engine.stream(call, put), put).cancel
+            return event_loop.Job(self._engine.stream(call, put), put, self._engine.cancel).cancel
 
         return start
 
-    def _prepare(self, model: str, messages: Prompt, parameters: Parameters, allowed: Concurrency) -> Call:
-        return self._front.prepare(Request.build(model, messages, parameters), allowed)
+    def _prepare(
+        self, model: str, messages: Prompt, parameters: Parameters, allowed: Concurrency
+    ) -> Call[Response]:
+        return self._engine.prepare(CHAT, Request.build(model, messages, parameters), allowed)
 
     def _tell(self, result: Result) -> None:
         if self._on_result is not None:
@@ -298,13 +299,13 @@ class Client(BatchMethods):
         bar = functools.partial(Progress, _length(inputs), show, self.statistics)
         return awatched(results, show, self._on_result and self._tell, bar)
 
-    def _batch(self, name: str, model: str, parameters: BatchParameters) -> Work[Call]:
+    def _batch(self, name: str, model: str, parameters: BatchParameters) -> Work:
         """How the calls of a batch are made and sent.
 
         What is wrong with the model or the parameters is wrong for every input, so it is found here, once.
         """
         from ._calls.batch import Work
-        from ._calls.batch_lookup import beginning
+        from ._calls.batch_lookup import batch_lookup
         from ._runtime import event_loop
 
         event_loop.refuse_own_thread(name)
@@ -315,16 +316,19 @@ class Client(BatchMethods):
 
         whole: Deadline | None = None
 
-        def prepare(prompt: Prompt) -> Call:
+        def prepare(prompt: Prompt) -> Call[Response]:
             nonlocal whole
             call = self._prepare(model, prompt, parameters, allowed)
-            if call.deadline is not None:
-                # The moment of the call that is made first, here, is that of all the others.
-                whole = whole or call.deadline
-                call.deadline = whole.another()
+            # The deadline of the call that is made first, here, is that of the whole batch.
+            call.deadline = whole = whole or call.deadline
             return call
 
-        return Work(beginning(self._front, prepare), self._send, allowed.most, self._load)
+        def load(call: Call[Response]) -> None:
+            self._start()
+            self._engine.load(call)
+
+        lookup = batch_lookup(self._engine, prepare)
+        return Work(lookup, self._engine.run, self._engine.cancel, allowed.most, load)
 
     def _estimator(self, model: str, parameters: BatchParameters, *, counted: bool = True) -> Estimator:
         from ._estimates.estimate import Estimator
@@ -332,16 +336,10 @@ class Client(BatchMethods):
         parameters.pop("progress", None)
         allowed = concurrency(parameters.pop("max_concurrent", None)) or self._concurrency
 
-        def prepare(prompt: Prompt) -> Call:
+        def prepare(prompt: Prompt) -> Call[Response]:
             return self._prepare(model, prompt, parameters, allowed)
 
-        return Estimator(self._front, prepare, self._prices, self.statistics(), counted=counted)
-
-    def _load(self, call: Call) -> None:
-        self._started().load(call)
-
-    def _send(self, call: Call) -> Coroutine[None, None, Response]:
-        return self._started().run(call)
+        return Estimator(self._engine, prepare, self._prices, self.statistics(), counted=counted)
 
     # --- the client itself -----------------------------------------------------------------------------
 
@@ -392,7 +390,7 @@ class Client(BatchMethods):
         """
         seal(parameters)
         call = self._prepare(model, messages, parameters, self._concurrency_of_threads)
-        return self._cache.explain_miss(call.asked(call.request.draw))
+        return self._cache.explain_miss(call.asked(call.parts[0]))
 
     def price(self, model: str, usage: Usage) -> Decimal | None:
         """See `llm_provider.price`."""
@@ -400,19 +398,19 @@ class Client(BatchMethods):
 
     def statistics(self) -> list[ScopeStatistics]:
         """Window, requests under way, waiting calls and refusals of each scope in use."""
-        return [] if self._engine is None else self._engine.statistics()
+        return self._engine.statistics()
 
     def close(self) -> None:
         """Close connections and files. Calls under way fail; later ones raise `RuntimeError`."""
-        if not self._front.closed:
-            self._front.closed = True
+        if not self._engine.closed:
+            self._engine.closed = True
             self._close_engine()
             self._close_files()
 
     async def aclose(self) -> None:
         """`close`, awaited."""
-        if not self._front.closed:
-            self._front.closed = True
+        if not self._engine.closed:
+            self._engine.closed = True
             import asyncio
 
             await asyncio.to_thread(self._close_engine)
@@ -425,7 +423,7 @@ class Client(BatchMethods):
             self._ledger_file.close()
 
     def _close_engine(self) -> None:
-        if self._engine is not None:
+        if self._started:
             from ._runtime import event_loop
 
             event_loop.close_on_loop(self._engine.close)

@@ -30,6 +30,7 @@ from llm_provider import (
     UnsupportedParameterError,
 )
 from llm_provider._calls.batch import Work, iterate
+from llm_provider._runtime import event_loop
 from llm_provider._types import Prompt
 from llm_provider.simulator import Fault, Simulator
 from support import RunScript, TooSlowError, patiently, wait_until
@@ -206,13 +207,13 @@ def test_what_comes_while_all_workers_end_is_served() -> None:
         waiting += 1
         if waiting < work.workers:
             await gate.wait()
-        # One worker lets the others go and does the rest, and all end in one turn of the loop. Before that
+        # One worker lets the others go and does the rest, and all end in one event-loop iteration. Before that
         # the reader has time to send the last inputs on their way.
         gate.set()
         time.sleep(0.01)  # noqa: ASYNC251 -- the loop is to be busy
         raise RateLimitError(str(prompt))
 
-    work: Work[Prompt] = Work(lambda prompt: prompt, send, 2, id)
+    work = Work(lambda prompts: iter(prompts), send, event_loop.cancel_task, 2, id)
     with ThreadPoolExecutor(1) as reader:
         inputs = (str(number) for number in range(work.width + 5))
         results = reader.submit(list, iterate(work, inputs)).result(30)
@@ -280,7 +281,7 @@ def test_every_input_has_one_result(kinds: list[str], max_in_flight: int) -> Non
             raise ZeroDivisionError
         return ready
 
-    work = Work(begin, send, max_in_flight, id)
+    work = Work(begin, send, event_loop.cancel_task, max_in_flight, id)
     results: dict[int, object] = {}
     try:
         for index, result in iterate(work, kinds):

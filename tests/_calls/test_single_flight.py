@@ -11,7 +11,6 @@ import sys
 import textwrap
 import traceback
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,21 +19,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llm_provider import RateLimitError
-from llm_provider._calls.single_flight import Flights, Outcome, Share
+from llm_provider._calls.single_flight import Flights, Shared
 from llm_provider._runtime.leases import Leases
 from support import wait_until
 
 
-@dataclass(eq=False)
-class Call:
-    """A call that is called back, or the source of one that waits."""
-
-    ask: Callable[[], Awaitable[str]]
-    stored: Callable[[], Awaitable[str | None]]
-    told: list[Outcome[str]] = field(default_factory=list)
-
-    def ended(self, share: Share[str]) -> None:
-        self.told.append(share())
+async def shared(
+    flights: Flights[str],
+    key: str,
+    ask: Callable[[], Awaitable[str]],
+    stored: Callable[[], Awaitable[str | None]],
+) -> Shared[str]:
+    """A call as `Engine` makes it, without a budget."""
+    flight = flights.under_way(key)
+    if flight is not None:
+        return await flight.follow()
+    with flights.lead(key) as flight:
+        if flight.elsewhere:
+            await flight.wait_for_other_process()
+            found = await stored()
+            if found is not None:
+                flight.result = found
+                return Shared(found, paid=False)
+            flight.take_lease()
+        flight.result = await ask()
+    return Shared(flight.result, paid=True)
 
 
 async def nothing() -> None:
@@ -79,11 +88,8 @@ class Service:
 
         return lookup
 
-    def call(self, flights: Flights[str], key: str = "key") -> asyncio.Task[Outcome[str]]:
-        return asyncio.create_task(flights.run(key, self.source(key)))
-
-    def source(self, key: str = "key") -> Call:
-        return Call(self.work(key), self.lookup(key))
+    def call(self, flights: Flights[str], key: str = "key") -> asyncio.Task[Shared[str]]:
+        return asyncio.create_task(shared(flights, key, self.work(key), self.lookup(key)))
 
 
 async def settle() -> None:
@@ -107,29 +113,6 @@ def test_equal_calls_share_one_request_and_one_of_them_counts_it() -> None:
     asyncio.run(main())
 
 
-def test_who_is_called_back_shares_with_who_waits() -> None:
-    async def main() -> None:
-        service, flights = Service(), Flights[str](Leases(None))
-        leaving, staying = service.source(), service.source()
-        flight, same = (
-            flights.join("key", waiter, contextvars.copy_context()) for waiter in (leaving, staying)
-        )
-        assert flight is same
-        waiting = service.call(flights)
-        await settle()
-        flights.leave(flight, leaving)
-        flights.leave(flight, leaving)
-        service.pending["key"].set_result("answer")
-        await settle()
-        # Who has left is not told, and the first of those who are left counts the request.
-        assert (leaving.told, staying.told) == ([], [Outcome("answer", True)])
-        assert await waiting == Outcome("answer", False)
-        assert (service.begun, service.cancelled) == (["key"], [])
-        flights.leave(flight, staying)
-
-    asyncio.run(main())
-
-
 def test_different_calls_share_nothing() -> None:
     async def main() -> None:
         service, flights = Service(), Flights[str](Leases(None))
@@ -138,7 +121,7 @@ def test_different_calls_share_nothing() -> None:
         assert service.begun == ["a", "b"]
         for key, call in calls.items():
             service.pending[key].set_result(key)
-            assert await call == Outcome(key, paid=True)
+            assert await call == Shared(key, paid=True)
 
     asyncio.run(main())
 
@@ -149,13 +132,42 @@ def test_whoever_gives_up_does_not_fail_the_others(leaving: int) -> None:
         service, flights = Service(), Flights[str](Leases(None))
         calls = [service.call(flights) for _ in range(3)]
         await settle()
-        calls.pop(leaving).cancel()
+        left = calls.pop(leaving)
+        flights.cancel(left)
+        await settle()
+        # Another call may still follow.
+        calls.append(service.call(flights))
         await settle()
         service.pending["key"].set_result("answer")
         outcomes = await asyncio.gather(*calls)
-        assert [value for value, _ in outcomes] == ["answer"] * 2
+        assert [value for value, _ in outcomes] == ["answer"] * 3
         assert sum(paid for _, paid in outcomes) == 1
         assert service.cancelled == []
+        await settle()
+        assert left.cancelled()
+
+    asyncio.run(main())
+
+
+def test_a_task_goes_on_after_a_request_that_it_has_led() -> None:
+    """As a worker of a batch does: followers that give up late have nothing to do with its next request."""
+
+    async def main() -> None:
+        service, flights = Service(), Flights[str](Leases(None))
+
+        async def worker() -> list[Shared[str]]:
+            return [await shared(flights, key, service.work(key), nothing) for key in ("key", "next")]
+
+        working = asyncio.create_task(worker())
+        await settle()
+        following = service.call(flights)
+        await settle()
+        service.pending["key"].set_result("answer")
+        await asyncio.sleep(0)
+        flights.cancel(following)
+        await settle()
+        service.pending["next"].set_result("another")
+        assert await working == [Shared("answer", paid=True), Shared("another", paid=True)]
 
     asyncio.run(main())
 
@@ -166,14 +178,14 @@ def test_the_last_to_give_up_cancels_the_request_and_a_new_call_does_not_join_it
         calls = [service.call(flights) for _ in range(2)]
         await settle()
         for call in calls:
-            call.cancel()
+            flights.cancel(call)
         await asyncio.sleep(0)
         fresh = service.call(flights)
         while len(service.begun) < 2:
             await asyncio.sleep(0.01)
         assert service.cancelled == ["key"]
         service.pending["key"].set_result("answer")
-        assert await fresh == Outcome("answer", paid=True)
+        assert await fresh == Shared("answer", paid=True)
         assert all(call.cancelled() for call in calls)
 
     asyncio.run(main())
@@ -192,9 +204,9 @@ def test_a_failure_reaches_everyone_as_an_error_of_their_own() -> None:
             assert isinstance(error, RateLimitError)
             assert vars(error) == vars(failure)
             shown = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
-            # Where it came from is shown; where another waiter was is not.
+            # Where it came from is shown; where another follower was is not.
             assert "work" in shown
-            assert shown.count("outcome") == 1
+            assert shown.count("follow") <= 1
         # It is over: the next call is a new request.
         again = service.call(flights)
         await settle()
@@ -231,11 +243,12 @@ def test_a_failure_that_nobody_waits_for_is_not_reported_as_lost() -> None:
             finally:
                 raise RuntimeError("while closing")
 
-        call = asyncio.create_task(Flights[str](Leases(None)).run("key", Call(work, nothing)))
+        flights = Flights[str](Leases(None))
+        call = asyncio.create_task(shared(flights, "key", work, nothing))
         await settle()
-        call.cancel()
+        flights.cancel(call)
         await settle()
-        assert call.cancelled()
+        assert call.done()
         # What it holds would keep the failed task alive.
         del call
         gc.collect()
@@ -251,11 +264,12 @@ def test_the_request_runs_in_the_context_of_the_call_that_started_it() -> None:
         flights = Flights[str](Leases(None))
 
         async def work() -> str:
+            await asyncio.sleep(0)
             return who.get()
 
         async def call(name: str) -> str:
             who.set(name)
-            return (await flights.run("key", Call(work, nothing))).value
+            return (await shared(flights, "key", work, nothing)).value
 
         assert await asyncio.gather(*(asyncio.create_task(call(name)) for name in "abc")) == ["a"] * 3
 
@@ -269,10 +283,10 @@ def test_another_client_of_the_same_cache_finds_the_stored_answer(tmp_path: Path
         first, second = service.call(clients[0]), service.call(clients[1])
         await settle()
         service.pending["key"].set_result("answer")
-        assert await first == Outcome("answer", paid=True)
-        assert await second == Outcome("answer", paid=False)
+        assert await first == Shared("answer", paid=True)
+        assert await second == Shared("answer", paid=False)
         # Asked for a moment too early to have seen it stored: the mark says to look again.
-        assert await service.call(clients[1]) == Outcome("answer", paid=False)
+        assert await service.call(clients[1]) == Shared("answer", paid=False)
         assert service.begun == ["key"]
 
     asyncio.run(main())
@@ -302,7 +316,8 @@ def test_a_cancelled_request_is_taken_over_by_one_client_at_a_time(tmp_path: Pat
         services = [Service() for _ in range(4)]
         for service in services:
             service.stored = services[0].stored
-        calls = [service.call(Flights[str](Leases(tmp_path))) for service in services]
+        clients = [Flights[str](Leases(tmp_path)) for _ in services]
+        calls = [service.call(client) for service, client in zip(services, clients, strict=True)]
         for left in (4, 3, 2):
             while not any(service.pending for service in services):
                 await asyncio.sleep(0.01)
@@ -310,13 +325,13 @@ def test_a_cancelled_request_is_taken_over_by_one_client_at_a_time(tmp_path: Pat
             leading = [index for index, service in enumerate(services) if service.pending]
             assert len(leading) == 1
             assert len([call for call in calls if not call.done()]) == left
-            calls[leading[0]].cancel()
+            clients[leading[0]].cancel(calls[leading[0]])
             await settle()
         while not any(service.pending for service in services):
             await asyncio.sleep(0.01)
         next(service for service in services if service.pending).pending["key"].set_result("answer")
         outcomes = await asyncio.gather(*calls, return_exceptions=True)
-        assert outcomes.count(Outcome("answer", paid=True)) == 1
+        assert outcomes.count(Shared("answer", paid=True)) == 1
         assert all(len(service.begun) == 1 for service in services)
 
     asyncio.run(main())
@@ -343,8 +358,9 @@ def test_whatever_is_cancelled_when_nothing_is_lost(
         services[1].stored = services[0].stored
         leases = [Leases(directory) for _ in services]
         clients = [Flights[str](each) for each in leases]
-        calls: list[asyncio.Task[Outcome[str]]] = []
-        cancelled: set[asyncio.Task[Outcome[str]]] = set()
+        calls: list[asyncio.Task[Shared[str]]] = []
+        owner: dict[asyncio.Task[Shared[str]], Flights[str]] = {}
+        cancelled: set[asyncio.Task[Shared[str]]] = set()
 
         def resolve(key: str, how: str) -> None:
             for service in services:
@@ -358,9 +374,11 @@ def test_whatever_is_cancelled_when_nothing_is_lost(
         for step, number, key in steps:
             if step == "call":
                 calls.append(services[number].call(clients[number], key))
+                owner[calls[-1]] = clients[number]
             elif step == "cancel" and calls:
                 victim = calls[number % len(calls)]
-                if victim.cancel():
+                if not victim.done():
+                    owner[victim].cancel(victim)
                     cancelled.add(victim)
             elif step == "turns":
                 for _ in range(number):
@@ -418,18 +436,25 @@ PROGRAM = """
         stored = folder / "answer"
         return stored.read_text() if stored.exists() else None
 
-    class Source:
-        def ask(self):
-            return work()
-
-        def stored(self):
-            return lookup()
+    async def call(flights):
+        flight = flights.under_way("key")
+        if flight is not None:
+            return await flight.follow()
+        with flights.lead("key") as flight:
+            if flight.elsewhere:
+                await flight.wait_for_other_process()
+                flight.result = await lookup()
+                if flight.result is not None:
+                    return flight.result, False
+                flight.take_lease()
+            flight.result = await work()
+        return flight.result, True
 
     async def main():
         flights = Flights(Leases(folder / "leases", beat=0.02, patience=2))
         print("ready", flush=True)
         sys.stdin.readline()
-        outcomes = await asyncio.gather(*(flights.run("key", Source()) for _ in range(calls)))
+        outcomes = await asyncio.gather(*(call(flights) for _ in range(calls)))
         print(*(f"{value}:{paid}" for value, paid in outcomes), flush=True)
 
     asyncio.run(main())

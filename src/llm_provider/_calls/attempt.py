@@ -22,18 +22,29 @@ Emit = Callable[[list[Step]], None]
 
 
 class Attempt:
-    """One request and what became of it: an answer, or an error of ours."""
+    """One request and its outcome: an answer, or an error of ours.
+
+    Args:
+        call: The call.
+        count: How many of its parts the request asks for.
+        outgoing: The request.
+        emit: Takes the steps of a stream; None where the answer comes as a whole.
+        on_headers: Takes the headers of the answer.
+    """
 
     __slots__ = (
-        "_answer", "_body", "_call", "_emit", "_heard", "_outgoing", "_seconds", "_sent", "_watch", "error",
-        "first_token",
+        "_answer", "_body", "_call", "_count", "_emit", "_on_headers", "_outgoing", "_seconds", "_sent",
+        "_watch", "error", "first_token",
     )  # fmt: skip
 
-    def __init__(self, call: Call, outgoing: Outgoing, emit: Emit | None, on_headers: OnHeaders) -> None:
+    def __init__(
+        self, call: Call[Any], count: int, outgoing: Outgoing, emit: Emit | None, on_headers: OnHeaders
+    ) -> None:
         self._call = call
+        self._count = count
         self._outgoing = outgoing
         self._emit = emit
-        self._heard = on_headers
+        self._on_headers = on_headers
         self._watch: _Watch | None = None
         self.error: LLMError | None = None
         self.first_token: float | None = None
@@ -44,7 +55,7 @@ class Attempt:
 
     async def make(self, connection: Connection) -> None:
         """Send, receive and decode within the timeouts; only cancellation raises."""
-        timeouts = self._outgoing.timeouts
+        timeouts, streamed = self._outgoing.timeouts, None
         self._sent = time.perf_counter()
         timer = asyncio.timeout(total := self._outgoing.timeout)
         try:
@@ -52,12 +63,16 @@ class Attempt:
                 if timeouts.watches:
                     self._watch = _Watch(timer, self._outgoing)
                 if self._emit is not None:
-                    self._body = await self._receive(connection, self._emit)
+                    streamed = await self._receive(connection, self._emit)
                 elif self._watch is not None and connection.parts is not None:
                     self._body = await self._collect(connection.parts, self._watch)
                 else:
-                    self._body = await connection.send(self._outgoing, self._heard)
-            self._answer = self._call.adapter.decode(_parsed(self._body))
+                    self._body = await connection.send(self._outgoing, self._on_headers)
+            if self._emit is not None:
+                self._body, reply = orjson.dumps(streamed), streamed
+            else:
+                reply = _parsed(self._body)
+            self._answer = self._call.operation.decode(self._call, reply, self._count)
         except LLMError as error:
             self.error = error
         except Exception as error:
@@ -73,17 +88,18 @@ class Attempt:
         """A whole answer, watched while it arrives."""
         watch.begin()
         body = bytearray()
-        async with contextlib.aclosing(parts(self._outgoing, self._heard)) as pieces:
+        async with contextlib.aclosing(parts(self._outgoing, self._on_headers)) as pieces:
             async for piece in pieces:
                 watch.arrived()
                 body += piece
         return bytes(body)
 
-    async def _receive(self, connection: Connection, emit: Emit) -> bytes:
+    async def _receive(self, connection: Connection, emit: Emit) -> Any:
+        """The reply that the stream's events add up to."""
         assembler, watch = self._call.adapter.Assembler(), self._watch
         if watch is not None:
             watch.begin()
-        async with contextlib.aclosing(connection.stream(self._outgoing, self._heard)) as batches:
+        async with contextlib.aclosing(connection.stream(self._outgoing, self._on_headers)) as batches:
             async for batch in batches:
                 if watch is not None:
                     watch.arrived()
@@ -99,11 +115,11 @@ class Attempt:
                         if self.first_token is None:
                             self.first_token = time.perf_counter() - self._sent
                         emit(steps)
-        return orjson.dumps(assembler.reply())
+        return assembler.reply()
 
     def _hear(self, headers: Mapping[str, str]) -> None:
         if headers:
-            self._heard(headers)
+            self._on_headers(headers)
 
     def failure(self, waited: float) -> FailedAttempt:
         """What there is to tell of an attempt that failed."""
@@ -120,7 +136,7 @@ class Attempt:
     def usage(self) -> Usage | None:
         """What an answer that cannot be used says it used; None where it says nothing."""
         try:
-            usage = self._call.adapter.usage(orjson.loads(self._body))
+            usage = self._call.operation.usage(self._call, orjson.loads(self._body))
         except (LLMError, ValueError):
             return None
         # Zeros are what is not told.

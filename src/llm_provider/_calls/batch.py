@@ -1,9 +1,10 @@
 """Batches: many calls at once, results as they finish, in bounded memory.
 
 The inputs are read, checked and looked up in the cache in the user's thread or event loop, only as fast as
-results are taken, so an endless generator is fine. What has to be sent goes to a `_Crew` on the background
-loop, which starts the next call as soon as one has ended without asking anybody, and hands results over
-several at a time: crossing threads costs about as much as everything else that is done here for a call.
+results are taken, so an endless generator is fine. Calls that have to be sent go to a `_WorkerPool` on the
+background loop. A worker starts its next call as soon as one has ended, without asking the user's thread, and
+hands results over several at a time: crossing threads costs about as much as everything else that is done
+here.
 
 One failure never costs the others: it is a result like any other.
 """
@@ -27,46 +28,46 @@ from collections.abc import (
     Sized,
 )
 from dataclasses import dataclass
-from typing import Generic, TypeVar, cast
+from typing import Any, cast
 
 from .._errors import BatchError, BudgetExceededError, LLMError
 from .._requests.request import checked_inputs
 from .._runtime import event_loop
 from .._types import Prompt, Response, Result
-
-CallT = TypeVar("CallT")
+from .batch_lookup import Lookup
+from .call import Call
 
 _LINGER_SECONDS = 0.01
-"""Longest time that a result waits for others before it is handed over: far below what a call takes."""
-
+"""Longest time that a result waits for others before it is handed over: far below the time of a call."""
 
 _ENOUGH_REFUSALS = 32
-"""For want of money, of inputs that came one after the other, or fewer where fewer may be under way."""
+"""Inputs in a row that a budget refuses, or fewer where fewer may be in flight."""
 
 
 @dataclass(frozen=True, slots=True)
-class Work(Generic[CallT]):
-    """What a batch does with each input.
+class Work:
+    """How the calls of a batch are made and run."""
 
-    `begin` makes a call of each input when it is asked for, or gives the answer if that is known already, or
-    an `LLMError`; it runs in the user's thread. `send` gets the answer; it runs on the background loop.
-    `ceiling` is how many requests may be under way. `load` makes ready what `send` needs, in a user's thread
-    that may be kept waiting.
-    """
-
-    begin: Callable[[Iterable[Prompt]], Iterator[Result | CallT]]
-    send: Callable[[CallT], Awaitable[Response]]
+    lookup: Lookup
+    """Makes a call of each input when it is asked for, or gives the stored answer, or an error; in the user's
+    thread."""
+    run: Callable[[Call[Response]], Awaitable[Response]]
+    """Gets the answer; on the background loop."""
+    cancel: Callable[[asyncio.Task[Any]], object]
+    """Cancels a task in which `run` runs."""
     max_in_flight: int
-    load: Callable[[CallT], object]
+    """How many requests may be in flight."""
+    load: Callable[[Call[Response]], object]
+    """Imports the SDK that `run` needs, in a user's thread that may be kept waiting."""
 
     @property
     def workers(self) -> int:
-        """Calls being served at once: more than requests, as some back off or are being stored."""
+        """Calls that run at once: more than requests, as some back off or are being stored."""
         return self.max_in_flight + self.max_in_flight // 4 + 8
 
     @property
     def width(self) -> int:
-        """Inputs read whose results were not taken yet: enough that no worker waits for the reader."""
+        """Inputs that are read ahead of the results taken, so that no worker waits for the reader."""
         return 2 * self.max_in_flight + 16
 
 
@@ -93,24 +94,22 @@ class _Refusals:
         return self._count >= self._most
 
 
-class _WorkerPool(Generic[CallT]):
-    """The workers of one batch. `give` and `cancel` are for the user's side; the rest lives on the loop."""
+class _WorkerPool:
+    """The workers of one batch. `give` and `cancel` are for the user's thread; the rest runs on the loop."""
 
-    def __init__(
-        self, work: Work[CallT], deliver: Callable[[list[tuple[int, Result | Exception]]], object]
-    ) -> None:
+    def __init__(self, work: Work, deliver: Callable[[list[tuple[int, Result | Exception]]], object]) -> None:
         self._work = work
         self._deliver = deliver
         # Each task gets a copy: two in one context would see each other's variables.
         self._context = contextvars.copy_context()
         self._background = event_loop.current()
-        self._waiting: deque[tuple[int, CallT]] = deque()
+        self._waiting: deque[tuple[int, Call[Response]]] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._finished: list[tuple[int, Result | Exception]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._enough = max(1, work.max_in_flight // 2)
 
-    def give(self, index: int, call: CallT) -> None:
+    def give(self, index: int, call: Call[Response]) -> None:
         """Have a call served."""
         self._background.inbox.post(self._take, index, call)
 
@@ -119,7 +118,7 @@ class _WorkerPool(Generic[CallT]):
         if not self._background.loop.is_closed():
             self._background.inbox.post(self._stop)
 
-    def _take(self, index: int, call: CallT) -> None:
+    def _take(self, index: int, call: Call[Response]) -> None:
         self._waiting.append((index, call))
         if len(self._tasks) < self._work.workers:
             task = self._background.loop.create_task(self._serve(), context=self._context.copy())
@@ -130,16 +129,16 @@ class _WorkerPool(Generic[CallT]):
     def _stop(self) -> None:
         self._waiting.clear()
         for task in self._tasks:
-            task.cancel()
+            self._work.cancel(task)
 
     async def _serve(self) -> None:
         while self._waiting:
             index, call = self._waiting.popleft()
             result: Result | Exception
             try:
-                result = await self._work.send(call)
+                result = await self._work.run(call)
             except LLMError as error:
-                # Its message says what failed. Its traceback would keep all of the call as long as it lives.
+                # The traceback would keep the whole call in memory for as long as the error lives.
                 result = error.with_traceback(None)
             except Exception as error:
                 result = error
@@ -148,8 +147,8 @@ class _WorkerPool(Generic[CallT]):
                 self._hand_over()
             elif self._timer is None:
                 self._timer = self._background.loop.call_later(_LINGER_SECONDS, self._hand_over)
-        # Now, and not by the callback of the task's end in the next turn: what comes until then would find as
-        # many workers as there may be, none of which looks again.
+        # Not by the callback of the task's end, in the next event-loop iteration: a call that comes before it
+        # would find all workers there, none of which looks again.
         self._tasks.discard(cast("asyncio.Task[None]", asyncio.current_task()))
 
     def _hand_over(self) -> None:
@@ -167,11 +166,11 @@ def _checked_result(result: Result | Exception) -> Result:
     raise result
 
 
-def iterate(work: Work[CallT], inputs: Iterable[Prompt]) -> Iterator[tuple[int, Result]]:
+def iterate(work: Work, inputs: Iterable[Prompt]) -> Iterator[tuple[int, Result]]:
     """Run a batch from a synchronous thread, yielding `(index, result)` as calls finish."""
     arrived: queue.SimpleQueue[list[tuple[int, Result | Exception]]] = queue.SimpleQueue()
-    crew: _WorkerPool[CallT] | None = None
-    source, source_error = enumerate(work.begin(checked_inputs(inputs))), None
+    pool: _WorkerPool | None = None
+    source, source_error = enumerate(work.lookup(checked_inputs(inputs))), None
     exhausted, outstanding = False, 0
     refusals = _Refusals(inputs, work.max_in_flight)
     try:
@@ -179,20 +178,20 @@ def iterate(work: Work[CallT], inputs: Iterable[Prompt]) -> Iterator[tuple[int, 
             exhausted = exhausted or refusals.enough
             while not exhausted and outstanding < work.width and arrived.empty():
                 try:
-                    index, begun = next(source)
+                    index, found = next(source)
                 except StopIteration:
                     exhausted = True
                 except Exception as error:
                     # An error of the user's iterable waits until what was started has finished.
                     exhausted, source_error = True, error
                 else:
-                    if isinstance(begun, (Response, LLMError)):
-                        yield index, begun
+                    if isinstance(found, (Response, LLMError)):
+                        yield index, found
                     else:
-                        if crew is None:
-                            work.load(begun)
-                            crew = _WorkerPool(work, arrived.put)
-                        crew.give(index, begun)
+                        if pool is None:
+                            work.load(found)
+                            pool = _WorkerPool(work, arrived.put)
+                        pool.give(index, found)
                         outstanding += 1
             if not outstanding:
                 break
@@ -201,14 +200,14 @@ def iterate(work: Work[CallT], inputs: Iterable[Prompt]) -> Iterator[tuple[int, 
                 refusals.note(result)
                 yield index, _checked_result(result)
     finally:
-        if crew is not None:
-            crew.cancel()
+        if pool is not None:
+            pool.cancel()
     if source_error is not None:
         raise source_error
 
 
 async def aiterate(
-    work: Work[CallT], inputs: Iterable[Prompt] | AsyncIterable[Prompt]
+    work: Work, inputs: Iterable[Prompt] | AsyncIterable[Prompt]
 ) -> AsyncGenerator[tuple[int, Result], None]:
     """Run a batch from the user's event loop, yielding `(index, result)` as calls finish."""
     arrived: asyncio.Queue[list[tuple[int, Result | Exception]]] = asyncio.Queue()
@@ -218,8 +217,8 @@ async def aiterate(
         with contextlib.suppress(RuntimeError):  # the user's loop has ended
             inbox.post(arrived.put_nowait, finished)
 
-    crew: _WorkerPool[CallT] | None = None
-    source, source_error = _begun(work, inputs), None
+    pool: _WorkerPool | None = None
+    source, source_error = _looked_up(work, inputs), None
     exhausted, outstanding = False, 0
     refusals = _Refusals(inputs, work.max_in_flight)
     try:
@@ -227,17 +226,17 @@ async def aiterate(
             exhausted = exhausted or refusals.enough
             while not exhausted and outstanding < work.width and arrived.empty():
                 try:
-                    index, begun = await anext(source)
+                    index, found = await anext(source)
                 except StopAsyncIteration:
                     exhausted = True
                 except Exception as error:
                     exhausted, source_error = True, error
                 else:
-                    if isinstance(begun, (Response, LLMError)):
-                        yield index, begun
+                    if isinstance(found, (Response, LLMError)):
+                        yield index, found
                     else:
-                        crew = crew or _WorkerPool(work, deliver)
-                        crew.give(index, begun)
+                        pool = pool or _WorkerPool(work, deliver)
+                        pool.give(index, found)
                         outstanding += 1
                     # Let the user's other tasks run, and finished calls report, while inputs are read.
                     await asyncio.sleep(0)
@@ -248,21 +247,21 @@ async def aiterate(
                 refusals.note(result)
                 yield index, _checked_result(result)
     finally:
-        if crew is not None:
-            crew.cancel()
+        if pool is not None:
+            pool.cancel()
     if source_error is not None:
         raise source_error
 
 
-async def _begun(
-    work: Work[CallT], inputs: Iterable[Prompt] | AsyncIterable[Prompt]
-) -> AsyncIterator[tuple[int, Result | CallT]]:
+async def _looked_up(
+    work: Work, inputs: Iterable[Prompt] | AsyncIterable[Prompt]
+) -> AsyncIterator[tuple[int, Result | Call[Response]]]:
     if isinstance(inputs, AsyncIterable):
         async for index, prompt in numbered(inputs):
-            for begun in work.begin((prompt,)):
-                yield index, begun
+            for found in work.lookup((prompt,)):
+                yield index, found
     else:
-        for each in enumerate(work.begin(checked_inputs(inputs))):
+        for each in enumerate(work.lookup(checked_inputs(inputs))):
             yield each
 
 

@@ -1,7 +1,7 @@
-"""How a batch begins its calls, in the user's thread: they are made, looked up, and answered if stored.
+"""The lookup of a batch, in the user's thread: prompts become results if they are stored, else calls.
 
-What is equal for all prompts is done once (`_template`), and where the prompts are all there already many are
-looked up together. Prompts are read and answers given one by one all the same, as they are asked for.
+All that is equal for all prompts is encoded once (`template`). The prompts of a list are looked up in groups.
+All the same, prompts are read and results given one by one, as they are asked for.
 """
 
 from __future__ import annotations
@@ -12,80 +12,82 @@ from typing import TypeAlias
 
 from .._errors import CacheMissError, LLMError
 from .._money.track import current
-from .._types import Prompt, Result
+from .._types import Prompt, Response, Result
 from .call import Call
-from .prepare import READING, Front
+from .engine import READING, Engine
 from .template import Template, template
 
-Begin: TypeAlias = Callable[[Iterable[Prompt]], Iterator[Result | Call]]
-"""For each prompt, when it is asked for: its answer if stored, else its call, or what is wrong with it."""
+Lookup: TypeAlias = Callable[[Iterable[Prompt]], Iterator[Result | Call[Response]]]
+"""For each prompt, when it is asked for: its stored answer, else its call, or the error that it causes."""
 
-_AT_ONCE = 128
-"""Prompts that are looked up together: with more, a hit takes no less time, and what is read more memory."""
+_GROUP = 128
+"""Prompts that are looked up together. In larger groups a hit takes no less time, and the entries that are
+read ahead take more memory."""
 
 
-def beginning(front: Front, prepare: Callable[[Prompt], Call]) -> Begin:
-    """What begins the calls of a batch.
+def batch_lookup(engine: Engine, prepare: Callable[[Prompt], Call[Response]]) -> Lookup:
+    """The lookup of a batch.
 
     Args:
-        front: Looks them up.
+        engine: Looks calls up.
         prepare: Makes the call of a prompt.
 
     Raises:
         LLMError: something is wrong with every call.
-        TypeError: likewise.
+        TypeError: there is no such parameter.
     """
     found = template(prepare)
-    # Several samples are several keys, which are looked up one by one.
-    alike = found if found is not None and found.call.request.n == 1 else None
 
-    def begun(prompt: Prompt) -> Result | Call:
+    def by_itself(prompt: Prompt) -> Result | Call[Response]:
         try:
             call = prepare(prompt)
-            return front.lookup(call) or call
+            return engine.lookup(call) or call
         except LLMError as error:
             return error
 
-    def begin(inputs: Iterable[Prompt]) -> Iterator[Result | Call]:
-        return map(begun, inputs) if alike is None else _begin(front, alike, begun, inputs)
+    def lookup(inputs: Iterable[Prompt]) -> Iterator[Result | Call[Response]]:
+        # Several samples are several keys, which are looked up one by one.
+        if found is None or len(found.call.parts) > 1:
+            return map(by_itself, inputs)
+        return _by_template(engine, found, by_itself, inputs)
 
-    return begin
+    return lookup
 
 
-def _begin(
-    front: Front,
-    alike: Template,
-    begun: Callable[[Prompt], Result | Call],
+def _by_template(
+    engine: Engine,
+    shared: Template,
+    by_itself: Callable[[Prompt], Result | Call[Response]],
     inputs: Iterable[Prompt],
-) -> Iterator[Result | Call]:
-    cache, call = front.cache, alike.call
+) -> Iterator[Result | Call[Response]]:
+    cache, call = engine.cache, shared.call
     reads = call.cache in READING
-    # What is no list may not have its next prompt yet, and the ones before it are not kept waiting for that.
-    for prompts in _groups(inputs, _AT_ONCE if reads and isinstance(inputs, (list, tuple)) else 1):
+    # The next prompt of a generator may take long to come, and those before it must not wait for it.
+    for prompts in _groups(inputs, _GROUP if reads and isinstance(inputs, (list, tuple)) else 1):
         started = time.perf_counter()
-        texts = [alike.fits(prompt) for prompt in prompts]
-        keys = [alike.key(text) if text and reads else None for text in texts]
+        texts = [shared.fits(prompt) for prompt in prompts]
+        keys = [shared.key(text) if text and reads else None for text in texts]
         ahead = cache.read_ahead([key for key in keys if key]) if len(keys) > 1 else {}
         for prompt, text, key in zip(prompts, texts, keys, strict=True):
-            front.refuse_closed()
+            engine.refuse_closed()
             if text is None:
-                yield begun(prompt)
+                yield by_itself(prompt)
             else:
-                response: Result | None = None
-                # Those of who takes the results, which need not be in the block where the batch was made.
+                result: Result | None = None
+                # The `track` blocks around the code that takes the results, not those around the start.
                 call.tracks = current()
                 if key is not None:
                     try:
-                        # Looked up again if it was not there: it may have been asked for since.
-                        response = front.answered(call, cache.get(key, ahead.pop(key, None)), started)
+                        # A key that was missing is looked up again: an answer may have come since.
+                        result = engine.answered(call, cache.get(key, ahead.pop(key, None)), started)
                     except LLMError as error:
-                        response = error
-                yield response or _missed(front, alike.filled(prompt, text, started, key))
+                        result = error
+                yield result or _missed(engine, shared.filled(prompt, text, started, key))
             started = time.perf_counter()
 
 
-def _missed(front: Front, call: Call) -> CacheMissError | Call:
-    return front.missing(call, call.request.draw) if call.cache == "only" else call
+def _missed(engine: Engine, call: Call[Response]) -> CacheMissError | Call[Response]:
+    return engine.missing(call, call.parts[0]) if call.cache == "only" else call
 
 
 def _groups(inputs: Iterable[Prompt], most: int) -> Iterator[list[Prompt]]:
@@ -97,7 +99,7 @@ def _groups(inputs: Iterable[Prompt], most: int) -> Iterator[list[Prompt]]:
                 yield group
                 group = []
     except Exception:
-        # What was read before is begun before the error is told.
+        # The prompts before the error are served before it is raised.
         if group:
             yield group
         raise

@@ -1,69 +1,77 @@
-"""What the stages of a call hand to each other: the call itself, and its answered samples."""
+"""The call, which its stages hand to each other, and its answered parts."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from .._cache.key import cache_key
 from .._cache.storage.entry import Asked
-from .._errors import FailedAttempt
+from .._errors import APITimeoutError, FailedAttempt
 from .._limits.timeouts import Deadline
 from .._money.track import Tracks
 from .._providers.adapter import Adapter, Answer, EncodedRequest
-from .._requests.request import Request
 from .._requests.routing import Target
-from .._runtime.canonical_json import canonical
+from .operation import Operation
 
 if TYPE_CHECKING:
     from decimal import Decimal
+
+T = TypeVar("T")
 
 MAX_REQUEST_BYTES = 30_000_000
 """The largest body. Gemini takes 20 MB and Anthropic 32 MB; no model has a context for as much text."""
 
 
 @dataclass(slots=True)
-class Call:
-    """A request on its way: where it goes and the exact bytes that will be sent."""
+class Call(Generic[T]):
+    """A checked and encoded request on its way. `T` is the type of its result."""
 
-    request: Request
+    operation: Operation[T]
+    request: Any
+    """Of the operation's own type."""
     target: Target
     adapter: Adapter
     encoded: EncodedRequest
     body: bytes
-    """The payload for one sample as canonical JSON."""
+    """The encoded payload as canonical JSON."""
+    parts: Sequence[int]
+    """The numbers of the samples or texts that it asks for, each stored by itself."""
     started: float
     """Monotonic time at which the user asked."""
     max_concurrent: int
     at_once: int
-    """So many of its kind may be sent before anything is known of the provider's limits."""
+    """How many requests may be sent before anything is known of the provider's limits."""
     cache: str
-    """The cache mode: that of the request, else the client's."""
+    """The cache mode: that of the request, else that of the client."""
     tracks: Tracks
-    """What it counts in, besides its client. Found where the call is made: the loop's thread is nobody's."""
+    """The `track` blocks that it counts in, found in the user's thread."""
     deadline: Deadline | None = None
+    sent: SentRequests | None = None
+    """What was sent so far, where a deadline may end the call."""
     first_key: str | None = None
-    """The cache key of the first sample, once it was asked for: to look, to share, and to store."""
+    """The cache key of the first part, once it was computed."""
 
-    @property
-    def draws(self) -> range:
-        """Numbers of the samples asked for."""
-        return range(self.request.draw, self.request.draw + self.request.n)
-
-    def key(self, draw: int) -> str:
-        """The cache key of one sample."""
-        if draw != self.request.draw:
-            return cache_key(**self.place(), body=self.body, draw=draw)
+    def key(self, part: int) -> str:
+        """The cache key of a part."""
+        if part != self.parts[0]:
+            return self._key(part)
         if self.first_key is None:
-            self.first_key = cache_key(**self.place(), body=self.body, draw=draw)
+            self.first_key = self._key(part)
         return self.first_key
 
-    def asked(self, draw: int) -> Asked:
-        """What is in the key, for those who look for what was asked before."""
-        return Asked(**self.place(), body=self.body, draw=draw, model=self.request.model)
+    def _key(self, part: int) -> str:
+        body, draw = self.operation.identity(self, part)
+        return cache_key(**self.place(), body=body, draw=draw)
+
+    def asked(self, part: int) -> Asked:
+        """The question behind a key, which is stored with the answer."""
+        body, draw = self.operation.identity(self, part)
+        return Asked(**self.place(), body=body, draw=draw, model=self.request.model)
 
     def place(self) -> dict[str, Any]:
-        """Whom it asks, and how: what is in the key besides the payload and the sample's number."""
+        """The part of the key that does not depend on the payload."""
         return {
             "provider": self.target.provider,
             "base_url": self.target.base_url,
@@ -71,16 +79,33 @@ class Call:
             "headers": self.encoded.headers,
         }
 
-    def body_for(self, samples: int) -> bytes:
-        """The payload that asks for several samples in one request."""
-        if samples == 1:
-            return self.body
-        payload: dict[str, Any] = dict(self.encoded.payload)
-        inner = payload
-        for name in self.encoded.samples_field[:-1]:
-            inner[name] = inner = dict(inner.get(name, {}))
-        inner[self.encoded.samples_field[-1]] = samples
-        return canonical(payload)
+
+class SentRequests:
+    """Counts the requests of a call, for the error of a deadline that passes meanwhile."""
+
+    __slots__ = ("failures", "unfailed")
+
+    def __init__(self) -> None:
+        self.unfailed = 0
+        """Requests under way, and requests that were answered: one sample of several may be there."""
+        self.failures: tuple[FailedAttempt, ...] = ()
+
+    def missed(self, deadline: Deadline) -> APITimeoutError:
+        """The error of a call that was not answered by its deadline."""
+        sent = self.unfailed + len(self.failures)
+        told = "nothing was sent" if not sent else "a request was under way" if self.unfailed else ""
+        if self.failures:
+            names = ", ".join(failure.error for failure in self.failures)
+            told = f"{told}{', ' if told else ''}after {names}"
+        error = APITimeoutError(
+            f"not answered by the deadline of {deadline.allowed:g} s: {told}",
+            phase="deadline",
+            limit=deadline.allowed,
+            attempts=sent,
+            maybe_billed=bool(self.unfailed) or any(failure.maybe_billed for failure in self.failures),
+        )
+        error.failures = self.failures
+        return error
 
 
 @dataclass(slots=True)
@@ -99,3 +124,7 @@ class Sample:
     """USD of an answered request; None where it is not known."""
     served_before: str | None = None
     """The model that served before, where it has changed."""
+
+    def shared(self) -> Sample:
+        """The sample for a call that did not pay for it."""
+        return replace(self, cached=True)

@@ -1,321 +1,426 @@
-"""The way of a call that is not in the cache, on the background loop.
+"""The lifecycle of a call, from top to bottom.
 
-    run: single flight → send (_sending) → store → respond
+    prepare → lookup → run: share → deliver → store → result
 
-Everything mutable is in `_LoopState`, so that a new loop, after a fork, starts clean.
+`prepare` and `lookup` run in the user's thread. `run` runs on the background loop. A script whose answers are
+all stored goes no further than `lookup`, and this module loads neither an event loop nor an SDK for it.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-from collections.abc import Awaitable, Coroutine, Sequence
-from dataclasses import replace
-from decimal import Decimal
+import time
+import weakref
+from collections.abc import Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
-from .._cache.response_cache import Entry, now
-from .._errors import BudgetExceededError, UnknownPriceError
-from .._limits.scopes import ScopeStatistics
+from .._cache.response_cache import Entry, ResponseCache, now
+from .._errors import BudgetExceededError, CacheMissError, LLMError, RequestError, UnknownPriceError
+from .._limits.concurrency import Concurrency
 from .._limits.timeouts import Deadline
+from .._money.totals import total
+from .._money.track import current
 from .._providers import registry
-from .._runtime import event_loop
-from .._runtime.leases import Leases
-from .._types import Response
-from .attempt import Emit
-from .call import Call, Sample
-from .prepare import READING, Front, is_kept
-from .sender import Sender
-from .single_flight import Flight, Flights, Outcome, Share
+from .._requests.routing import resolve
+from .._runtime.canonical_json import canonical
+from .._settings import Settings
+from .call import MAX_REQUEST_BYTES, Call, Sample, SentRequests
+from .operation import Operation
+from .recorder import CostRecorder
 
-_WRITING = ("use", "refresh")
+if TYPE_CHECKING:
+    import asyncio
+
+    from .._limits.scopes import ScopeStatistics
+    from .._providers.adapter import Answer
+    from .attempt import Emit
+    from .loop_state import LoopState
+
+T = TypeVar("T")
+
+READING, WRITING = ("use", "only"), ("use", "refresh")
+"""The cache modes that look answers up, and those that store them."""
+
+_READS_PER_ITERATION = 16
+"""Entries that an event loop reads before its other tasks run. Handing a read to a thread costs several times
+what the read does, but many in a row would keep the loop from everything else."""
+
+_EXPLAINED = 20
+"""Misses of a client that are explained where nothing may be sent. Each explanation takes some 10 ms, and a
+batch may have thousands."""
 
 _NO_MONEY = (BudgetExceededError, UnknownPriceError)
-"""Why a request that is shared may be refused to one of those who share it, and not to another."""
-
-
-class _LoopState:
-    """What belongs to one background loop: the flights, and what sends."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, front: Front) -> None:
-        self.loop = loop
-        self.flights: Flights[list[Sample]] = Flights(Leases(front.cache.lease_directory))
-        self.sender = Sender(front)
+"""Why a shared request may be refused to the call that leads it, and not to a call that follows."""
 
 
 class Engine:
-    """Takes calls the rest of the way; one per client."""
+    """Takes the calls of one client through their lifecycle."""
 
-    def __init__(self, front: Front) -> None:
-        self._front = front
-        self._cache = front.cache
-        self._settings = front.settings
-        self._state: _LoopState | None = None
+    def __init__(self, settings: Settings, cache: ResponseCache, recorder: CostRecorder) -> None:
+        self.settings = settings
+        self.cache = cache
+        self.recorder = recorder
+        self.closed = False
+        """Whether the client is closed and makes no calls any more."""
+        self._state: LoopState | None = None
         self._loaded: set[tuple[str, str]] = set()
+        # Weak keys: a loop that ends in the middle of an iteration takes its count along.
+        self._reads: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, int] = weakref.WeakKeyDictionary()
+        self._remote: bool | None = None
+        self._explained = 0
 
-    def load(self, call: Call) -> None:
-        """Import the SDK of a call, for the first of its kind: in a thread that has nothing else to do.
+    # --- in the user's thread ----------------------------------------------------------------------------
 
-        On the loop's it takes longer, as the C library maps the memory of all but the main thread page by
-        page. What goes wrong is told where the call is sent.
+    def prepare(self, operation: Operation[T], request: Any, concurrency: Concurrency) -> Call[T]:
+        """Route and encode a request.
+
+        Raises:
+            RequestError: it cannot be served as it is.
+            RuntimeError: the client is closed.
         """
-        route, transport = call.target.route, self._settings.transport_of(call.target.route)
+        started = time.perf_counter()
+        self.refuse_closed()
+        target = resolve(request.model, request.base_url)
+        adapter = registry.load(target.route.adapter)
+        encoded = operation.encode(request, target, adapter)
+        body = canonical(encoded.payload)
+        if len(body) > MAX_REQUEST_BYTES:
+            raise RequestError(
+                f"the request has {len(body) / 1e6:.1f} MB, and at most {MAX_REQUEST_BYTES / 1e6:.0f} MB "
+                "are sent: give large files by their address",
+                provider=target.provider,
+                model=request.model,
+            )
+        allowed = request.deadline
+        return Call(
+            operation,
+            request,
+            target,
+            adapter,
+            encoded,
+            body,
+            operation.parts(request),
+            started,
+            *concurrency,
+            request.cache or self.settings.cache,
+            current(),
+            None if allowed is None else Deadline(allowed, started + allowed),
+            None if allowed is None else SentRequests(),
+        )
+
+    def refuse_closed(self) -> None:
+        """Raise if the client is closed."""
+        if self.closed:
+            raise RuntimeError("this client is closed")
+
+    def lookup(self, call: Call[T]) -> T | None:
+        """The result of a call from the cache; None if a part of it is not stored.
+
+        Raises:
+            CacheMissError: a part is not stored, and the call may not be sent.
+        """
+        if call.cache not in READING:
+            return None
+        if len(call.parts) == 1:
+            part = call.parts[0]
+            result = self.answered(call, self.cache.get(call.key(part)), call.started)
+            if result is None and call.cache == "only":
+                raise self.missing(call, part)
+            return result
+        found = []
+        for part in call.parts:
+            sample = self._sample(call, self.cache.get(call.key(part)))
+            if sample is None:
+                if call.cache == "only":
+                    raise self.missing(call, part)
+                return None
+            found.append(sample)
+        return self._result(call, found)
+
+    async def lookup_soon(self, call: Call[T]) -> T | None:
+        """`lookup` for an event loop, which must not wait long for the disk."""
+        if call.cache not in READING:
+            return None
+        import asyncio
+
+        if self._remote is None:
+            self._remote = self.cache.lease_directory is None
+        if self._remote:
+            # On a network file system each read may take a message to another machine.
+            return await asyncio.to_thread(self.lookup, call)
+        here = asyncio.get_running_loop()
+        while (reads := self._reads.get(here, 0)) >= _READS_PER_ITERATION:  # noqa: ASYNC110  # one iteration
+            await asyncio.sleep(0)
+        if not reads:
+            here.call_soon(self._reads.pop, here, None)
+        self._reads[here] = reads + len(call.parts)
+        result = self.lookup(call)
+        if result is not None:
+            # A loop that only has hits would never let other tasks run.
+            await asyncio.sleep(0)
+        return result
+
+    def answered(self, call: Call[T], entry: Entry | None, started: float) -> T | None:
+        """The result of a call of one part; None if its cache entry cannot be served.
+
+        Args:
+            call: The call, or one that differs in its prompt alone.
+            entry: The cache entry of the part.
+            started: Monotonic time at which the user asked.
+
+        Raises:
+            ModelDriftError: another model answered than before, and the call is strict.
+        """
+        answer = self.stored(call, entry)
+        if answer is None or entry is None:
+            return None
+        before = self.recorder.hit(call, answer)
+        if before is not None:
+            self.recorder.check_model(call, Sample(answer, entry.body, cached=True, served_before=before))
+        return call.operation.stored(call, entry, answer, started)
+
+    def stored(self, call: Call[Any], entry: Entry | None) -> Answer | None:
+        """The answer in a cache entry, if it can be served."""
+        if entry is None:
+            return None
+        try:
+            answer = call.operation.decode(call, orjson.loads(entry.body), 1)
+        except (LLMError, ValueError):
+            # Written by another version, whose decoder accepted more or less: ask again.
+            return None
+        return answer if call.operation.is_kept(answer, self.settings.kept) else None
+
+    def missing(self, call: Call[Any], part: int) -> CacheMissError:
+        """The error of a call that may not be sent and has a part that is not stored."""
+        key = call.key(part)
+        message = f"no answer is stored under {key}, and cache='only' sends nothing"
+        if self._explained < _EXPLAINED:
+            self._explained += 1
+            with contextlib.suppress(OSError):
+                nearest = self.cache.explain_miss(call.asked(part))
+                if nearest is not None:
+                    message += f"; {nearest}"
+        return CacheMissError(message, key=key, provider=call.target.provider, model=call.request.model)
+
+    def load(self, call: Call[Any]) -> None:
+        """Import the SDK of a call, for the first of its kind, in a thread that has nothing else to do.
+
+        On the loop's thread it takes longer, as the C library maps the memory of all but the main thread page
+        by page. An import that fails is reported where the call is sent.
+        """
+        route, transport = call.target.route, self.settings.transport_of(call.target.route)
         if (route.adapter, transport) not in self._loaded:
             with contextlib.suppress(Exception):
                 registry.connect(call.adapter, transport)
             self._loaded.add((route.adapter, transport))
 
-    def run(self, call: Call) -> Coroutine[None, None, Response]:
-        """Send a call that is not in the cache and return its answer.
+    # --- on the background loop --------------------------------------------------------------------------
+
+    def run(self, call: Call[T]) -> Coroutine[Any, Any, T]:
+        """Send a call that is not in the cache and return its result.
+
+        The task that runs it is cancelled by `cancel` only.
 
         Raises:
-            LLMError: it failed; retries, or the time until its deadline, are over.
+            LLMError: the call failed; retries, or the time until its deadline, are over.
         """
-        return self._run(call) if call.deadline is None else _within(call.deadline, call, self._run(call))
-
-    def begin(self, call: Call, finished: event_loop.Finished[Response]) -> event_loop.Job[Response]:
-        """`run` for another thread, which is called back."""
-        if call.cache != "use" or call.request.n > 1 or call.deadline is not None:
-            return event_loop.Running(self.run(call), finished)
-        return _SharedJob(self, call, finished)
-
-    def stream(self, call: Call, emit: Emit) -> Coroutine[None, None, Response]:
-        """Like `run`, with the deltas given to `emit` as they arrive."""
-        work = self._stream(call, emit)
-        return work if call.deadline is None else _within(call.deadline, call, work)
-
-    async def _run(self, call: Call) -> Response:
-        fetched = self._fetch(call, call.draws) if call.request.n == 1 else self._several(call)
-        return self._front.respond(call, await fetched)
-
-    async def _several(self, call: Call) -> list[Sample]:
-        """The samples of a call for several, of which the cache may hold some."""
-        samples = await self._stored(call, call.draws) if call.cache in READING else {}
-        missing = [draw for draw in call.draws if draw not in samples]
-        most = call.encoded.most_samples
-        groups = [missing[start : start + most] for start in range(0, len(missing), most)]
-        outcomes = await asyncio.gather(
-            *(self._fetch(call, group) for group in groups), return_exceptions=True
+        return (
+            self._run(call) if call.deadline is None else self._within(call.deadline, call, self._run(call))
         )
-        for group, outcome in zip(groups, outcomes, strict=True):
-            if isinstance(outcome, BaseException):
-                raise outcome
-            samples.update(zip(group, outcome, strict=True))
-        return [samples[draw] for draw in call.draws]
 
-    async def _stream(self, call: Call, emit: Emit) -> Response:
-        return self._front.respond(call, await self.ask(call, call.draws, emit))
+    def stream(self, call: Call[T], emit: Emit) -> Coroutine[Any, Any, T]:
+        """`run` for a stream, whose deltas are given to `emit` as they arrive."""
+        work = self._stream(call, emit)
+        return work if call.deadline is None else self._within(call.deadline, call, work)
 
-    def _fetch(self, call: Call, draws: Sequence[int]) -> Coroutine[None, None, list[Sample]]:
-        """Get samples from the provider, or from an equal call that is asking for them already."""
-        return self._share(call, draws) if call.cache == "use" else self.ask(call, draws)
+    def cancel(self, task: asyncio.Task[Any]) -> None:
+        """Cancel a task that runs calls, on the loop. A request that other calls share goes on for them."""
+        self._here().flights.cancel(task)
 
-    async def _share(self, call: Call, draws: Sequence[int]) -> list[Sample]:
-        source = _Source(self, call, draws)
-        while True:
+    async def _run(self, call: Call[T]) -> T:
+        parts = call.parts
+        samples = await (self._ask(call, parts) if len(parts) == 1 else self._ask_for_several(call))
+        return self._result(call, samples)
+
+    async def _ask_for_several(self, call: Call[Any]) -> list[Sample]:
+        """Get the parts that are not stored in as few requests as the API allows, all at the same time."""
+        found = await self._stored_samples(call, call.parts) if call.cache in READING else {}
+        groups = call.operation.groups(call, [part for part in call.parts if part not in found])
+        answered = await self._side_by_side([self._ask(call, group) for group in groups])
+        for group, samples in zip(groups, answered, strict=True):
+            found.update(zip(group, samples, strict=True))
+        return [found[part] for part in call.parts]
+
+    async def _stream(self, call: Call[T], emit: Emit) -> T:
+        return self._result(call, await self._deliver(call, call.parts, emit))
+
+    def _ask(self, call: Call[Any], parts: Sequence[int]) -> Coroutine[Any, Any, list[Sample]]:
+        """Get a group of parts that one request can ask for."""
+        return self._share(call, parts) if call.cache == "use" else self._deliver(call, parts)
+
+    async def _share(self, call: Call[Any], parts: Sequence[int]) -> list[Sample]:
+        """Get parts from an equal call that is under way, in this process or another, else deliver them."""
+        state = self._here()
+        key = call.key(parts[0]) if len(parts) == 1 else "+".join(map(call.key, parts))
+        while (flight := state.flights.under_way(key)) is not None:
             try:
-                return _share(await self.flights.run(source.name, source))
+                shared, paid = await flight.follow()
             except _NO_MONEY:
-                if not source.may_ask():
+                # This call may have the money that the leading call did not have.
+                if not state.sender.affordable(call, parts):
                     raise
+            else:
+                return shared if paid else [sample.shared() for sample in shared]
+        with state.flights.lead(key) as flight:
+            samples: list[Sample] | None = None
+            if flight.elsewhere:
+                await flight.wait_for_other_process()
+                samples = await self._all_stored(call, parts)
+            if samples is None:
+                flight.take_lease()
+                samples = await self._deliver(call, parts)
+            flight.result = samples
+        return samples
 
-    async def _stored(self, call: Call, draws: Sequence[int]) -> dict[int, Sample]:
-        """Those samples that the cache holds by now."""
-        here, found = asyncio.get_running_loop(), {}
-        entries = [self._cache.get_soon(call.key(draw), here) for draw in draws]
-        for draw, entry in zip(draws, entries, strict=True):
-            sample = self._front.kept(call, await entry)
-            if sample is not None:
-                found[draw] = sample
-        return found
-
-    async def all_stored(self, call: Call, draws: Sequence[int]) -> list[Sample] | None:
-        """Samples as the cache holds them by now; None unless it has them all."""
-        found = await self._stored(call, draws)
-        return list(found.values()) if len(found) == len(draws) else None
-
-    async def ask(self, call: Call, draws: Sequence[int], emit: Emit | None = None) -> list[Sample]:
-        """Get samples from the provider and store them before they are handed on."""
+    async def _deliver(self, call: Call[Any], parts: Sequence[int], emit: Emit | None = None) -> list[Sample]:
+        """Get parts from the provider and store them before anybody gets them."""
         samples: list[Sample] = []
-        while len(samples) < len(draws):
-            # A server that does not know how to give several gives one, and is asked for the others.
-            wanted = draws[len(samples) :]
-            answered = await self._state_here().sender.send(call, len(wanted), emit)
-            got = [answered] if len(draws) == 1 else _split(call, answered)[: len(wanted)]
-            if call.cache in _WRITING:
+        while len(samples) < len(parts):
+            # A server that does not know how to give several parts gives one, and is asked for the others.
+            wanted = parts[len(samples) :]
+            answered = await self._here().sender.send(call, wanted, emit)
+            got = call.operation.split(call, answered, wanted)
+            if call.cache in WRITING:
                 await self._store(call, wanted, got)
             samples += got
         return samples
 
-    async def _store(self, call: Call, draws: Sequence[int], samples: Sequence[Sample]) -> None:
-        here, created = asyncio.get_running_loop(), now()
+    async def _store(self, call: Call[Any], parts: Sequence[int], samples: Sequence[Sample]) -> None:
+        here, created = self._here().loop, now()
         writes = [
-            self._cache.put_soon(
-                call.key(draw),
-                Entry(sample.body, sample.sending, created, sample.answer.model, call.asked(draw)),
+            self.cache.put_soon(
+                call.key(part),
+                Entry(sample.body, sample.sending, created, sample.answer.model, call.asked(part)),
                 here,
             )
-            for draw, sample in zip(draws, samples, strict=False)
-            if is_kept(sample.answer, self._settings.kept)
+            for part, sample in zip(parts, samples, strict=False)
+            if call.operation.is_kept(sample.answer, self.settings.kept)
         ]
         for write in writes:
-            # Even if it is given up meanwhile: it is paid for, and who waits for the end must find it.
+            # Also in a task that is cancelled meanwhile: the answer is paid for.
             await write
 
-    @property
-    def flights(self) -> Flights[list[Sample]]:
-        """What is under way on the running loop."""
-        return self._state_here().flights
+    async def _all_stored(self, call: Call[Any], parts: Sequence[int]) -> list[Sample] | None:
+        """The parts as the cache holds them by now; None unless it has them all."""
+        found = await self._stored_samples(call, parts)
+        return list(found.values()) if len(found) == len(parts) else None
 
-    def affordable(self, call: Call, samples: int) -> bool:
-        """Whether there is money for so many samples of a call."""
-        return self._state_here().sender.spending(call, samples).affordable()
+    async def _stored_samples(self, call: Call[Any], parts: Sequence[int]) -> dict[int, Sample]:
+        """Those parts that the cache holds by now."""
+        here, found = self._here().loop, {}
+        entries = [self.cache.get_soon(call.key(part), here) for part in parts]
+        for part, entry in zip(parts, entries, strict=True):
+            sample = self._sample(call, await entry)
+            if sample is not None:
+                found[part] = sample
+        return found
 
-    def respond(self, call: Call, samples: list[Sample]) -> Response:
-        """The answer of a call."""
-        return self._front.respond(call, samples)
+    async def _side_by_side(self, asking: Sequence[Coroutine[Any, Any, list[Sample]]]) -> list[list[Sample]]:
+        """Run groups at the same time. All of them end before the first failure is raised."""
+        import asyncio
 
-    def _state_here(self) -> _LoopState:
-        loop = asyncio.get_running_loop()
-        if self._state is None or self._state.loop is not loop:
-            # After a fork the old state is the parent's: kept, so that finalizing it closes nothing there.
-            self._abandoned = self._state
-            self._state = _LoopState(loop, self._front)
-        return self._state
+        tasks = [asyncio.create_task(each) for each in asking]
+        try:
+            outcomes = await asyncio.gather(*map(asyncio.shield, tasks), return_exceptions=True)
+        except asyncio.CancelledError:
+            for task in tasks:
+                self.cancel(task)
+            raise
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
+        return [task.result() for task in tasks]
+
+    async def _within(self, deadline: Deadline, call: Call[Any], work: Coroutine[Any, Any, T]) -> T:
+        """The result of `work` by the deadline.
+
+        The deadline ends this call. A request that other calls share goes on for them.
+
+        Raises:
+            APITimeoutError: the deadline has passed.
+        """
+        import asyncio
+
+        left = deadline.left
+        if left > 0:
+            task = asyncio.create_task(work)
+            try:
+                await asyncio.wait((task,), timeout=left)
+                if task.done():
+                    return task.result()
+            finally:
+                if not task.done():
+                    self.cancel(task)
+        else:
+            work.close()
+        assert call.sent is not None
+        error = call.sent.missed(deadline)
+        error.provider, error.model = call.target.provider, call.request.model
+        raise error
+
+    # --- the end -----------------------------------------------------------------------------------------
+
+    def _sample(self, call: Call[Any], entry: Entry | None) -> Sample | None:
+        """A part from its cache entry, if it can be served."""
+        answer = self.stored(call, entry)
+        return None if answer is None or entry is None else Sample(answer, entry.body, cached=True)
+
+    def _result(self, call: Call[T], samples: Sequence[Sample]) -> T:
+        """Put the parts of a call together and record the hits among them.
+
+        Raises:
+            ModelDriftError: another model answered than before, and the call is strict.
+        """
+        return call.operation.result(call, samples, self._cost(call, samples))
+
+    def _cost(self, call: Call[Any], samples: Sequence[Sample]) -> float | None:
+        """USD that the samples cost this call; None where that is not known."""
+        paid, changed = [], None
+        for sample in samples:
+            if sample.cached:
+                before = self.recorder.hit(call, sample.answer)
+                # A call that shared another's request has its sample, and with it what was recorded there.
+                sample.served_before = sample.served_before or before
+            else:
+                paid.append(sample.cost)
+            if sample.served_before is not None:
+                changed = sample
+        if changed is not None:
+            self.recorder.check_model(call, changed)
+        if not paid:
+            return 0.0
+        known = [cost for cost in paid if cost is not None]
+        return float(total(known)) if len(known) == len(paid) else None
 
     def statistics(self) -> list[ScopeStatistics]:
         """Every scope in use."""
-        return self._state.sender.limiter.statistics() if self._state else []
+        return [] if self._state is None else self._state.sender.limiter.statistics()
+
+    def _here(self) -> LoopState:
+        """What the running loop holds for this client. A new loop, after a fork, gets its own."""
+        if self._state is None or not self._state.is_current():
+            from .loop_state import LoopState
+
+            # After a fork the old state is the parent's: finalizing it would close the parent's connections.
+            self._abandoned = self._state
+            self._state = LoopState(self.settings, self.cache, self.recorder)
+        return self._state
 
     async def close(self) -> None:
-        """Close every connection."""
+        """Close every connection, on the loop."""
         state, self._state = self._state, None
         if state is not None:
             state.flights.close()
             await state.sender.close()
-
-
-class _Shared:
-    """Samples of a call, for which equal calls may ask too."""
-
-    __slots__ = ()
-
-    _engine: Engine
-    _call: Call
-    _draws: Sequence[int]
-
-    @property
-    def name(self) -> str:
-        """Under which they are shared."""
-        key = self._call.key(self._draws[0])
-        return key if len(self._draws) == 1 else f"{key}+{len(self._draws)}"
-
-    def ask(self) -> Awaitable[list[Sample]]:
-        """From the provider."""
-        self._mine = True  # type: ignore[misc]  # a slot of both kinds
-        return self._engine.ask(self._call, self._draws)
-
-    def stored(self) -> Awaitable[list[Sample] | None]:
-        """From the cache."""
-        return self._engine.all_stored(self._call, self._draws)
-
-    def may_ask(self) -> bool:
-        """Whether the call may ask by itself, once a request was refused for want of money."""
-        # What another call had no money for, this one may have.
-        return not self._mine and self._engine.affordable(self._call, len(self._draws))
-
-
-class _Source(_Shared):
-    """What a coroutine shares."""
-
-    __slots__ = ("_call", "_draws", "_engine", "_mine")
-
-    def __init__(self, engine: Engine, call: Call, draws: Sequence[int]) -> None:
-        self._engine, self._call, self._draws, self._mine = engine, call, draws, False
-
-
-class _SharedJob(_Shared, event_loop.Job[Response]):
-    """A call of one sample that may share it, and is called back.
-
-    All in one object, and no closures: those would know each other, and leave all of a call to the collector.
-    """
-
-    __slots__ = ("_call", "_draws", "_engine", "_flight", "_mine")
-
-    def __init__(self, engine: Engine, call: Call, finished: event_loop.Finished[Response]) -> None:
-        self._engine, self._call, self._draws, self._mine = engine, call, call.draws, False
-        self._flight: Flight[list[Sample]] | None = None
-        super().__init__(finished)
-
-    def _begin(self) -> None:
-        self._flight = self._engine.flights.join(self.name, self, self._context)
-
-    def ended(self, share: Share[list[Sample]]) -> None:
-        """Tell the answer; or begin again, if the call may send a request of its own."""
-        self._flight = None
-        response: Response | BaseException
-        try:
-            response = self._engine.respond(self._call, _share(share()))
-        except BaseException as error:  # told to who waits, whatever it is
-            response = error
-        try:
-            if isinstance(response, _NO_MONEY) and self.may_ask():
-                self._start()
-            else:
-                self._end(response)
-        finally:
-            # Its traceback holds this frame.
-            del response
-
-    def _give_up(self) -> None:
-        if self._flight is not None:
-            self._engine.flights.leave(self._flight, self)
-        self._end(asyncio.CancelledError())
-
-
-async def _within(deadline: Deadline, call: Call, work: Coroutine[None, None, Response]) -> Response:
-    """What `work` returns by the deadline.
-
-    It ends what this call waits for, not a request that others wait for as well.
-
-    Raises:
-        Timeout: the deadline has passed.
-    """
-    left = deadline.left
-    if left > 0:
-        timer = asyncio.timeout(left)
-        try:
-            async with timer:
-                return await work
-        except TimeoutError:
-            if not timer.expired():
-                raise
-    else:
-        work.close()
-    error = deadline.missed()
-    error.provider, error.model = call.target.provider, call.request.model
-    raise error
-
-
-def _share(outcome: Outcome[list[Sample]]) -> list[Sample]:
-    """What a call gets of a flight: only one of those who share a request has paid for it."""
-    samples, paid = outcome
-    return samples if paid else [replace(sample, cached=True) for sample in samples]
-
-
-def _split(call: Call, answered: Sample) -> list[Sample]:
-    """The samples of one request, each as it will be stored."""
-    replies = call.adapter.split(orjson.loads(answered.body))
-    return [
-        replace(
-            answered,
-            answer=call.adapter.decode(reply),
-            body=orjson.dumps(reply),
-            attempts=0 if place else answered.attempts,
-            failures=() if place else answered.failures,
-            # Of the whole request, whose usage is the first sample's too.
-            cost=Decimal(0) if place else answered.cost,
-        )
-        for place, reply in enumerate(replies)
-    ]

@@ -11,7 +11,7 @@ import contextlib
 import time
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from .._errors import ModelDriftError
 from .._money.ledger_file import LedgerFile
@@ -66,7 +66,7 @@ class CostRecorder:
         self._served = Served(None if file is None else file.served())
         self._places: dict[tuple[str | None, ...], _Place] = {}
 
-    def answered(self, call: Call, sample: Sample, bound: Bound) -> None:
+    def answered(self, call: Call[Any], sample: Sample, bound: Bound) -> None:
         """Enter an answered request. The sample is told its cost, and who served before if that changed.
 
         Args:
@@ -99,7 +99,7 @@ class CostRecorder:
         )
 
     def failed(
-        self, call: Call, error: BaseException, bound: Bound, usage: Usage | None = None
+        self, call: Call[Any], error: BaseException, bound: Bound, usage: Usage | None = None
     ) -> Decimal | None:
         """Enter a request that failed or was cancelled, and may have been billed.
 
@@ -119,7 +119,7 @@ class CostRecorder:
         self._post(call, place, posting, error=type(error).__name__)
         return cost
 
-    def hit(self, call: Call, answer: Answer) -> str | None:
+    def hit(self, call: Call[Any], answer: Answer) -> str | None:
         """Enter an answer that costs nothing.
 
         Returns:
@@ -140,7 +140,7 @@ class CostRecorder:
             self._file.append(posting, base_url=place.alias[1] or None, id=answer.id)
         return before
 
-    def check_model(self, call: Call, sample: Sample) -> None:
+    def check_model(self, call: Call[Any], sample: Sample) -> None:
         """Tell the user if the model that served a sample is not the one that served before.
 
         Raises:
@@ -172,7 +172,7 @@ class CostRecorder:
         """USD that the client's hits would have cost."""
         return float(total(sums.saved for _, sums in self.book.rows()))
 
-    def _is_strict(self, call: Call) -> bool:
+    def _is_strict(self, call: Call[Any]) -> bool:
         asked = call.request.strict_model
         return self._strict if asked is None else asked
 
@@ -184,14 +184,14 @@ class CostRecorder:
             return self.prices().cost(*place.priced, usage, variant=variant)
         return None
 
-    def _post(self, call: Call, place: _Place, posting: Posting, **facts: str | None) -> None:
+    def _post(self, call: Call[Any], place: _Place, posting: Posting, **facts: str | None) -> None:
         self.book.post(posting)
         for book in call.tracks.books:
             book.post(posting)
         if self._file is not None:
             self._file.append(posting, base_url=place.alias[1] or None, **facts)
 
-    def _place(self, call: Call, served: str | None) -> _Place:
+    def _place(self, call: Call[Any], served: str | None) -> _Place:
         target, tag = call.target, call.tracks.tag
         asked = (target.route.provider, target.base_url, target.model, served, tag)
         place = self._places.get(asked)

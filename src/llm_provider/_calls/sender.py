@@ -1,6 +1,6 @@
-"""The requests of a call, one after the other, until one is answered or there is no point in another.
+"""The requests of a call, one after the other, until one is answered or another one would be useless.
 
-    slot → API key → send → decode → priced, or judged and begun again
+    slot → API key → budget → attempt → recorded, or judged and begun again
 
 A slot is held while a request is under way and never while waiting for the next.
 """
@@ -11,27 +11,27 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import Coroutine, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Coroutine, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from .._errors import FailedAttempt, LLMError, UnsupportedParameterError
 from .._limits import retry
 from .._limits.aimd import AIMD
 from .._limits.controller import AdaptiveController
 from .._limits.rate_estimator import Ticket
-from .._limits.scopes import Controller, Limiter, Scope
+from .._limits.scopes import Controller, Limiter
 from .._limits.shared_controller import SharedController, SharedStateFile
 from .._providers import registry
 from .._providers.adapter import Connection, Outgoing
-from .._requests.api_keys import APIKey
-from .._tokens.counting import likely_input_tokens
+from .._settings import Settings
 from .._types import Usage
 from .attempt import Attempt, Emit
 from .call import Call, Sample
 from .key_pool import KeyPools, KeySelection
-from .prepare import Front
+from .recorder import CostRecorder
 
-# Not where it is asked: what ends while the interpreter does must load nothing.
+# Not where it is used: a call that ends while the interpreter does must load nothing.
 from .worst_case import worst_case
 
 if TYPE_CHECKING:
@@ -45,19 +45,24 @@ _COUNTS_WHAT_MAY_BE_ANSWERED = frozenset({"openai"})
 
 
 class Sender:
-    """What sends on one loop: open connections, limits, and the keys' accounts."""
+    """Sends requests on one loop, now and at full price: open connections, limits, API keys.
 
-    def __init__(self, front: Front) -> None:
-        self._settings = front.settings
-        leases = front.cache.lease_directory
+    Args:
+        settings: Those of the client.
+        recorder: Records what each request costs.
+        lease_directory: Where the processes of a machine meet; None if they cannot.
+    """
+
+    def __init__(self, settings: Settings, recorder: CostRecorder, lease_directory: Path | None) -> None:
+        self._settings = settings
         self._shared = SharedStateFile(
-            None if leases is None else leases.parent / "limits",
-            quiet=front.settings.rate_control != "shared",
+            None if lease_directory is None else lease_directory.parent / "limits",
+            quiet=settings.rate_control != "shared",
         )
         self._connections: dict[tuple[str, str], Connection] = {}
-        self.accounts = front.accounts
+        self.recorder = recorder
         self.limiter = Limiter(self._controller)
-        self.rings = KeyPools(front.settings.keys, self.limiter)
+        self._keys = KeyPools(settings.keys, self.limiter)
         self.random = random.Random()
 
     def _controller(self, scope: str) -> Controller:
@@ -68,54 +73,43 @@ class Sender:
             return AdaptiveController()
         return SharedController(self._shared, scope, from_start=rate_control == "shared")
 
-    def send(self, call: Call, samples: int, emit: Emit | None) -> Coroutine[None, None, Sample]:
-        """Get an answer with so many samples from the provider.
+    def send(self, call: Call[Any], parts: Sequence[int], emit: Emit | None) -> Coroutine[Any, Any, Sample]:
+        """Get an answer with some parts of a call from the provider.
 
         Raises:
             LLMError: there is none; retries are over.
         """
         request, target = call.request, call.target
-        turn, key, connection = self._means(call, streamed=emit is not None)
-        outgoing = self._outgoing(call, samples, key)
-        scope = self.limiter.scope(target.provider, target.base_url, target.model, key.identity)
-        most = self._settings.max_retries if request.max_retries is None else request.max_retries
-        spending = self.spending(call, samples) if self._is_limited(call) else None
-        return _Sending(self, call, samples, emit, outgoing, scope, turn, spending, most).run(connection)
-
-    def _means(self, call: Call, *, streamed: bool) -> tuple[KeySelection | None, APIKey, Connection]:
-        """What a call is sent with: its way through several keys, if there are, the first, a connection."""
-        target, request = call.target, call.request
         try:
-            turn = self.rings.turn(target, request)
-            key = self.rings.key(target, request.api_key) if turn is None else turn.secrets[0]
+            selection = self._keys.select(target, request)
             connection = self._connection(call)
-            if request.timeout is not None and request.timeout.watches and not streamed:
+            if request.timeout is not None and request.timeout.watches and emit is None:
                 _check_watchable(connection)
         except LLMError as error:
             error.provider, error.model = target.provider, request.model
             raise
-        return turn, key, connection
+        timeouts = self._settings.timeout
+        if request.timeout is not None:
+            timeouts = request.timeout.over(timeouts)
+        outgoing = Outgoing(call.encoded, call.operation.body(call, parts), target, selection.key, timeouts)
+        max_retries = self._settings.max_retries if request.max_retries is None else request.max_retries
+        limited = request.budget is not None or self._settings.budget is not None
+        spending = self._spending(call, parts) if limited else None
+        return _Sending(self, call, parts, emit, outgoing, selection, spending, max_retries).run(connection)
 
-    def _is_limited(self, call: Call) -> bool:
-        """Whether a budget limits what the call may cost."""
-        return call.request.budget is not None or self._settings.budget is not None
+    def affordable(self, call: Call[Any], parts: Sequence[int]) -> bool:
+        """Whether the budgets have room for some parts of a call."""
+        return self._spending(call, parts).affordable()
 
-    def spending(self, call: Call, samples: int) -> Spending:
-        """The budgets that a request for some samples of a call is under."""
+    def _spending(self, call: Call[Any], parts: Sequence[int]) -> Spending:
         # Only calls with a budget need the module, and what it loads.
         from .reservation import Spending
 
         given = (call.request.budget, self._settings.budget)
         budgets = [budget for budget in given if budget is not None]
-        return Spending(call, samples, budgets, self.accounts.prices())
+        return Spending(call, len(parts), budgets, self.recorder.prices())
 
-    def _outgoing(self, call: Call, samples: int, key: APIKey) -> Outgoing:
-        timeouts = self._settings.timeout
-        if call.request.timeout is not None:
-            timeouts = call.request.timeout.over(timeouts)
-        return Outgoing(call.encoded, call.body_for(samples), call.target, key, timeouts)
-
-    def _connection(self, call: Call) -> Connection:
+    def _connection(self, call: Call[Any]) -> Connection:
         transport = self._settings.transport_of(call.target.route)
         name = (call.target.route.adapter, transport)
         connection = self._connections.get(name)
@@ -132,36 +126,33 @@ class Sender:
 
 
 class _Sending:
-    """The requests of one call, and what has become of them so far."""
+    """The requests of one call, and their outcomes so far."""
 
     __slots__ = (
-        "_call", "_cost", "_emit", "_failures", "_most_retries", "_outgoing", "_queue", "_samples", "_scope",
-        "_sender", "_spending", "_ticket", "_turn", "_verdict",
+        "_call", "_emit", "_failures", "_max_retries", "_outgoing", "_parts", "_queue", "_selection",
+        "_sender", "_spending", "_ticket", "_tokens", "_verdict",
     )  # fmt: skip
 
     def __init__(
         self,
         sender: Sender,
-        call: Call,
-        samples: int,
+        call: Call[Any],
+        parts: Sequence[int],
         emit: Emit | None,
         outgoing: Outgoing,
-        scope: Scope,
-        turn: KeySelection | None,
+        selection: KeySelection,
         spending: Spending | None,
-        most_retries: int,
+        max_retries: int,
     ) -> None:
         self._sender = sender
         self._call = call
-        self._samples = samples
+        self._parts = parts
         self._emit = emit
         self._outgoing = outgoing
-        self._scope = scope
-        self._turn = turn
+        self._selection = selection
         self._spending = spending
-        self._most_retries = most_retries
-        # Providers charge a limit of tokens with all that a request may answer.
-        self._cost = likely_input_tokens(call) + (call.request.max_tokens or 0) * samples
+        self._max_retries = max_retries
+        self._tokens = call.operation.tokens(call, parts)
         self._queue = 0.0
         self._failures: tuple[FailedAttempt, ...] = ()
         self._verdict = retry.FINAL
@@ -171,15 +162,15 @@ class _Sending:
         """Send until there is an answer.
 
         Raises:
-            LLMError: what the last request ended with, or why it was not sent.
+            LLMError: the failure of the last request, or the reason why it was not sent.
         """
         since = time.perf_counter()
         try:
             while True:
-                hold = await self._leave()
+                hold = await self._start()
                 waited = time.perf_counter() - since
                 self._queue += waited
-                attempt = Attempt(self._call, self._outgoing, self._emit, self._heard)
+                attempt = Attempt(self._call, len(self._parts), self._outgoing, self._emit, self._on_headers)
                 try:
                     await attempt.make(connection)
                 except BaseException as cancellation:
@@ -191,71 +182,70 @@ class _Sending:
                 self._failed(attempt, attempt.error, waited, hold)
                 if not self._verdict.retry:
                     raise attempt.error
-                # After a refusal the scope holds everyone back as long as it takes, this call included.
+                # After a refusal the scope holds every call back as long as it takes, this one included.
                 await asyncio.sleep(0.0 if retry.is_congestion(attempt.error) else self._verdict.delay)
         except LLMError as error:
             raise self._explained(error) from None
 
-    async def _leave(self) -> Hold | None:
-        """Wait for leave to send, and for the money."""
-        call, first, hold = self._call, bool(self._failures), None
+    async def _start(self) -> Hold | None:
+        """Wait for a slot, and for room in the budgets."""
+        call, selection, hold = self._call, self._selection, None
+        # A retry goes before the calls that wait for their first request.
+        first = bool(self._failures)
         if self._spending is not None:
             self._verdict = retry.FINAL
-            self._ticket, hold = await self._spending.acquire(
-                self._turn or self._scope, self._cost, first=first
-            )
+            self._ticket, hold = await self._spending.acquire(selection, self._tokens, first=first)
         else:
-            self._ticket = await (self._turn or self._scope).acquire(
-                call.max_concurrent, cost=self._cost, at_once=call.at_once, first=first
+            self._ticket = await selection.acquire(
+                call.max_concurrent, tokens=self._tokens, at_once=call.at_once, first=first
             )
-        if self._turn is not None:
-            self._scope, self._outgoing.key = self._turn.scope, self._turn.key
-        if call.deadline is not None:
-            call.deadline.unfailed += 1
+        self._outgoing.key = selection.key
+        if call.sent is not None:
+            call.sent.unfailed += 1
         return hold
 
-    def _heard(self, headers: Mapping[str, str]) -> None:
-        self._scope.on_headers(self._ticket, headers)
+    def _on_headers(self, headers: Mapping[str, str]) -> None:
+        self._selection.scope.on_headers(self._ticket, headers)
 
     def _cancelled(self, cancellation: BaseException, hold: Hold | None) -> None:
-        self._scope.cancelled(self._ticket)
-        # What was sent may be billed all the same.
-        self._sender.accounts.failed(self._call, cancellation, self._bound)
+        self._selection.scope.cancelled(self._ticket)
+        # A request that was sent may be billed all the same.
+        self._sender.recorder.failed(self._call, cancellation, self._bound)
         if hold is not None:
             hold.lost()
 
     def _answered(self, attempt: Attempt, hold: Hold | None) -> Sample:
         sample = attempt.sample(self._queue, self._failures)
-        self._scope.ended(self._ticket, None, cost=self._charged(sample.answer.usage))
-        self._sender.accounts.answered(self._call, sample, self._bound)
+        self._selection.scope.ended(self._ticket, None, tokens=self._charged(sample.answer.usage))
+        self._sender.recorder.answered(self._call, sample, self._bound)
         if hold is not None:
             hold.answered(sample.cost)
-        if self._turn is not None:
-            self._turn.served()
+        self._selection.served()
         return sample
 
     def _failed(self, attempt: Attempt, error: LLMError, waited: float, hold: Hold | None) -> None:
-        self._scope.ended(self._ticket, error)
+        selection, sent = self._selection, self._call.sent
+        selection.scope.ended(self._ticket, error)
         cost = None
         if error.maybe_billed:
-            cost = self._sender.accounts.failed(self._call, error, self._bound, attempt.usage)
+            cost = self._sender.recorder.failed(self._call, error, self._bound, attempt.usage)
         if hold is not None:
             hold.failed(error, cost)
         self._failures += (attempt.failure(waited),)
         self._outgoing.retries += 1
-        deadline = self._call.deadline
-        if deadline is not None:
-            deadline.unfailed -= 1
-            deadline.failures += self._failures[-1:]
+        if sent is not None:
+            sent.unfailed -= 1
+            sent.failures += self._failures[-1:]
+        budget = selection.scope.retries
         self._verdict = retry.judge(
             error,
             attempts=len(self._failures),
-            max_retries=self._most_retries,
+            max_retries=self._max_retries,
             shown=attempt.first_token is not None,
-            elsewhere=self._turn is not None and self._turn.failed(error),
+            elsewhere=selection.failed(error),
             random_source=self._sender.random,
-            budget=self._scope.retries,
-            deadline=deadline,
+            budget=budget,
+            deadline=self._call.deadline,
         )
 
     def _charged(self, usage: Usage | None) -> float | None:
@@ -265,14 +255,14 @@ class _Sending:
         return float(usage.total_tokens)
 
     def _bound(self, prices: PriceTable) -> Decimal | None:
-        return worst_case(self._call, self._samples, prices)
+        return worst_case(self._call, len(self._parts), prices)
 
     def _explained(self, error: LLMError) -> LLMError:
         """The error as the user sees it: with the call's facts, without any key and the SDK's objects."""
         error.provider = self._call.target.provider
         error.model = self._call.request.model
         error.attempts, error.failures = len(self._failures), self._failures
-        for key in [self._outgoing.key] if self._turn is None else self._turn.secrets:
+        for key in self._selection.secrets:
             error.message = key.scrub(error.message)
         if self._verdict.reason:
             error.message += f" ({self._verdict.reason})"
@@ -282,7 +272,7 @@ class _Sending:
 
 
 def _check_watchable(connection: Connection) -> None:
-    """Refuse what cannot be kept; as a client's default it holds where it can.
+    """Refuse timeouts that cannot be kept; as a client's default they hold where they can.
 
     Raises:
         UnsupportedParameterError: the connection shows an answer only when all of it is there.

@@ -1,242 +1,201 @@
 """Single flight: equal calls that are under way at the same time share one request.
 
-Within a process the first caller starts a task, and all who come until it ends wait for it. The task belongs
-to none of them: whoever gives up only leaves, and the last to leave cancels it. Across the processes of a
-machine the task holds a lease on its key while it works (`_leases`). Other processes wait for the end of the
-lease and look into the cache, where the answer is stored before the lease is released.
+The first call of a key leads: its task sends the request. Calls that come until it ends follow and get the
+same result. A leader holds a lease on its key (`_runtime/leases`). Calls of other processes wait for the end
+of the lease and then look into the cache, where the answer is stored before the lease is released.
 
 Decisions:
 
-- The request under way has the timeout and the retries of the call that started it. Who joins takes its
-  outcome. Time spent waiting for another's request is no part of a timeout, which bounds one attempt. It is
-  part of a deadline, which is each call's own: who leaves because of it leaves the request to the others.
-- A failure reaches all who wait in the process. Each gets a copy of the error: raised by several tasks, one
-  exception would collect the tracebacks of all. Other processes learn only that it is over, and each then
-  sends its own request, all at once; it is the same with an answer that the cache does not keep. One after
-  the other, the last of sixteen would wait for fifteen failures.
+- A leader that is cancelled while others follow goes on until its request has ended. `Flights.cancel` decides
+  this, so every task that may lead is cancelled through it. The last call to give up cancels the request.
+- The request has the timeout and the retries of the leader. The time that a follower waits counts in its
+  deadline, which is its own, and not in its timeout, which bounds one attempt.
+- A failure reaches every follower of the process as a copy: an exception that several tasks raise would
+  collect the tracebacks of all. Other processes only learn that the request has ended, and each then sends
+  its own, all at once; one after the other, the last of sixteen would wait for fifteen failures.
 - Only calls that read and write the cache share. "refresh" asks for a new answer, "off" for one of its own.
-- Streams neither join nor lead: a stream is shown to one user as it comes, and who came later would have
-  missed its beginning.
+- Streams neither lead nor follow: a follower would have missed the beginning.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import copy
-from collections.abc import Awaitable, Callable
-from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from types import TracebackType
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from .._runtime.leases import Lease, Leases
 
 T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
 
 
-class Outcome(NamedTuple, Generic[T]):
-    """What a call gets from a flight."""
+class Shared(NamedTuple, Generic[T]):
+    """The result of a flight for one of its followers."""
 
     value: T
     paid: bool
-    """Whether this is the one call that the request counts for: true for one of those who share it."""
-
-
-Share: TypeAlias = Callable[[], Outcome[T]]
-"""Gives or raises one waiter's share of a flight that has ended; called once by each who takes it."""
-
-
-class Source(Protocol[T_co]):
-    """Where a call's answer comes from."""
-
-    def ask(self) -> Awaitable[T_co]:
-        """Send the request and store the answer."""
-
-    def stored(self) -> Awaitable[T_co | None]:
-        """Look into the cache; None if nothing is there."""
-
-
-class Waiter(Source[T], Protocol[T]):
-    """A call that is told of the end, which takes one task less than waiting and fewer turns of the loop."""
-
-    def ended(self, share: Share[T]) -> None:
-        """Take what gives or raises the outcome; called once, and must not raise."""
+    """Whether this follower counts the request, because the call that sent it has been cancelled."""
 
 
 class Flight(Generic[T]):
-    """A request under way, and those who wait for it."""
+    """A request under way, as the context of the call that leads it. The leader sets `result`."""
 
-    __slots__ = ("_counted", "_found", "_shared", "key", "task", "waiting")
+    __slots__ = ("_abandoned", "_flights", "_followers", "_leader", "_lease", "key", "result")
 
-    def __init__(self, key: str) -> None:
+    def __init__(self, flights: Flights[T], key: str) -> None:
         self.key = key
-        self.task: asyncio.Task[None]
-        self.waiting: dict[Waiter[T], None] = {}
-        """Whom to tell of the end, in the order in which they came: the first counts the request."""
-        self._shared = self._counted = False
-        self._found: Outcome[T] | BaseException | None = None
+        self.result: T
+        self._flights = flights
+        self._followers: dict[asyncio.Future[Shared[T]], None] = {}
+        self._leader: asyncio.Task[Any]
+        self._lease: Lease | None = None
+        self._abandoned = False
 
-    def join(self, waiter: Waiter[T]) -> None:
-        """Let a call wait for the end."""
-        self._shared = self._shared or bool(self.waiting)
-        self.waiting[waiter] = None
+    def __enter__(self) -> Flight[T]:
+        leader = asyncio.current_task()
+        assert leader is not None
+        self._leader = leader
+        self._lease = self._flights.leases.take(self.key)
+        self._flights.begun(self, leader)
+        return self
 
-    def end(self, found: Outcome[T] | BaseException) -> None:
-        """Tell all who wait."""
-        self._found = found
-        waiting, self.waiting = self.waiting, {}
-        for waiter in waiting:
-            waiter.ended(self.outcome)
+    @property
+    def elsewhere(self) -> bool:
+        """Whether another process asks the same, or has just had its answer."""
+        return self._lease is None or self._lease.released_before
 
-    def outcome(self) -> Outcome[T]:
-        """One waiter's share of what has come out, or was raised."""
-        found = self._found
-        assert found is not None
-        if isinstance(found, asyncio.CancelledError):
+    async def wait_for_other_process(self) -> None:
+        """Wait until no other process asks the same any more. Its answer may be stored then."""
+        if self._lease is None:
+            self._lease = await self._flights.leases.wait(self.key)
+
+    def take_lease(self) -> None:
+        """Take the lease for calls that come later. A call that does not get it goes on without."""
+        if self._lease is None:
+            self._lease = self._flights.leases.take(self.key)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._flights.ended(self, self._leader)
+        if self._lease is not None:
+            self._lease.release(finished=error is None or isinstance(error, Exception))
+        followers, self._followers = self._followers, {}
+        abandoned, self._abandoned = self._abandoned, False
+        paid = abandoned
+        for follower in followers:
+            if follower.done():
+                continue
+            if error is None:
+                follower.set_result(Shared(self.result, paid))
+                paid = False
+            elif isinstance(error, asyncio.CancelledError):
+                follower.cancel()
+            else:
+                follower.set_exception(_copy(error))
+        if abandoned:
             raise asyncio.CancelledError
-        if isinstance(found, BaseException):
-            raise _copy(found) if self._shared else found
-        paid, self._counted = found.paid and not self._counted, True
-        return Outcome(found.value, paid)
+
+    async def follow(self) -> Shared[T]:
+        """Wait for the result of the leader's request.
+
+        Raises:
+            Exception: a copy of the exception that ended the request.
+        """
+        follower: asyncio.Future[Shared[T]] = asyncio.get_running_loop().create_future()
+        self._followers[follower] = None
+        try:
+            return await follower
+        finally:
+            self._followers.pop(follower, None)
+            if self._abandoned and not self._followers:
+                self._flights.cancel(self._leader)
+            # The traceback of an exception holds this frame, and the future holds the exception.
+            del follower
+
+    def abandon(self) -> bool:
+        """Let the leader go on for its followers only; False if there are none."""
+        self._abandoned = bool(self._followers)
+        return self._abandoned
 
 
 class Flights(Generic[T]):
     """The flights of one event loop.
 
     Args:
-        leases: What keeps other processes from sending the same.
+        leases: Keep other processes from sending the same request.
 
-    >>> class Example:
-    ...     async def ask(self):
+    >>> async def call(flights):
+    ...     flight = flights.under_way("key")
+    ...     if flight is not None:
+    ...         return await flight.follow()
+    ...     with flights.lead("key") as flight:
     ...         print("sent")
     ...         await asyncio.sleep(0.01)
-    ...         return "answer"
-    ...     async def stored(self):
-    ...         return None
+    ...         flight.result = "answer"
+    ...     return flight.result
     >>> async def example():
     ...     flights = Flights(Leases(None))
-    ...     calls = (flights.run("key", Example()) for _ in range(3))
-    ...     return [(value, paid) for value, paid in await asyncio.gather(*calls)]
+    ...     return await asyncio.gather(*(call(flights) for _ in range(3)))
     >>> asyncio.run(example())
     sent
-    [('answer', True), ('answer', False), ('answer', False)]
+    ['answer', Shared(value='answer', paid=False), Shared(value='answer', paid=False)]
     """
 
     def __init__(self, leases: Leases) -> None:
-        self._leases = leases
+        self.leases = leases
         self._flights: dict[str, Flight[T]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._led: dict[asyncio.Task[Any], Flight[T]] = {}
 
-    async def run(self, key: str, source: Source[T]) -> Outcome[T]:
-        """What is asked for, or what is found stored when another process has asked.
+    def under_way(self, key: str) -> Flight[T] | None:
+        """The flight of a key, to follow; None if no call leads one."""
+        return self._flights.get(key)
+
+    def lead(self, key: str) -> Flight[T]:
+        """A new flight, to be entered by the task that sends the request.
 
         Args:
             key: Calls with equal keys share. The caller has just looked and found nothing stored.
-            source: Asked by the call that comes first, in its context.
-
-        Raises:
-            Exception: a copy of what `source` raised.
         """
-        waiter = _Awaiting(source)
-        flight = self.join(key, waiter, contextvars.copy_context())
-        try:
-            share = await waiter.told
-        finally:
-            self.leave(flight, waiter)
-        return share()
+        return Flight(self, key)
 
-    def join(self, key: str, waiter: Waiter[T], context: contextvars.Context) -> Flight[T]:
-        """`run` for who is called back.
+    def cancel(self, task: asyncio.Task[Any]) -> None:
+        """Cancel a task that may lead a flight; while others follow, only once its request has ended."""
+        task.add_done_callback(_retrieve)
+        flight = self._led.get(task)
+        if flight is None or not flight.abandon():
+            if flight is not None:
+                # A call that comes now must not follow a request that is being cancelled.
+                self.ended(flight, task)
+            task.cancel()
 
-        Args:
-            key: As for `run`.
-            waiter: Whom to tell; and to ask, if nobody has asked yet.
-            context: What it is asked in.
+    def begun(self, flight: Flight[T], leader: asyncio.Task[Any]) -> None:
+        """Let other calls follow a flight."""
+        self._flights[flight.key] = flight
+        self._led[leader] = flight
 
-        Returns:
-            What `leave` takes.
-        """
-        flight = self._flights.get(key)
-        if flight is None:
-            flight = self._flights[key] = Flight(key)
-            flight.task = asyncio.get_running_loop().create_task(self._fly(flight, waiter), context=context)
-            self._tasks.add(flight.task)
-        flight.join(waiter)
-        return flight
-
-    def leave(self, flight: Flight[T], waiter: Waiter[T]) -> None:
-        """Give up waiting: `ended` is not called any more. The last to do so cancels the request."""
-        if waiter in flight.waiting:
-            del flight.waiting[waiter]
-            if not flight.waiting:
-                # A call that comes now must not join what is ending.
-                self._forget(flight)
-                # Before its first step it takes none, not even that by which its task is dropped.
-                flight.task.add_done_callback(self._tasks.discard)
-                flight.task.cancel()
-
-    async def _fly(self, flight: Flight[T], source: Source[T]) -> None:
-        lease: Lease | None = None
-        found: Outcome[T] | BaseException
-        try:
-            lease = self._leases.take(flight.key)
-            look = lease is None or lease.released_before
-            if lease is None:
-                lease = await self._leases.wait(flight.key)
-            stored = await source.stored() if look else None
-            if stored is None:
-                if lease is None:
-                    # For those who come later. Whoever does not get it goes on without.
-                    lease = self._leases.take(flight.key)
-                found = Outcome(await source.ask(), paid=True)
-            else:
-                found = Outcome(stored, paid=False)
-        except BaseException as error:  # told to who waits, whatever it is
-            found = error
-        if lease is not None:
-            lease.release(finished=isinstance(found, Outcome | Exception))
-        # Here and not in a callback of the task's, which would take the loop another turn.
-        self._forget(flight)
-        self._tasks.discard(flight.task)
-        try:
-            flight.end(found)
-        finally:
-            # Its traceback holds this frame.
-            del found
-
-    def _forget(self, flight: Flight[T]) -> None:
+    def ended(self, flight: Flight[T], leader: asyncio.Task[Any]) -> None:
+        """Let no more calls follow a flight."""
         if self._flights.get(flight.key) is flight:
             del self._flights[flight.key]
+            del self._led[leader]
 
     def close(self) -> None:
-        """Close the leases' files; what is under way goes on."""
-        self._leases.close()
+        """Close the files of the leases; requests under way go on."""
+        self.leases.close()
 
 
-class _Awaiting(Generic[T]):
-    """A waiter whose end is awaited."""
-
-    __slots__ = ("_source", "told")
-
-    def __init__(self, source: Source[T]) -> None:
-        self._source = source
-        self.told: asyncio.Future[Share[T]] = asyncio.get_running_loop().create_future()
-
-    def ask(self) -> Awaitable[T]:
-        return self._source.ask()
-
-    def stored(self) -> Awaitable[T | None]:
-        return self._source.stored()
-
-    def ended(self, share: Share[T]) -> None:
-        if not self.told.done():
-            self.told.set_result(share)
+def _retrieve(task: asyncio.Task[Any]) -> None:
+    # Nobody waits for a task that was cancelled, and asyncio reports an exception that nobody looks at.
+    if not task.cancelled():
+        task.exception()
 
 
 def _copy(error: BaseException) -> BaseException:
     try:
         twin = copy.copy(error)
-    except Exception:  # one that cannot be copied is shared
+    except Exception:  # an exception that cannot be copied is shared
         return error
-    # Raised, it grows a traceback of its own in front of this one.
+    # A task that raises it adds a traceback of its own in front of this one.
     twin.__traceback__, twin.__cause__ = error.__traceback__, error.__cause__
     return twin

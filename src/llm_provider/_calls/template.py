@@ -1,8 +1,8 @@
-"""Calls that differ in nothing but their prompt, as those of a batch do: encoded once, then filled in.
+"""The calls of a batch differ in their prompt alone: they are encoded once, and then filled in.
 
-The bytes around the prompt are the same for every one of them. Where they are is not known here but found,
-by encoding two prompts and comparing what came out, so it holds for every wire format. A prompt that is not
-plain text is encoded by itself, and so is each where there is no such place.
+The bytes around the prompt are the same for all of them. This module finds their place by encoding two
+prompts and comparing the results, so it needs to know no wire format. A prompt that is not plain text is
+encoded by itself, and so is every prompt where no such place is found.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from .._cache.key import key_frame
 from .._providers.adapter import EncodedRequest
 from .._requests.request import Request
 from .._runtime.canonical_json import canonical
-from .._types import Prompt
-from .call import MAX_REQUEST_BYTES, Call
+from .._types import Prompt, Response
+from .call import MAX_REQUEST_BYTES, Call, SentRequests
 
 _STRANGE = ' \t\n"\\/é\u2028\U0001f600\x7f '
 """What an encoder might trim, escape or rewrite: one that does so has no template."""
 
 # `dataclasses.replace` takes four times as long.
 _fields_of_call = attrgetter(*(field.name for field in fields(Call)))
-_fields_of_wire = attrgetter(*(field.name for field in fields(EncodedRequest)))
+_fields_of_encoded = attrgetter(*(field.name for field in fields(EncodedRequest)))
 
 
 class Template:
@@ -46,7 +46,7 @@ class Template:
         "call",
     )  # fmt: skip
 
-    def __init__(self, call: Call, prefix: bytes, suffix: bytes, path: tuple[Any, ...]) -> None:
+    def __init__(self, call: Call[Response], prefix: bytes, suffix: bytes, path: tuple[Any, ...]) -> None:
         self.call = call
         # A system prompt may stand before the one that is filled in.
         *self._before, self._message = call.request.messages
@@ -75,7 +75,9 @@ class Template:
         """
         return hashlib.sha256(b"".join((self._head, encoded, self._tail))).hexdigest()
 
-    def filled(self, prompt: Prompt, encoded: bytes, started: float, key: str | None = None) -> Call:
+    def filled(
+        self, prompt: Prompt, encoded: bytes, started: float, key: str | None = None
+    ) -> Call[Response]:
         """The call of a prompt, equal to the one that is encoded by itself.
 
         Args:
@@ -84,7 +86,10 @@ class Template:
             started: Monotonic time at which it was begun.
             key: What `key` gave for it, if it was asked.
         """
-        call, filled = Call(*_fields_of_call(self.call)), EncodedRequest(*_fields_of_wire(self.call.encoded))
+        call, filled = (
+            Call(*_fields_of_call(self.call)),
+            EncodedRequest(*_fields_of_encoded(self.call.encoded)),
+        )
         filled.payload = inner = filled.payload.copy()
         for step in self._path[:-1]:
             inner[step] = inner = inner[step].copy()
@@ -93,12 +98,12 @@ class Template:
         call.request = Request(messages=messages, **self._asked_alike)
         call.encoded, call.started, call.first_key = filled, started, key
         call.body = b"".join((self._prefix, encoded, self._suffix))
-        if call.deadline is not None:
-            call.deadline = call.deadline.another()
+        if call.sent is not None:
+            call.sent = SentRequests()
         return call
 
 
-def template(prepare: Callable[[str], Call]) -> Template | None:
+def template(prepare: Callable[[str], Call[Response]]) -> Template | None:
     """What the calls that `prepare` makes of prompts have in common; None where that is not text around it.
 
     Raises:

@@ -15,7 +15,7 @@ Every choice that is open when the request is sent is taken at its dearest:
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .._money.balance import EXACT
 from .._money.price_rows import VARIANTS
@@ -35,7 +35,7 @@ _INPUT_MEDIA = ("input_audio", "cache_read_audio", "input_image")
 _OUTPUT = ("output", "output_reasoning", "output_image")
 
 
-def worst_case(call: Call, samples: int, prices: PriceTable) -> Decimal | None:
+def worst_case(call: Call[Any], samples: int, prices: PriceTable) -> Decimal | None:
     """USD that a request for some samples of a call can cost at most.
 
     Args:
@@ -77,7 +77,7 @@ def _variants(encoded: EncodedRequest) -> list[tuple[str, ...]]:
     return [("standard",), ("fast", "priority") if asked == "fast" else (asked,)]
 
 
-def _columns(call: Call) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _columns(call: Call[Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The prices by which the prompt and the answer may be billed."""
     reading: tuple[str, ...] = _INPUT
     writing: tuple[str, ...] = _OUTPUT

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._calls.prepare import READING, Front
+from .._calls.engine import READING, Engine
 from .._calls.recorder import tier_asked
 from .._errors import CacheMissError, LLMError
 from .._money.price_rows import VARIANTS
@@ -169,7 +169,7 @@ class Estimator:
     """Makes an estimate out of a batch's inputs, one after the other, in constant memory per input.
 
     Args:
-        front: What makes and looks up calls.
+        engine: What makes and looks up calls.
         prepare: Makes a call of an input.
         prices: The price table.
         scopes: What the rate control knows of each scope in use.
@@ -181,14 +181,14 @@ class Estimator:
 
     def __init__(
         self,
-        front: Front,
-        prepare: Callable[[Prompt], Call],
+        engine: Engine,
+        prepare: Callable[[Prompt], Call[Any]],
         prices: Callable[[], PriceTable],
         scopes: Sequence[ScopeStatistics],
         *,
         counted: bool = True,
     ) -> None:
-        self._front = front
+        self._engine = engine
         self._prepare = prepare
         self._prices = prices
         # What is wrong with the model or the parameters is wrong for every input, and is found here.
@@ -228,20 +228,20 @@ class Estimator:
             return
         self._send(call, len(missing))
 
-    def _missing(self, call: Call) -> list[str]:
+    def _missing(self, call: Call[Any]) -> list[str]:
         """The keys of the samples that have to be asked for."""
-        keys = [call.key(draw) for draw in call.draws]
+        keys = [call.key(draw) for draw in call.parts]
         if call.cache not in READING:
             return keys
-        missing = [key for key in keys if self._front.stored(call, self._front.cache.peek(key)) is None]
+        missing = [key for key in keys if self._engine.stored(call, self._engine.cache.peek(key)) is None]
         if missing and call.cache == "only":
             raise CacheMissError("no answer is stored, and cache='only' sends nothing", key=missing[0])
         return missing
 
-    def _send(self, call: Call, samples: int) -> None:
+    def _send(self, call: Call[Any], samples: int) -> None:
         if not self._requests:
             self._count = counter_for(*self._priced) if self._counted else None
-            self._experience = learned(self._front, call, self._count)
+            self._experience = learned(self._engine, call, self._count)
         requests = -(-samples // call.encoded.most_samples)
         if self._requests < _CLOSELY:
             read = self._input(call)
@@ -261,14 +261,14 @@ class Estimator:
             cost = _cost(tiers, read, each.times(samples / requests))
             self._costs[variant] = self._costs[variant].plus(cost.times(requests))
 
-    def _input(self, call: Call) -> Range:
+    def _input(self, call: Call[Any]) -> Range:
         """Tokens that a request reads."""
         read = input_tokens(call, self._count)
         if self._experience is None or self._experience.input_factor is None:
             return read
         return self._experience.input_factor.times(read.likely)
 
-    def _output(self, call: Call, most: int | None) -> Range:
+    def _output(self, call: Call[Any], most: int | None) -> Range:
         """Tokens of one answer."""
         if self._experience is not None:
             expected = self._experience.output_tokens
@@ -391,7 +391,7 @@ def show(estimator: Estimator, inputs: Sequence[Prompt], above: float) -> None:
         display(estimate)
 
 
-def _limits(call: Call, scopes: Sequence[ScopeStatistics]) -> tuple[int, float | None]:
+def _limits(call: Call[Any], scopes: Sequence[ScopeStatistics]) -> tuple[int, float | None]:
     """Requests that may be under way, and that may be sent in a second where a limit has shown."""
     target, most, rate = call.target, call.max_concurrent, None
     for scope in scopes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._requests.routing import priced_as
 from .._tokens.counting import payload_tokens
@@ -16,7 +16,7 @@ from .._tokens.range import Range
 
 if TYPE_CHECKING:
     from .._calls.call import Call
-    from .._calls.prepare import Front
+    from .._calls.engine import Engine
 
 _FEWEST, _MOST = 5, 200
 """Stored answers from which something is learned, and that are read for it; they take some 10 ms."""
@@ -38,17 +38,17 @@ class History(NamedTuple):
     input_factor: Range | None
 
 
-def learned(front: Front, call: Call, count: Callable[[str], int] | None) -> History | None:
+def learned(engine: Engine, call: Call[Any], count: Callable[[str], int] | None) -> History | None:
     """What the newest stored answers of a call's model and server tell; None if there are too few.
 
     Args:
-        front: What reads the cache.
+        engine: What reads the cache.
         call: A call of that model.
         count: What counts a text's tokens, as for `input_tokens`.
     """
     tokens, seconds, factors = [], [], []
-    for entry, payload in front.cache.recent(call.asked(call.request.draw), _MOST):
-        answer = front.stored(call, entry)
+    for entry, payload in engine.cache.recent(call.asked(call.parts[0]), _MOST):
+        answer = engine.stored(call, entry)
         if answer is None or answer.usage is None or not answer.usage.output_tokens:
             continue
         tokens.append(float(answer.usage.output_tokens))

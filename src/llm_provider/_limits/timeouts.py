@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass, fields
 from typing import Any
 
-from .._errors import APITimeoutError, FailedAttempt, RequestError, shown
+from .._errors import RequestError, shown
 
 
 def seconds(name: str, value: Any) -> float:
@@ -84,44 +84,20 @@ model, and is the user's to say: those that reason may be silent for minutes."""
 
 
 class Deadline:
-    """The moment by which a call is answered or has failed, with what to tell of it then.
+    """The moment by which a call is answered or has failed.
 
     Args:
         allowed: Seconds, as the user gave them.
         at: The moment on `time.perf_counter`.
     """
 
-    __slots__ = ("allowed", "at", "failures", "unfailed")
+    __slots__ = ("allowed", "at")
 
     def __init__(self, allowed: float, at: float) -> None:
         self.allowed = allowed
         self.at = at
-        self.unfailed = 0
-        """Requests under way, and those answered: of several samples, some may be there."""
-        self.failures: tuple[FailedAttempt, ...] = ()
-
-    def another(self) -> Deadline:
-        """The same moment for another call of a batch."""
-        return Deadline(self.allowed, self.at)
 
     @property
     def left(self) -> float:
-        """Seconds; below 0 when it has passed."""
+        """Seconds until the moment; below 0 when it has passed."""
         return self.at - time.perf_counter()
-
-    def missed(self) -> APITimeoutError:
-        """The error of a call that was not answered by then."""
-        sent = self.unfailed + len(self.failures)
-        told = "nothing was sent" if not sent else "a request was under way" if self.unfailed else ""
-        if self.failures:
-            names = ", ".join(failure.error for failure in self.failures)
-            told = f"{told}{', ' if told else ''}after {names}"
-        error = APITimeoutError(
-            f"not answered by the deadline of {self.allowed:g} s: {told}",
-            phase="deadline",
-            limit=self.allowed,
-            attempts=sent,
-            maybe_billed=bool(self.unfailed) or any(failure.maybe_billed for failure in self.failures),
-        )
-        error.failures = self.failures
-        return error

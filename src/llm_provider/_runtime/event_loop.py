@@ -115,101 +115,82 @@ def current() -> BackgroundLoop:
 
 
 Finished: TypeAlias = Callable[[T | BaseException], object]
-"""Called on the loop with what was returned or raised; it does not raise."""
+"""Called on the loop with the result or the exception of a job. It must not raise."""
 
-Begin: TypeAlias = "Callable[[Finished[T]], Job[T]]"
-"""Makes a job of which the end is told so."""
+Cancel: TypeAlias = "Callable[[asyncio.Task[Any]], object]"
+"""Cancels a task, on the loop. The task may go on where others need what it does."""
+
+
+def cancel_task(task: asyncio.Task[Any]) -> None:
+    """Cancel a task at once."""
+    task.cancel()
 
 
 class Job(Generic[T]):
-    """Something done on the loop for another thread, with the context variables of who asked for it.
+    """A coroutine that runs as a task of the background loop for another thread.
 
-    A subclass says what. Its own fields are set before `super().__init__`, which sends the job on its way.
+    It runs with a copy of the context variables of the thread or task that made it.
 
     Args:
-        finished: Called on the loop, once, with what came out or was raised; it must not raise.
+        coroutine: The work.
+        finished: Called on the loop, once, with the result or the exception.
+        cancel: Cancels the task when the job is cancelled.
     """
 
-    __slots__ = ("_context", "_finished", "_inbox")
+    __slots__ = ("_cancel", "_context", "_coroutine", "_finished", "_inbox", "_task")
 
-    def __init__(self, finished: Finished[T]) -> None:
+    def __init__(
+        self, coroutine: Coroutine[Any, Any, T], finished: Finished[T], cancel: Cancel = cancel_task
+    ) -> None:
+        self._coroutine = coroutine
         self._context = contextvars.copy_context()
         self._finished: Finished[T] | None = finished
+        self._cancel = cancel
         self._inbox = current().inbox
+        self._task: asyncio.Task[None]
         self._inbox.post(self._start)
 
-    def _begin(self) -> None:
-        """Begin it, on the loop."""
-        raise NotImplementedError
-
-    def _give_up(self) -> None:
-        """Cancel what has begun, on the loop. That has an end too, which is told."""
-        raise NotImplementedError
-
     def _start(self) -> None:
-        try:
-            self._begin()
-        except BaseException as error:  # told to who waits, whatever it is
-            self._end(error)
-
-    def _end(self, found: T | BaseException) -> None:
-        """Tell the end; a second one is nobody's."""
-        finished, self._finished = self._finished, None
-        if finished is not None:
-            finished(found)
-
-    def cancel(self) -> None:
-        """Cancel it, from any thread."""
-        # The loop may have ended first, and everything on it.
-        with contextlib.suppress(RuntimeError):
-            self._inbox.post(self._cancel_here)
-
-    def _cancel_here(self) -> None:
-        # What was posted first is done first, so it has been begun.
-        if self._finished is not None:
-            self._give_up()
-
-
-class Running(Job[T]):
-    """A coroutine as a task."""
-
-    __slots__ = ("_coroutine", "_task")
-
-    def __init__(self, coroutine: Coroutine[Any, Any, T], finished: Finished[T]) -> None:
-        self._coroutine = coroutine
-        self._task: asyncio.Task[None]
-        super().__init__(finished)
-
-    def _begin(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._run(), context=self._context)
 
     async def _run(self) -> None:
         found: T | BaseException
         try:
             found = await self._coroutine
-        except BaseException as error:  # told to who waits, whatever it is
+        except BaseException as error:  # passed on to the thread that waits
             found = error
-        # Here and not in a callback of the task's, which would take the loop another turn.
-        self._end(found)
+        try:
+            self._finish(found)
+        finally:
+            # The traceback of an exception holds this frame, and the frame would hold the exception.
+            del found
 
-    def _give_up(self) -> None:
-        if self._task.cancel():
-            self._task.add_done_callback(self._cancelled)
+    def _finish(self, found: T | BaseException) -> None:
+        finished, self._finished = self._finished, None
+        if finished is not None:
+            finished(found)
 
-    def _cancelled(self, _: asyncio.Task[None]) -> None:
-        # A task that is cancelled before its first step takes none.
+    def cancel(self) -> None:
+        """Cancel the job from any thread. A job that has ended stays as it is."""
+        with contextlib.suppress(RuntimeError):  # the loop has ended, and every job with it
+            self._inbox.post(self._cancel_here)
+
+    def _cancel_here(self) -> None:
+        # The inbox keeps its order, so the task has been made.
+        if self._finished is not None:
+            self._task.add_done_callback(self._close)
+            self._cancel(self._task)
+            self._finish(asyncio.CancelledError())
+
+    def _close(self, _: asyncio.Task[None]) -> None:
+        # A task that is cancelled before its first step never awaits the coroutine.
         self._coroutine.close()
-        self._end(asyncio.CancelledError())
 
 
-def _send(work: Coroutine[Any, Any, T] | Begin[T], finished: Finished[T]) -> Job[T]:
-    return work(finished) if callable(work) else Running(work, finished)
-
-
-def submit(work: Coroutine[Any, Any, T] | Begin[T]) -> Future[T]:
-    """Do something on the loop, with the caller's context variables; cancelling the future cancels it."""
+def submit(coroutine: Coroutine[Any, Any, T], cancel: Cancel = cancel_task) -> Future[T]:
+    """Run a coroutine on the loop; cancelling the future cancels it. The arguments are those of `Job`."""
     future: Future[T] = Future()
-    job = _send(work, functools.partial(_settle, future))
+    job = Job(coroutine, functools.partial(_settle, future), cancel)
     future.add_done_callback(lambda waiter: job.cancel() if waiter.cancelled() else None)
     return future
 
@@ -224,13 +205,10 @@ def _settle(future: Future[T], found: T | BaseException) -> None:
             future.set_result(found)
 
 
-def run(work: Coroutine[Any, Any, T] | Begin[T]) -> Coroutine[Any, Any, T]:
-    """`submit`, awaited on the caller's own event loop; cancelling the caller cancels what is done."""
+async def run(coroutine: Coroutine[Any, Any, T], cancel: Cancel = cancel_task) -> T:
+    """`submit`, awaited on the caller's own event loop; cancelling the caller cancels the coroutine."""
     future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-    return _end_of(_send(work, _HandOver(inbox_here(), future)), future)
-
-
-async def _end_of(job: Job[T], future: asyncio.Future[T]) -> T:
+    job = Job(coroutine, _HandOver(inbox_here(), future), cancel)
     try:
         return await future
     except asyncio.CancelledError:

@@ -168,7 +168,7 @@ def _medium(part: Mapping[str, Any]) -> Medium | None:
     return None
 
 
-def likely_input_tokens(call: Call) -> int:
+def likely_input_tokens(call: Call[Any]) -> int:
     """A first guess of the tokens that one request of a call reads, in a microsecond.
 
     It is for adding up: a single one may be off by half.
@@ -181,7 +181,7 @@ def likely_input_tokens(call: Call) -> int:
     return size // _BYTES_PER_TOKEN + 1 + sum(_LIKELY_TOKENS.get(medium.kind, 0) for medium in found.media)
 
 
-def input_tokens(call: Call, count: Callable[[str], int] | None = None) -> Range:
+def input_tokens(call: Call[Any], count: Callable[[str], int] | None = None) -> Range:
     """About how many tokens one request of a call reads.
 
     Args:
@@ -228,7 +228,7 @@ def _estimated(text: str, tokenizer: _Tokenizer) -> Range:
     return tokenizer.english.times(english).plus(tokenizer.other.times(other))
 
 
-def most_input_tokens(call: Call, samples: int | None = None) -> int | None:
+def most_input_tokens(call: Call[Any], samples: int | None = None) -> int | None:
     """Tokens that a call is billed for reading at most; None where no bound is known.
 
     A tokenizer that falls back to bytes makes no more tokens of a text than it has bytes, also after the
@@ -263,7 +263,7 @@ def most_input_tokens(call: Call, samples: int | None = None) -> int | None:
     return most * _requests(call, samples)
 
 
-def most_output_tokens(call: Call, samples: int | None = None) -> int | None:
+def most_output_tokens(call: Call[Any], samples: int | None = None) -> int | None:
     """Tokens that a call is billed for writing at most, reasoning included; None where no bound is known.
 
     The limit that the request sets, under whatever name, else the model's own.
@@ -292,11 +292,11 @@ def _asked_limit(payload: Mapping[str, Any]) -> int | None:
     return max((limit for limit in asked if isinstance(limit, int)), default=None)
 
 
-def _limits(call: Call) -> ModelLimits | None:
+def _limits(call: Call[Any]) -> ModelLimits | None:
     return limits_of(*priced_as(call.target))
 
 
-def _requests(call: Call, samples: int | None) -> int:
+def _requests(call: Call[Any], samples: int | None) -> int:
     """Requests that so many samples take."""
     return -(-(samples or call.request.n) // call.encoded.most_samples)
 
@@ -310,7 +310,7 @@ def _runs_by_itself(tool: Any) -> bool:
     return tool.get("type", "custom" if "name" in tool else None) not in ("function", "custom")
 
 
-def _most_of_medium(call: Call, medium: Medium) -> int | None:
+def _most_of_medium(call: Call[Any], medium: Medium) -> int | None:
     if medium.kind != "image":
         return None
     provider, model = priced_as(call.target)

@@ -1,0 +1,151 @@
+"""The operation `chat`: messages in, one or several samples of an answer out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from .._cache.storage.entry import Entry
+from .._providers.adapter import Adapter, Answer, EncodedRequest
+from .._requests.routing import Target
+from .._runtime.canonical_json import canonical
+from .._types import Response, Timing, Usage
+from .call import Call, Sample
+from .operation import Operation
+
+
+class Chat(Operation[Response]):
+    """Its parts are samples, which are numbered from `draw` on."""
+
+    def encode(self, request: Any, target: Target, adapter: Adapter) -> EncodedRequest:
+        """See `Operation.encode`."""
+        return adapter.encode(request, target)
+
+    def parts(self, request: Any) -> Sequence[int]:
+        """See `Operation.parts`."""
+        return range(request.draw, request.draw + request.n)
+
+    def identity(self, call: Call[Response], part: int) -> tuple[bytes, int]:
+        """The payload for one sample, which is the same for all, and the number of the sample."""
+        return call.body, part
+
+    def groups(self, call: Call[Response], parts: Sequence[int]) -> list[Sequence[int]]:
+        """As many samples in one request as the API gives."""
+        most = call.encoded.most_samples
+        return [parts[start : start + most] for start in range(0, len(parts), most)]
+
+    def body(self, call: Call[Response], parts: Sequence[int]) -> bytes:
+        """The payload with the number of samples where it is above one."""
+        if len(parts) == 1:
+            return call.body
+        payload: dict[str, Any] = dict(call.encoded.payload)
+        inner = payload
+        for name in call.encoded.samples_field[:-1]:
+            inner[name] = inner = dict(inner.get(name, {}))
+        inner[call.encoded.samples_field[-1]] = len(parts)
+        return canonical(payload)
+
+    def tokens(self, call: Call[Response], parts: Sequence[int]) -> float:
+        """The likely input and the longest answers: providers charge a rate limit with both."""
+        from .._tokens.counting import likely_input_tokens
+
+        return likely_input_tokens(call) + (call.request.max_tokens or 0) * len(parts)
+
+    def decode(self, call: Call[Response], reply: Any, count: int) -> Answer:
+        """See `Operation.decode`."""
+        return call.adapter.decode(reply)
+
+    def usage(self, call: Call[Response], reply: Any) -> Usage | None:
+        """See `Operation.usage`."""
+        return call.adapter.usage(reply)
+
+    def split(self, call: Call[Response], sample: Sample, parts: Sequence[int]) -> list[Sample]:
+        """One sample per choice. The first carries the usage, the cost and the attempts of the request."""
+        if len(parts) == 1:
+            return [sample]
+        from decimal import Decimal
+
+        replies = call.adapter.split(orjson.loads(sample.body))[: len(parts)]
+        return [
+            replace(
+                sample,
+                answer=call.adapter.decode(reply),
+                body=orjson.dumps(reply),
+                attempts=0 if place else sample.attempts,
+                failures=() if place else sample.failures,
+                cost=Decimal(0) if place else sample.cost,
+            )
+            for place, reply in enumerate(replies)
+        ]
+
+    def is_kept(self, answer: Answer, kept: Collection[str]) -> bool:
+        """Whether every sample ended for a reason that is kept, and holds text or tool calls.
+
+        By default refused, filtered, empty and truncated answers are not kept: another request may do better.
+        """
+        # A generator takes longer than the loop for the one sample of nearly every answer.
+        for choice in answer.choices:
+            if choice.finish_reason not in kept:
+                return False
+            if not (choice.text or choice.tool_calls or "empty" in kept):
+                return False
+        return True
+
+    def stored(self, call: Call[Response], entry: Entry, answer: Answer, started: float) -> Response:
+        """See `Operation.stored`."""
+        total = time.perf_counter() - started
+        return Response(
+            choices=answer.choices,
+            usage=answer.usage or Usage(),
+            model=answer.model or call.target.model,
+            provider=call.target.provider,
+            id=answer.id,
+            cost=0.0,
+            cached=True,
+            timing=Timing(total=total, overhead=total),
+            body=entry.body,
+            response_format=call.request.response_format,
+        )
+
+    def result(self, call: Call[Response], samples: Sequence[Sample], cost: float | None) -> Response:
+        """See `Operation.result`."""
+        first, *rest = samples
+        choices, usage, slowest = first.answer.choices, first.answer.usage or Usage(), first
+        attempts, failures, cached, body = first.attempts, first.failures, first.cached, first.body
+        for sample in rest:
+            choices += sample.answer.choices
+            usage += sample.answer.usage or Usage()
+            attempts += sample.attempts
+            failures += sample.failures
+            cached = cached and sample.cached
+            # Samples run side by side, so the call waited for the slowest of them.
+            slowest = max(slowest, sample, key=lambda sample: sample.queue + sample.sending)
+        if rest:
+            body = b"[" + b",".join(sample.body for sample in samples) + b"]"
+        total = time.perf_counter() - call.started
+        return Response(
+            choices=choices,
+            usage=usage,
+            model=first.answer.model or call.target.model,
+            provider=call.target.provider,
+            id=first.answer.id,
+            cost=cost,
+            cached=cached,
+            timing=Timing(
+                queue=slowest.queue,
+                first_token=slowest.first_token,
+                total=total,
+                attempts=attempts,
+                overhead=max(0.0, total - slowest.queue - slowest.sending),
+            ),
+            failures=failures,
+            body=body,
+            response_format=call.request.response_format,
+        )
+
+
+CHAT = Chat()

@@ -1,0 +1,29 @@
+"""The mutable things of a client that belong to one event loop: flights, and what sends."""
+
+from __future__ import annotations
+
+import asyncio
+
+from .._cache.response_cache import ResponseCache
+from .._runtime.leases import Leases
+from .._settings import Settings
+from .call import Sample
+from .recorder import CostRecorder
+from .sender import Sender
+from .single_flight import Flights
+
+
+class LoopState:
+    """Made on the background loop by the first call that is sent there."""
+
+    __slots__ = ("flights", "loop", "sender")
+
+    def __init__(self, settings: Settings, cache: ResponseCache, recorder: CostRecorder) -> None:
+        self.loop = asyncio.get_running_loop()
+        directory = cache.lease_directory
+        self.flights: Flights[list[Sample]] = Flights(Leases(directory))
+        self.sender = Sender(settings, recorder, directory)
+
+    def is_current(self) -> bool:
+        """Whether its loop is the running one."""
+        return self.loop is asyncio.get_running_loop()
