@@ -19,7 +19,7 @@ from .._limits import retry
 from .._limits.aimd import AIMD
 from .._limits.controller import AdaptiveController
 from .._limits.rate_estimator import Ticket
-from .._limits.scopes import Controller, Limiter, Scope
+from .._limits.scopes import Controller, Limiter
 from .._limits.shared_controller import SharedController, SharedStateFile
 from .._providers import registry
 from .._providers.adapter import Connection, Outgoing
@@ -57,7 +57,7 @@ class Sender:
         self._connections: dict[tuple[str, str], Connection] = {}
         self.accounts = front.accounts
         self.limiter = Limiter(self._controller)
-        self.rings = KeyPools(front.settings.keys, self.limiter)
+        self.key_pools = KeyPools(front.settings.keys, self.limiter)
         self.random = random.Random()
 
     def _controller(self, scope: str) -> Controller:
@@ -74,27 +74,25 @@ class Sender:
         Raises:
             LLMError: there is none; retries are over.
         """
-        request, target = call.request, call.target
-        turn, key, connection = self._means(call, streamed=emit is not None)
-        outgoing = self._outgoing(call, samples, key)
-        scope = self.limiter.scope(target.provider, target.base_url, target.model, key.identity)
+        request = call.request
+        selection, connection = self._means(call, streamed=emit is not None)
+        outgoing = self._outgoing(call, samples, selection.key)
         most = self._settings.max_retries if request.max_retries is None else request.max_retries
         spending = self.spending(call, samples) if self._is_limited(call) else None
-        return _Sending(self, call, samples, emit, outgoing, scope, turn, spending, most).run(connection)
+        return _Sending(self, call, samples, emit, outgoing, selection, spending, most).run(connection)
 
-    def _means(self, call: Call, *, streamed: bool) -> tuple[KeySelection | None, APIKey, Connection]:
-        """What a call is sent with: its way through several keys, if there are, the first, a connection."""
+    def _means(self, call: Call, *, streamed: bool) -> tuple[KeySelection, Connection]:
+        """The keys and the connection that a call is sent with."""
         target, request = call.target, call.request
         try:
-            turn = self.rings.turn(target, request)
-            key = self.rings.key(target, request.api_key) if turn is None else turn.secrets[0]
+            selection = self.key_pools.select(target, request)
             connection = self._connection(call)
             if request.timeout is not None and request.timeout.watches and not streamed:
                 _check_watchable(connection)
         except LLMError as error:
             error.provider, error.model = target.provider, request.model
             raise
-        return turn, key, connection
+        return selection, connection
 
     def _is_limited(self, call: Call) -> bool:
         """Whether a budget limits what the call may cost."""
@@ -135,8 +133,8 @@ class _Sending:
     """The requests of one call, and what has become of them so far."""
 
     __slots__ = (
-        "_call", "_cost", "_emit", "_failures", "_most_retries", "_outgoing", "_queue", "_samples", "_scope",
-        "_sender", "_spending", "_ticket", "_turn", "_verdict",
+        "_call", "_emit", "_failures", "_most_retries", "_outgoing", "_queue", "_samples", "_selection",
+        "_sender", "_spending", "_ticket", "_tokens", "_verdict",
     )  # fmt: skip
 
     def __init__(
@@ -146,8 +144,7 @@ class _Sending:
         samples: int,
         emit: Emit | None,
         outgoing: Outgoing,
-        scope: Scope,
-        turn: KeySelection | None,
+        selection: KeySelection,
         spending: Spending | None,
         most_retries: int,
     ) -> None:
@@ -156,12 +153,11 @@ class _Sending:
         self._samples = samples
         self._emit = emit
         self._outgoing = outgoing
-        self._scope = scope
-        self._turn = turn
+        self._selection = selection
         self._spending = spending
         self._most_retries = most_retries
         # Providers charge a limit of tokens with all that a request may answer.
-        self._cost = likely_input_tokens(call) + (call.request.max_tokens or 0) * samples
+        self._tokens = likely_input_tokens(call) + (call.request.max_tokens or 0) * samples
         self._queue = 0.0
         self._failures: tuple[FailedAttempt, ...] = ()
         self._verdict = retry.FINAL
@@ -201,24 +197,21 @@ class _Sending:
         call, first, hold = self._call, bool(self._failures), None
         if self._spending is not None:
             self._verdict = retry.FINAL
-            self._ticket, hold = await self._spending.acquire(
-                self._turn or self._scope, self._cost, first=first
-            )
+            self._ticket, hold = await self._spending.acquire(self._selection, self._tokens, first=first)
         else:
-            self._ticket = await (self._turn or self._scope).acquire(
-                call.max_concurrent, cost=self._cost, at_once=call.at_once, first=first
+            self._ticket = await self._selection.acquire(
+                call.max_concurrent, tokens=self._tokens, at_once=call.at_once, first=first
             )
-        if self._turn is not None:
-            self._scope, self._outgoing.key = self._turn.scope, self._turn.key
+        self._outgoing.key = self._selection.key
         if call.deadline is not None:
             call.deadline.unfailed += 1
         return hold
 
     def _heard(self, headers: Mapping[str, str]) -> None:
-        self._scope.on_headers(self._ticket, headers)
+        self._selection.scope.on_headers(self._ticket, headers)
 
     def _cancelled(self, cancellation: BaseException, hold: Hold | None) -> None:
-        self._scope.cancelled(self._ticket)
+        self._selection.scope.cancelled(self._ticket)
         # What was sent may be billed all the same.
         self._sender.accounts.failed(self._call, cancellation, self._bound)
         if hold is not None:
@@ -226,16 +219,15 @@ class _Sending:
 
     def _answered(self, attempt: Attempt, hold: Hold | None) -> Sample:
         sample = attempt.sample(self._queue, self._failures)
-        self._scope.ended(self._ticket, None, cost=self._charged(sample.answer.usage))
+        self._selection.scope.ended(self._ticket, None, tokens=self._charged(sample.answer.usage))
         self._sender.accounts.answered(self._call, sample, self._bound)
         if hold is not None:
             hold.answered(sample.cost)
-        if self._turn is not None:
-            self._turn.served()
+        self._selection.served()
         return sample
 
     def _failed(self, attempt: Attempt, error: LLMError, waited: float, hold: Hold | None) -> None:
-        self._scope.ended(self._ticket, error)
+        self._selection.scope.ended(self._ticket, error)
         cost = None
         if error.maybe_billed:
             cost = self._sender.accounts.failed(self._call, error, self._bound, attempt.usage)
@@ -252,9 +244,9 @@ class _Sending:
             attempts=len(self._failures),
             max_retries=self._most_retries,
             shown=attempt.first_token is not None,
-            elsewhere=self._turn is not None and self._turn.failed(error),
+            elsewhere=self._selection.failed(error),
             random_source=self._sender.random,
-            budget=self._scope.retries,
+            budget=self._selection.scope.retries,
             deadline=deadline,
         )
 
@@ -272,7 +264,7 @@ class _Sending:
         error.provider = self._call.target.provider
         error.model = self._call.request.model
         error.attempts, error.failures = len(self._failures), self._failures
-        for key in [self._outgoing.key] if self._turn is None else self._turn.secrets:
+        for key in self._selection.secrets:
             error.message = key.scrub(error.message)
         if self._verdict.reason:
             error.message += f" ({self._verdict.reason})"
