@@ -207,13 +207,13 @@ def test_what_comes_while_all_workers_end_is_served() -> None:
         waiting += 1
         if waiting < work.workers:
             await gate.wait()
-        # One worker lets the others go and does the rest, and all end in one event-loop iteration. Before that
+        # One worker lets the others go and does the rest. All end in one event-loop iteration. Before that
         # the reader has time to send the last inputs on their way.
         gate.set()
         time.sleep(0.01)  # noqa: ASYNC251 -- the loop is to be busy
         raise RateLimitError(str(prompt))
 
-    work = Work(lambda prompts: iter(prompts), send, event_loop.cancel_task, 2, id)
+    work = Work(iter, send, event_loop.cancel_task, 2, id)
     with ThreadPoolExecutor(1) as reader:
         inputs = (str(number) for number in range(work.width + 5))
         results = reader.submit(list, iterate(work, inputs)).result(30)

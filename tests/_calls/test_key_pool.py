@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -22,24 +23,29 @@ from llm_provider import (
     InternalServerError,
     KeyWarning,
     LLMError,
+    MissingAPIKeyError,
     NotFoundError,
     PermissionDeniedError,
     QuotaExceededError,
     RateLimitError,
+    RequestError,
     Response,
 )
 from llm_provider._calls.key_pool import (
-    _MOST_CONVERSATIONS,
+    _MAX_CONVERSATIONS,
     Account,
     KeyPool,
+    KeyPools,
     KeySelection,
     PooledAccount,
     by_headroom,
 )
 from llm_provider._limits.aimd import AIMD
 from llm_provider._limits.controller import AdaptiveController
-from llm_provider._limits.scopes import Scope
-from llm_provider._requests.api_keys import APIKey
+from llm_provider._limits.scopes import Limiter, Scope
+from llm_provider._requests.api_keys import NO_KEY, APIKey, sealed
+from llm_provider._requests.request import Request
+from llm_provider._requests.routing import Target, resolve
 from llm_provider.simulator import Fault, Simulator
 
 MODEL = "gpt-6.1-sol"
@@ -49,7 +55,7 @@ FINGERPRINTS = {f"sha256:{APIKey(key).identity[:8]}": key for key in EVERY}
 
 
 @pytest.fixture
-def ring(simulator: Simulator, own_cache: Path) -> Iterator[Client]:
+def client(simulator: Simulator, own_cache: Path) -> Iterator[Client]:
     """A client with three accounts at each of the providers."""
     keys = {provider: [*EVERY] for provider in ("openai", "anthropic", "gemini")}
     with Client(cache_dir=own_cache, keys=keys) as client:
@@ -109,18 +115,26 @@ def test_equals_take_turns(count: int, first: int) -> None:
     assert sorted(places) == list(range(count))
 
 
-# --- a ring without a server -------------------------------------------------------------------------------
+# --- a pool without a server -------------------------------------------------------------------------------
 
 
-def made(*controllers: AdaptiveController | AIMD) -> KeyPool:
-    """A ring of accounts with these controllers; call it on a loop."""
-    accounts = [Account([APIKey(f"sk-{place}-secret")]) for place in range(len(controllers))]
-    lanes = [
-        PooledAccount(account, Scope(controller))
-        for account, controller in zip(accounts, controllers, strict=True)
+def pool_of(*controllers: AdaptiveController | AIMD) -> KeyPool:
+    """A pool of accounts with these controllers; call it on a loop."""
+    accounts = [
+        PooledAccount(Account([APIKey(f"sk-{number}-secret")]), Scope(controller))
+        for number, controller in enumerate(controllers)
     ]
-    keys = [key for account in accounts for key in account.keys]
-    return KeyPool("openai", MODEL, accounts=accounts, lanes=lanes, secrets=keys)
+    return KeyPool("openai", MODEL, accounts)
+
+
+def select(pool: KeyPool, *texts: str) -> KeySelection:
+    """The keys for a call with these messages."""
+    return KeySelection(pool, Request(model=MODEL, messages=tuple(conversation(*texts))))
+
+
+def waiting(pool: KeyPool) -> list[int]:
+    """How many calls wait for each account."""
+    return [pooled.scope.statistics("p", None, "m", "k").waiting for pooled in pool.candidates()]
 
 
 def conversation(*texts: str) -> list[dict[str, str]]:
@@ -148,31 +162,32 @@ def test_places_are_conserved_under_any_cancellation_and_failure(
         NotFoundError("no such model"),
     ]
 
-    async def caller(ring: KeyPool) -> None:
-        turn = KeySelection(
-            ring, conversation("a", "b", chance.choice("cd")) if chance.random() < 0.5 else []
-        )
+    async def caller(pool: KeyPool) -> None:
+        texts = ["a", "b", chance.choice("cd")] if chance.random() < 0.5 else []
+        selection = select(pool, *texts)
         again = True
         while again:
-            ticket = await turn.acquire(max_in_flight, at_once=max_in_flight, first=chance.random() < 0.2)
-            assert turn.scope.controller.in_flight <= max_in_flight
+            ticket = await selection.acquire(
+                max_in_flight, at_once=max_in_flight, first=chance.random() < 0.2
+            )
+            assert selection.scope.controller.in_flight <= max_in_flight
             try:
                 await asyncio.sleep(0 if chance.random() < 0.7 else 0.001)
             except asyncio.CancelledError:
-                turn.scope.cancelled(ticket)
+                selection.scope.cancelled(ticket)
                 raise
             error = chance.choice(failures) if chance.random() < 0.3 else None
-            turn.scope.ended(ticket, error)
-            again = error is not None and turn.failed(error)
+            selection.scope.ended(ticket, error)
+            again = error is not None and selection.failed(error)
             if error is None:
-                turn.served()
+                selection.served()
 
     async def main() -> None:
-        ring = made(*(make() for _ in range(accounts)))
-        scopes = [lane.scope for lane in ring.lanes()]
+        pool = pool_of(*(make() for _ in range(accounts)))
+        scopes = [pooled.scope for pooled in pool.candidates()]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", KeyWarning)
-            tasks = [asyncio.create_task(caller(ring)) for _ in range(40)]
+            tasks = [asyncio.create_task(caller(pool)) for _ in range(40)]
             while not all(task.done() for task in tasks):
                 await asyncio.sleep(0 if chance.random() < 0.9 else 0.001)
                 if chance.random() < 0.3:
@@ -181,40 +196,40 @@ def test_places_are_conserved_under_any_cancellation_and_failure(
             assert task.cancelled() or task.exception() is None
         assert [scope.controller.in_flight for scope in scopes] == [0] * accounts
         assert sum(scope.statistics("p", None, "m", "k").waiting for scope in scopes) == 0
-        assert not ring.faithful
+        assert not pool.waiting_for_one
         # However it went, somebody is left to send.
-        assert ring.lanes()
+        assert pool.candidates()
 
     asyncio.run(main())
 
 
 def test_a_call_goes_with_whichever_is_free_first() -> None:
     async def main() -> None:
-        ring = made(AdaptiveController(), AdaptiveController())
-        held = [KeySelection(ring, []), KeySelection(ring, [])]
-        tickets = [await turn.acquire(1, at_once=1) for turn in held]
-        waiting = KeySelection(ring, [])
-        task = asyncio.create_task(waiting.acquire(1, at_once=1))
+        pool = pool_of(AdaptiveController(), AdaptiveController())
+        held = [select(pool), select(pool)]
+        tickets = [await selection.acquire(1, at_once=1) for selection in held]
+        later = select(pool)
+        task = asyncio.create_task(later.acquire(1, at_once=1))
         await asyncio.sleep(0)
-        assert [lane.scope.statistics("p", None, "m", "k").waiting for lane in ring.lanes()] == [1, 1]
+        assert waiting(pool) == [1, 1]
         held[1].scope.ended(tickets[1], None)
         await task
-        assert waiting.scope is held[1].scope
-        assert [lane.scope.statistics("p", None, "m", "k").waiting for lane in ring.lanes()] == [0, 0]
+        assert later.scope is held[1].scope
+        assert waiting(pool) == [0, 0]
 
     asyncio.run(main())
 
 
 def test_a_key_shared_with_single_calls_shares_their_queue() -> None:
     async def main() -> None:
-        ring = made(AdaptiveController())
-        (lane,) = ring.lanes()
-        ticket = await lane.scope.acquire(1, at_once=1)
-        turn = KeySelection(ring, [])
-        task = asyncio.create_task(turn.acquire(1, at_once=1))
+        pool = pool_of(AdaptiveController())
+        (pooled,) = pool.candidates()
+        ticket = await pooled.scope.acquire(1, at_once=1)
+        selection = select(pool)
+        task = asyncio.create_task(selection.acquire(1, at_once=1))
         await asyncio.sleep(0)
         assert not task.done()
-        lane.scope.ended(ticket, None)
+        pooled.scope.ended(ticket, None)
         await task
 
     asyncio.run(main())
@@ -222,17 +237,17 @@ def test_a_key_shared_with_single_calls_shares_their_queue() -> None:
 
 def test_what_waits_for_a_gated_account_alone_is_forgotten_once_another_has_served_it() -> None:
     async def main() -> None:
-        ring = made(AdaptiveController(), AdaptiveController())
-        gated, free = ring.lanes()
+        pool = pool_of(AdaptiveController(), AdaptiveController())
+        gated, free = pool.candidates()
         gated.scope.ended(await gated.scope.acquire(1), RateLimitError("slow", retry_after=60.0))
         for _ in range(200):
             held = await free.scope.acquire(1, at_once=1)
-            turn = KeySelection(ring, [])
-            task = asyncio.create_task(turn.acquire(1, at_once=1))
+            selection = select(pool)
+            task = asyncio.create_task(selection.acquire(1, at_once=1))
             await asyncio.sleep(0)
             free.scope.ended(held, None)
             ticket = await task
-            turn.scope.ended(ticket, None)
+            selection.scope.ended(ticket, None)
         assert len(gated.scope._waiters) <= 1
 
     asyncio.run(main())
@@ -240,18 +255,18 @@ def test_what_waits_for_a_gated_account_alone_is_forgotten_once_another_has_serv
 
 def test_a_conversation_waits_for_its_account_and_moves_on_when_that_is_retired() -> None:
     async def main() -> None:
-        ring = made(AdaptiveController(), AdaptiveController())
-        first = KeySelection(ring, conversation("a"))
+        pool = pool_of(AdaptiveController(), AdaptiveController())
+        first = select(pool, "a")
         ticket = await first.acquire(1, at_once=1)
         first.served()
-        home = next(lane for lane in ring.lanes() if lane.scope is first.scope)
+        preferred = next(pooled for pooled in pool.candidates() if pooled.scope is first.scope)
         # Its account is busy and the other one idle.
-        later = KeySelection(ring, conversation("a", "b", "c"))
+        later = select(pool, "a", "b", "c")
         task = asyncio.create_task(later.acquire(1, at_once=1))
         await asyncio.sleep(0.01)
         assert not task.done()
         with pytest.warns(KeyWarning, match="is not accepted"):
-            ring.retire(home.account, home.account.keys, "is not accepted")
+            pool.retire(preferred, preferred.account.keys, "is not accepted")
         await task
         assert later.scope is not first.scope
         first.scope.ended(ticket, None)
@@ -261,12 +276,12 @@ def test_a_conversation_waits_for_its_account_and_moves_on_when_that_is_retired(
 
 def test_a_conversation_does_not_wait_for_an_account_that_rests_long() -> None:
     async def main() -> None:
-        ring = made(AdaptiveController(), AdaptiveController())
-        first = KeySelection(ring, conversation("a"))
+        pool = pool_of(AdaptiveController(), AdaptiveController())
+        first = select(pool, "a")
         ticket = await first.acquire(8, at_once=8)
         first.served()
         first.scope.ended(ticket, RateLimitError("slow", retry_after=30.0))
-        later = KeySelection(ring, conversation("a", "b", "c"))
+        later = select(pool, "a", "b", "c")
         await later.acquire(8, at_once=8)
         assert later.scope is not first.scope
 
@@ -275,22 +290,123 @@ def test_a_conversation_does_not_wait_for_an_account_that_rests_long() -> None:
 
 def test_a_conversation_that_json_cannot_say_goes_anywhere() -> None:
     async def main() -> None:
-        turn = KeySelection(
-            made(AdaptiveController()), [{"role": "assistant", "content": "a", "mine": object()}]
-        )
-        await turn.acquire(1, at_once=1)
-        turn.served()
+        messages: Any = ({"role": "assistant", "content": "a", "mine": object()},)
+        pool = pool_of(AdaptiveController(), AdaptiveController())
+        selection = KeySelection(pool, Request(model=MODEL, messages=messages))
+        await selection.acquire(1, at_once=1)
+        selection.served()
 
     asyncio.run(main())
 
 
 def test_only_so_many_calls_are_remembered() -> None:
     async def main() -> None:
-        ring = made(AdaptiveController())
-        (lane,) = ring.lanes()
-        for number in range(_MOST_CONVERSATIONS + 10):
-            ring.remember(number.to_bytes(16, "big"), lane)
-        assert [ring.home(number.to_bytes(16, "big")) for number in (9, 10)] == [None, lane]
+        pool = pool_of(AdaptiveController())
+        (pooled,) = pool.candidates()
+        for number in range(_MAX_CONVERSATIONS + 10):
+            pool.remember(number.to_bytes(16, "big"), pooled)
+        assert [pool.account_of(number.to_bytes(16, "big")) for number in (9, 10)] == [None, pooled]
+
+    asyncio.run(main())
+
+
+def key_pools(keys: dict[str, Any]) -> KeyPools:
+    """The pools of a client with these keys; call it on a loop."""
+    return KeyPools(sealed(keys, [*keys]), Limiter(lambda scope: AdaptiveController()))
+
+
+def call_of(model: str = MODEL, **parameters: Any) -> tuple[Target, Request]:
+    request = Request.build(model, "Hi", parameters)  # type: ignore[arg-type]  # any parameters
+    return resolve(model), request
+
+
+@pytest.mark.parametrize("keys", [A, [A], [[A]]])
+def test_one_key_is_a_pool_that_has_no_other(keys: Any) -> None:
+    async def main() -> None:
+        pools = key_pools({"openai": keys})
+        selection = pools.select(*call_of())
+        assert (selection.key, list(selection.secrets)) == (APIKey(A), [APIKey(A)])
+        scope = selection.scope
+        for error in (
+            AuthenticationError("no", status=401),
+            QuotaExceededError("empty"),
+            PermissionDeniedError("not you"),
+            RateLimitError("slow", retry_after=100_000.0),
+            InternalServerError("broken"),
+        ):
+            scope.ended(await selection.acquire(8, at_once=8), error if error.retry_after is None else None)
+            assert not selection.failed(error)
+            assert (selection.scope, selection.key) == (scope, APIKey(A))
+        selection.withdrawn(await selection.acquire(8, at_once=8))
+        selection.served()
+        assert scope.controller.in_flight == 0
+        assert pools.select(*call_of()).scope is scope
+
+    asyncio.run(main())
+
+
+def test_a_key_of_the_call_is_a_pool_of_its_own() -> None:
+    async def main() -> None:
+        pools = key_pools({"openai": [A, B]})
+        selection = pools.select(*call_of(api_key=C))
+        assert (selection.key, list(selection.secrets)) == (APIKey(C), [APIKey(C)])
+        assert pools.select(*call_of(api_key=C)).scope is selection.scope
+        # A single call with a key of the list shares the scope of its account.
+        listed = pools.select(*call_of())
+        assert pools.select(*call_of(api_key=A)).scope is listed.scope
+        assert list(listed.secrets) == [APIKey(A), APIKey(B)]
+
+    asyncio.run(main())
+
+
+def test_a_single_key_of_the_environment_is_looked_up_for_each_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+        pools = key_pools({})
+        monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+        with pytest.raises(MissingAPIKeyError, match="OPENAI_API_KEY"):
+            pools.select(*call_of())
+        for key in (A, B, A):
+            monkeypatch.setenv("OPENAI_API_KEY", key)
+            assert pools.select(*call_of()).key == APIKey(key)
+        # A list is read once.
+        monkeypatch.setenv("OPENAI_API_KEYS", f"{B},{C}")
+        assert pools.select(*call_of()).key == APIKey(A)
+        monkeypatch.setenv("ANTHROPIC_API_KEYS", f"{B},{C}")
+        secrets = [pools.select(*call_of("claude-sonnet-5-5")).secrets]
+        monkeypatch.setenv("ANTHROPIC_API_KEYS", A)
+        secrets.append(pools.select(*call_of("claude-sonnet-5-5")).secrets)
+        assert secrets == [[APIKey(B), APIKey(C)]] * 2
+        monkeypatch.setenv("OPENAI_API_KEY", "no key")
+        with pytest.raises(RequestError, match="printable ASCII"):
+            pools.select(*call_of())
+
+    asyncio.run(main())
+
+
+def test_a_host_that_needs_no_key_has_a_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        monkeypatch.delenv("LOCAL_API_KEY", raising=False)
+        assert key_pools({}).select(*call_of("local/llama")).key == NO_KEY
+
+    asyncio.run(main())
+
+
+def test_a_key_that_is_retired_while_a_call_waits_is_not_sent() -> None:
+    async def main() -> None:
+        pools = key_pools({"openai": [[A, B]]})
+        selections = [pools.select(*call_of()) for _ in range(2)]
+        ticket = await selections[0].acquire(1, at_once=1)
+        task = asyncio.create_task(selections[1].acquire(1, at_once=1))
+        await asyncio.sleep(0)
+        error = AuthenticationError("no", status=401)
+        selections[0].scope.ended(ticket, error)
+        with pytest.warns(KeyWarning, match=r"\(1 of 2 left\)"):
+            assert selections[0].failed(error)
+        await task
+        assert selections[1].key == APIKey(B)
+        # The first candidate of later calls is a key that is left.
+        assert pools.select(*call_of()).key == APIKey(B)
 
     asyncio.run(main())
 
@@ -298,20 +414,20 @@ def test_only_so_many_calls_are_remembered() -> None:
 # --- against a server --------------------------------------------------------------------------------------
 
 
-def test_calls_are_spread(ring: Client, simulator: Simulator) -> None:
-    ring.call_many(MODEL, prompts(30))
+def test_calls_are_spread(client: Client, simulator: Simulator) -> None:
+    client.call_many(MODEL, prompts(30))
     assert min(Counter(senders(simulator))[key] for key in EVERY) >= 5
-    assert {scope.key for scope in ring.statistics()} == {APIKey(key).identity for key in EVERY}
+    assert {scope.key for scope in client.statistics()} == {APIKey(key).identity for key in EVERY}
     simulator.clear()
     # One after the other, too.
     for prompt in prompts(6, "alone"):
-        ring.call(MODEL, prompt)
+        client.call(MODEL, prompt)
     assert Counter(senders(simulator)) == dict.fromkeys(EVERY, 2)
 
 
-def test_unequal_limits_are_used_as_they_are(ring: Client, simulator: Simulator) -> None:
+def test_unequal_limits_are_used_as_they_are(client: Client, simulator: Simulator) -> None:
     simulator.configure(limits_per="key", key_limits=f"{A}=60", burst=1)
-    results = ring.call_many(MODEL, prompts(120), max_retries=20)
+    results = client.call_many(MODEL, prompts(120), max_retries=20)
     assert all(isinstance(result, Response) for result in results)
     served = Counter(
         key
@@ -321,25 +437,25 @@ def test_unequal_limits_are_used_as_they_are(ring: Client, simulator: Simulator)
     assert served[A] < min(served[B], served[C]) / 2
 
 
-def test_a_refusal_rests_one_key_and_its_call_goes_on_at_once(ring: Client, simulator: Simulator) -> None:
+def test_a_refusal_rests_one_key_and_its_call_goes_on_at_once(client: Client, simulator: Simulator) -> None:
     simulator.inject(Fault(status=429, retry_after="50"), key=B)
-    responses = [ring.call(MODEL, prompt) for prompt in prompts(9)]
+    responses = [client.call(MODEL, prompt) for prompt in prompts(9)]
     (refused,) = (response for response in responses if response.failures)
     assert [attempt.error for attempt in refused.failures] == ["RateLimitError"]
     assert refused.timing.queue < 25
     assert senders(simulator).count(B) == 1
-    gates = {scope.key: scope.gated_for for scope in ring.statistics()}
+    gates = {scope.key: scope.gated_for for scope in client.statistics()}
     assert gates[APIKey(B).identity] > 0
     assert gates[APIKey(A).identity] == 0
 
 
 def test_a_refusal_for_longer_than_is_waited_for_leads_to_another_key(
-    ring: Client, simulator: Simulator
+    client: Client, simulator: Simulator
 ) -> None:
     for key in (A, B):
         simulator.inject(Fault(status=429, retry_after="100000"), key=key, times=None)
     for prompt in prompts(4):
-        assert ring.call(MODEL, prompt).text
+        assert client.call(MODEL, prompt).text
     assert Counter(senders(simulator)) == {A: 1, B: 1, C: 4}
 
 
@@ -352,11 +468,11 @@ def test_a_refusal_for_longer_than_is_waited_for_leads_to_another_key(
 )
 @pytest.mark.parametrize("model", [MODEL, "claude-sonnet-5-5", "gemini-3.8-flash"])
 def test_a_key_that_does_not_serve_is_retired_with_one_warning(
-    ring: Client, simulator: Simulator, fault: Fault, kind: str, reason: str, model: str
+    client: Client, simulator: Simulator, fault: Fault, kind: str, reason: str, model: str
 ) -> None:
     simulator.inject(fault, key=B, times=None)
     with pytest.warns(KeyWarning, match=reason) as caught:
-        results = ring.call_many(model, prompts(20))
+        results = client.call_many(model, prompts(20))
     assert len(caught) == 1
     message = str(caught[0].message)
     assert f"API key {APIKey(B).identity} of " in message
@@ -367,48 +483,48 @@ def test_a_key_that_does_not_serve_is_retired_with_one_warning(
     assert {attempt.error for failures in failed for attempt in failures} == {kind}
     assert all(isinstance(result, Response) for result in results)
     simulator.clear()
-    ring.call_many(model, prompts(20, "later"))
+    client.call_many(model, prompts(20, "later"))
     assert Counter(senders(simulator))[B] == 0
 
 
-def test_a_retired_key_is_retired_for_every_model_and_call(ring: Client, simulator: Simulator) -> None:
+def test_a_retired_key_is_retired_for_every_model_and_call(client: Client, simulator: Simulator) -> None:
     simulator.inject(Fault(status=401), key=B, times=None)
     with pytest.warns(KeyWarning):
-        ring.call_many(MODEL, prompts(9))
+        client.call_many(MODEL, prompts(9))
     before = senders(simulator).count(B)
 
     async def main() -> None:
-        await ring.acall_many("gpt-5.4-mini", prompts(9))
-        async with ring.astream(MODEL, "streamed", cache="off") as deltas:
+        await client.acall_many("gpt-5.4-mini", prompts(9))
+        async with client.astream(MODEL, "streamed", cache="off") as deltas:
             assert [delta async for delta in deltas]
 
     asyncio.run(main())
-    with ring.stream(MODEL, "streamed", cache="off") as stream:
+    with client.stream(MODEL, "streamed", cache="off") as stream:
         assert "".join(delta.text for delta in stream)
     assert senders(simulator).count(B) == before
     # Another provider's keys are others, whatever they look like.
-    ring.call_many("claude-sonnet-5-5", prompts(9))
+    client.call_many("claude-sonnet-5-5", prompts(9))
 
 
-def test_a_new_client_begins_with_every_key(ring: Client, simulator: Simulator, own_cache: Path) -> None:
+def test_a_new_client_begins_with_every_key(client: Client, simulator: Simulator, own_cache: Path) -> None:
     simulator.inject(Fault(status=401), key=B, times=1)
     with pytest.warns(KeyWarning):
-        ring.call_many(MODEL, prompts(9))
+        client.call_many(MODEL, prompts(9))
     with Client(cache_dir=own_cache, keys={"openai": [B, A]}) as again:
         again.call_many(MODEL, prompts(9, "again"))
     assert senders(simulator).count(B) > 1
 
 
-def test_exactly_the_attempts_asked_for_are_sent(ring: Client, simulator: Simulator) -> None:
+def test_exactly_the_attempts_asked_for_are_sent(client: Client, simulator: Simulator) -> None:
     for key in EVERY:
         simulator.inject(Fault(status=401, message=f"no such key: {key}, nor {A}"), key=key, times=None)
     with pytest.warns(KeyWarning) as caught, pytest.raises(AuthenticationError) as failed:
-        ring.call(MODEL, "Hi", max_retries=0)
+        client.call(MODEL, "Hi", max_retries=0)
     assert simulator.ledger().requests == failed.value.attempts == len(failed.value.failures) == 1
     assert len(caught) == 1
     # The keys that are left are tried by later calls.
     with pytest.warns(KeyWarning) as caught, pytest.raises(AuthenticationError) as failed:
-        ring.call(MODEL, "Hi", max_retries=5)
+        client.call(MODEL, "Hi", max_retries=5)
     assert simulator.ledger().requests == 3
     assert failed.value.attempts == 2
     assert len(caught) == 1
@@ -417,51 +533,51 @@ def test_exactly_the_attempts_asked_for_are_sent(ring: Client, simulator: Simula
         assert key not in str(failed.value)
 
 
-def test_the_last_key_is_never_retired(ring: Client, simulator: Simulator) -> None:
+def test_the_last_key_is_never_retired(client: Client, simulator: Simulator) -> None:
     simulator.inject(Fault(quota=True), times=None)
     with pytest.warns(KeyWarning) as caught:
-        results = ring.call_many(MODEL, prompts(12))
+        results = client.call_many(MODEL, prompts(12))
     assert len(caught) == 2
     assert all(isinstance(result, QuotaExceededError) for result in results)
     simulator.clear()
     # Its account has been paid for.
-    assert ring.call(MODEL, "at last").text
+    assert client.call(MODEL, "at last").text
     assert len(set(senders(simulator))) == 1
 
 
-def test_warnings_that_are_errors_lose_no_call(ring: Client, simulator: Simulator) -> None:
+def test_warnings_that_are_errors_lose_no_call(client: Client, simulator: Simulator) -> None:
     simulator.inject(Fault(status=401), key=B, times=None)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        results = ring.call_many(MODEL, prompts(12))
+        results = client.call_many(MODEL, prompts(12))
     assert all(isinstance(result, Response) for result in results)
 
 
 @pytest.mark.parametrize("status", [403, 404])
-def test_what_is_forbidden_to_all_retires_none(ring: Client, simulator: Simulator, status: int) -> None:
+def test_what_is_forbidden_to_all_retires_none(client: Client, simulator: Simulator, status: int) -> None:
     simulator.inject(Fault(status=status), match="flagged", times=None)
     with pytest.raises((PermissionDeniedError, NotFoundError)) as failed:
-        ring.call(MODEL, "flagged")
+        client.call(MODEL, "flagged")
     assert failed.value.attempts == 3
     simulator.clear()
-    ring.call_many(MODEL, prompts(30))
+    client.call_many(MODEL, prompts(30))
     assert set(senders(simulator)) == set(EVERY)
 
 
 @pytest.mark.parametrize("status", [403, 404])
 def test_what_is_forbidden_to_one_retires_it_for_that_model(
-    ring: Client, simulator: Simulator, status: int
+    client: Client, simulator: Simulator, status: int
 ) -> None:
     simulator.inject(Fault(status=status), provider="openai", key=B, times=None)
     with pytest.warns(KeyWarning, match=f"may not use {MODEL}, which another may") as caught:
-        results = ring.call_many(MODEL, prompts(20))
+        results = client.call_many(MODEL, prompts(20))
     assert len(caught) == 1
     assert all(isinstance(result, Response) for result in results)
     simulator.clear()
-    ring.call_many(MODEL, prompts(20, "later"))
+    client.call_many(MODEL, prompts(20, "later"))
     assert B not in senders(simulator)
     simulator.clear()
-    ring.call_many("gpt-5.4-mini", prompts(20))
+    client.call_many("gpt-5.4-mini", prompts(20))
     assert B in senders(simulator)
 
 
@@ -492,42 +608,42 @@ def test_without_quota_no_other_key_of_the_account_is_tried(simulator: Simulator
         assert B not in senders(simulator)
 
 
-def test_a_conversation_stays_where_it_began(ring: Client, simulator: Simulator) -> None:
+def test_a_conversation_stays_where_it_began(client: Client, simulator: Simulator) -> None:
     for topic in prompts(6, "topic"):
         simulator.clear()
         messages = conversation(topic)
         for question in ("and then?", "why?", "so?"):
-            answer = ring.call(MODEL, messages)
+            answer = client.call(MODEL, messages)
             messages = [*messages, answer.message, {"role": "user", "content": question}]
         assert len(senders(simulator)) == 3
         assert len(set(senders(simulator))) == 1
 
 
-def test_a_conversation_that_a_batch_began_stays_where_it_began(ring: Client, simulator: Simulator) -> None:
+def test_a_conversation_that_a_batch_began_stays_where_it_began(client: Client, simulator: Simulator) -> None:
     topics = prompts(12, "topic")
-    begun = ring.call_many(MODEL, topics, system="Be brief.", progress=False)
+    begun = client.call_many(MODEL, topics, system="Be brief.", progress=False)
     asked = [request.body["messages"][-1]["content"] for request in simulator.requests()]
     first = dict(zip(asked, senders(simulator), strict=True))
     simulator.clear()
     for topic, answer in zip(topics, begun, strict=True):
         assert isinstance(answer, Response)
         messages = [*conversation(topic), answer.message, {"role": "user", "content": "why?"}]
-        ring.call(MODEL, messages, system="Be brief.")
+        client.call(MODEL, messages, system="Be brief.")
     assert senders(simulator) == [first[topic] for topic in topics]
     assert len(set(first.values())) > 1
 
 
-def test_examples_at_the_beginning_bind_nothing(ring: Client, simulator: Simulator) -> None:
+def test_examples_at_the_beginning_bind_nothing(client: Client, simulator: Simulator) -> None:
     examples = conversation("1+1?", "2", "2+2?", "4")
     for prompt in prompts(6):
-        ring.call(MODEL, [*examples, *conversation(prompt)])
+        client.call(MODEL, [*examples, *conversation(prompt)])
     assert Counter(senders(simulator)) == dict.fromkeys(EVERY, 2)
 
 
-def test_a_key_given_with_the_call_is_the_only_one(ring: Client, simulator: Simulator) -> None:
+def test_a_key_given_with_the_call_is_the_only_one(client: Client, simulator: Simulator) -> None:
     simulator.inject(Fault(status=401), key=A, times=None)
     with pytest.raises(AuthenticationError):
-        ring.call(MODEL, "Hi", api_key=A)
+        client.call(MODEL, "Hi", api_key=A)
     assert senders(simulator) == [A]
 
 

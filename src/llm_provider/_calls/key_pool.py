@@ -1,23 +1,26 @@
-"""Several API keys for one provider, on the loop: a call goes with the account that can send it first.
+"""The API keys of one client: which key sends a request, and which key is tried after a failure.
 
-Each account has a scope of its own. Where several could send a call at once, it takes the one with the most
-head-room; where none can, it waits in the queues of all, and the first that may lets it go. So no call waits
-for one account while another has room, whatever the limits are.
+A call selects its keys with `KeyPools.select`. A pool of one key is the common case, and it goes straight to
+the scope of that key. In a pool of several accounts, each account has a scope of its own. If several accounts
+can send a request at once, the one with the most headroom sends it. If none can, the call waits in the queues
+of all of them, and the first account that becomes free sends it. So no call waits for one account while
+another has room, whatever their limits are.
 
-| what came back | for its account | the call goes on |
+| answer | effect on its account | the call continues |
 |---|---|---|
-| 401 | that key is retired, with the last of its keys the account | with another key |
-| no quota | it is retired | with another account |
-| 403, 404 | asked last for ten seconds; retired for this model if another serves the call | with another |
-| 429 | its scope rests | with whichever may send first |
-| 429 for longer than is waited for | asked last until then | with another account |
+| 401 | the key is retired; without its last key the account is not used | with another key |
+| no quota | all keys of the account are retired | with another account |
+| 403, 404 | used last for ten seconds; not used for this model if another serves the call | with another |
+| 429 | its scope closes its gate | with the first account that is free |
+| 429 with a longer delay than a call waits for | used last until then | with another account |
 
-A retired key stays so as long as its client. The last account of all is never retired: its errors are the
-user's.
+A key stays retired as long as its client lives. The last account is never retired: the user has to see its
+errors.
 
-A provider's prompt cache lives per account, so a call that continues a conversation goes where the call
-before it was served. It is known by all that precedes the last answer: examples that many prompts begin with,
-answers among them, were never a call by themselves and bind nothing.
+A provider's prompt cache belongs to an account. A call that continues a conversation is therefore sent by the
+account that served the previous call. The conversation is recognised by the digest of all messages before the
+last answer. A common beginning is not enough: prompts may share examples that contain answers, and these were
+never a call of their own.
 """
 
 from __future__ import annotations
@@ -28,7 +31,8 @@ import hashlib
 import math
 import warnings
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
+from typing import Any
 
 from .._errors import (
     AuthenticationError,
@@ -47,55 +51,58 @@ from .._requests.request import Request
 from .._requests.routing import Route, Target
 from .._runtime.canonical_json import canonical
 
-_PATIENCE = 5.0
-"""Seconds that a conversation waits for the account which has its beginning in the prompt cache: about what
-reading a long prompt anew takes, so that waiting longer would not pay in time."""
+_MAX_WAIT_FOR_PROMPT_CACHE = 5.0
+"""Seconds that a call waits for the account whose prompt cache has its conversation. A provider takes about
+as long to read a long prompt again, so a longer wait would not save time."""
 
-_DOUBT = 10.0
-"""Seconds for which an account that has answered 403 or 404 is asked last. That may be about the request; but
-as it comes fast, an account that refuses everything would otherwise seem to have the most room."""
+_USED_LAST_AFTER_DENIAL = 10.0
+"""Seconds for which an account is used last after a 403 or 404. The request may be the reason for it. But
+such an answer comes fast: an account that denies every request would seem to have the most headroom."""
 
-_MOST_CONVERSATIONS = 65_536
-"""Calls that a ring remembers as they may be continued, at some 200 bytes each."""
+_MAX_CONVERSATIONS = 65_536
+"""Conversations that a pool remembers. Each takes about 200 bytes."""
 
 
 class Account:
-    """Keys that a provider limits and bills as one; what one client knows of them at one server."""
+    """The keys that a provider limits and bills as one account. All models of a server share this object."""
 
-    __slots__ = ("identity", "keys")
+    __slots__ = ("identity", "keys", "secrets")
 
     def __init__(self, keys: Sequence[APIKey]) -> None:
         self.identity = keys[0].identity
-        self.keys = tuple(keys)
-        """Those that were not retired. The first is used."""
+        self.secrets = tuple(keys)
+        """Every key."""
+        self.keys = self.secrets
+        """The keys that are not retired. The first of them is used."""
 
 
 class PooledAccount:
-    """An account, as it sends for one model."""
+    """An account and its state for one model."""
 
-    __slots__ = ("account", "asked_last_until", "denied", "scope")
+    __slots__ = ("account", "denied", "scope", "used_last_until")
 
     def __init__(self, account: Account, scope: Scope) -> None:
         self.account = account
         self.scope = scope
         self.denied = False
-        """Whether it may not use the model, which others may."""
-        self.asked_last_until = -math.inf
-        """Of the loop's clock. Until then it sends only where no other may."""
+        """Whether the provider denies the account this model, which it serves to another account."""
+        self.used_last_until = -math.inf
+        """Time of the loop's clock. Until then, the account sends only if no other account may."""
 
 
 def by_headroom(controllers: Sequence[Controller], first: int = 0) -> list[int]:
-    """In which order several are asked whether a request may be sent.
+    """Orders controllers by their headroom for one more request.
 
-    Those whose limit nobody has met yet come first, with the fewest requests under way; then those that will
-    have worked off what is under way soonest. Equals take turns.
+    Controllers without a known limit come first, those with the fewest requests in flight before the others.
+    The controllers that need the least time to work off their requests in flight follow. Equal controllers
+    take turns.
 
     Args:
-        controllers: What is known of each.
-        first: The place of the one that comes first among equals, counted round and round.
+        controllers: Controllers to compare.
+        first: Index, modulo their number, of the controller that comes first among equals.
 
     Returns:
-        Their places.
+        The indices of the controllers, most headroom first.
 
     >>> from llm_provider._limits.controller import AdaptiveController
     >>> idle, busy = AdaptiveController(), AdaptiveController()
@@ -105,315 +112,324 @@ def by_headroom(controllers: Sequence[Controller], first: int = 0) -> list[int]:
     """
     count = len(controllers)
 
-    def load(place: int) -> tuple[float, int, int]:
-        controller = controllers[place]
-        under_way = controller.in_flight
-        wait = 0.0 if controller.open else (under_way + 1) / min(controller.rate, controller.window)
-        return wait, under_way, (place - first) % count
+    def load(index: int) -> tuple[float, int, int]:
+        controller = controllers[index]
+        in_flight = controller.in_flight
+        wait = 0.0 if controller.open else (in_flight + 1) / min(controller.rate, controller.window)
+        return wait, in_flight, (index - first) % count
 
     return sorted(range(count), key=load)
 
 
 class KeyPool:
-    """The accounts that may send to one model of a provider.
+    """The accounts that may send requests for one model to one server.
 
     Args:
-        provider: For warnings, and so the model.
-        model: Its name on the wire.
-        accounts: Shared with the provider's other models, which know the same of them.
-        lanes: One for each account.
-        secrets: Every key.
+        provider: Name of the provider, for warnings.
+        model: Name of the model in requests, for warnings.
+        accounts: One for each account, at least one.
     """
 
-    def __init__(
-        self,
-        provider: str,
-        model: str,
-        *,
-        accounts: Sequence[Account],
-        lanes: Sequence[PooledAccount],
-        secrets: Sequence[APIKey],
-    ) -> None:
+    def __init__(self, provider: str, model: str, accounts: Sequence[PooledAccount]) -> None:
         self._provider = provider
         self._model = model
         self._accounts = accounts
-        self._lanes = lanes
-        self.secrets = secrets
+        self.secrets = [key for pooled in accounts for key in pooled.account.secrets]
+        """Every key, retired or not."""
+        self.has_one_key = len(self.secrets) == 1
+        self.has_several_accounts = len(accounts) > 1
         self._next = 0
-        self._homes: OrderedDict[bytes, PooledAccount] = OrderedDict()
-        self.faithful: set[KeySelection] = set()
-        """Calls that wait only for the account of their conversation."""
+        self._served_by: OrderedDict[bytes, PooledAccount] = OrderedDict()
+        self.waiting_for_one: set[KeySelection] = set()
+        """Calls that wait only for the account that served their conversation."""
 
-    def lanes(self, tried: Collection[PooledAccount] = ()) -> list[PooledAccount]:
-        """Those that may send a call which some have failed."""
+    def first(self) -> PooledAccount:
+        """The first account that has a key."""
+        return next(pooled for pooled in self._accounts if pooled.account.keys)
+
+    def candidates(self, tried: Collection[PooledAccount] = ()) -> list[PooledAccount]:
+        """The accounts that may send a call, without those that have failed it."""
         now = asyncio.get_running_loop().time()
-        alive = [lane for lane in self._lanes if lane.account.keys]
-        allowed = [lane for lane in alive if not lane.denied] or alive
-        fresh = [lane for lane in allowed if lane not in tried]
-        return [lane for lane in fresh if lane.asked_last_until <= now] or fresh
+        alive = [pooled for pooled in self._accounts if pooled.account.keys]
+        allowed = [pooled for pooled in alive if not pooled.denied] or alive
+        untried = [pooled for pooled in allowed if pooled not in tried]
+        return [pooled for pooled in untried if pooled.used_last_until <= now] or untried
 
-    def ordered(self, lanes: Sequence[PooledAccount]) -> Iterator[PooledAccount]:
-        """Those with the most room first."""
+    def ordered(self, accounts: Sequence[PooledAccount]) -> list[PooledAccount]:
+        """The accounts, most headroom first."""
         self._next += 1
-        return (lanes[place] for place in by_headroom([lane.scope.controller for lane in lanes], self._next))
+        controllers = [pooled.scope.controller for pooled in accounts]
+        return [accounts[index] for index in by_headroom(controllers, self._next)]
 
-    def home(self, conversation: bytes) -> PooledAccount | None:
-        """Where a conversation was served."""
-        return self._homes.get(conversation)
+    def account_of(self, conversation: bytes | None) -> PooledAccount | None:
+        """The account that served a conversation; None if that is not known."""
+        return None if conversation is None else self._served_by.get(conversation)
 
-    def remember(self, conversation: bytes, lane: PooledAccount) -> None:
-        """A conversation was served here, as far as it has got."""
-        self._homes[conversation] = lane
-        self._homes.move_to_end(conversation)
-        if len(self._homes) > _MOST_CONVERSATIONS:
-            self._homes.popitem(last=False)
+    def remember(self, conversation: bytes | None, account: PooledAccount) -> None:
+        """Remember which account served a conversation, if it has a digest."""
+        if conversation is None:
+            return
+        self._served_by[conversation] = account
+        self._served_by.move_to_end(conversation)
+        if len(self._served_by) > _MAX_CONVERSATIONS:
+            self._served_by.popitem(last=False)
 
-    def retire(self, account: Account, keys: Collection[APIKey], reason: str) -> None:
-        """Use some keys of an account no more, unless there are no others left."""
-        gone = [key for key in account.keys if key in keys]
-        left = tuple(key for key in account.keys if key not in keys)
-        if gone and (left or any(other.keys for other in self._accounts if other is not account)):
-            account.keys = left
-            subject = "it is" if len(gone) == 1 else f"the {len(gone)} keys of its account are"
-            remaining = sum(len(other.keys) for other in self._accounts)
+    def retire(self, pooled: PooledAccount, keys: Collection[APIKey], reason: str) -> None:
+        """Stop using some keys of an account, unless no other key would be left."""
+        account = pooled.account
+        retired = [key for key in account.keys if key in keys]
+        kept = tuple(key for key in account.keys if key not in keys)
+        if retired and (kept or any(other.account.keys for other in self._accounts if other is not pooled)):
+            account.keys = kept
+            subject = "it is" if len(retired) == 1 else f"the {len(retired)} keys of its account are"
+            remaining = sum(len(other.account.keys) for other in self._accounts)
             self._warn(
-                gone[0],
+                retired[0],
                 f"{reason}; {subject} not used any more ({remaining} of {len(self.secrets)} left)",
             )
 
-    def deny(self, lane: PooledAccount) -> None:
-        """Use an account no more for this model: another has served what it was forbidden."""
-        allowed = [other for other in self._lanes if other.account.keys and not other.denied]
-        if lane in allowed and len(allowed) > 1:
-            lane.denied = True
+    def deny(self, pooled: PooledAccount) -> None:
+        """Stop using an account for this model: another account has served a request that it was denied."""
+        allowed = [other for other in self._accounts if other.account.keys and not other.denied]
+        if pooled in allowed and len(allowed) > 1:
+            pooled.denied = True
             reason = f"may not use {self._model}, which another may; it is not used for that any more"
-            self._warn(lane.account.keys[0], reason)
+            self._warn(pooled.account.keys[0], reason)
 
     def _warn(self, key: APIKey, reason: str) -> None:
-        for turn in tuple(self.faithful):
-            turn.spread()
-        # Where warnings are made errors, the call goes on with another key all the same.
+        for selection in tuple(self.waiting_for_one):
+            selection.wait_for_all()
+        # Where warnings are turned into errors, the call still continues with another key.
         with contextlib.suppress(KeyWarning):
             warnings.warn(f"API key {key.identity} of {self._provider} {reason}", KeyWarning, stacklevel=3)
 
 
 class KeySelection:
-    """A call's way through a ring: which account sends it, and which next when that one cannot.
+    """One call's way through a pool: the key of each of its requests.
 
     Args:
-        ring: The accounts.
-        messages: The conversation.
+        pool: The accounts that may send the call.
+        request: The call. Its messages are read only if the pool has several accounts.
     """
 
-    scope: Scope
-    """That of the last request."""
-    key: APIKey
-    """That of the last request."""
+    __slots__ = (
+        "_denied_by", "_digests", "_joined", "_pool", "_pooled", "_request", "_slot_request", "_tried", "key",
+        "scope",
+    )  # fmt: skip
 
-    def __init__(self, ring: KeyPool, messages: Sequence[Mapping[str, object]]) -> None:
-        self._ring = ring
-        self._continued, self._conversation = _conversation(messages)
-        self._tried: set[PooledAccount] = set()
-        self._forbidden: list[PooledAccount] = []
-        self._lane: PooledAccount
-        self._waiter: SlotRequest
+    def __init__(self, pool: KeyPool, request: Request) -> None:
+        self._pool = pool
+        self._pooled = pooled = pool.first()
+        self.scope: Scope = pooled.scope
+        """The scope of the last request; before the first request, that of the first candidate."""
+        self.key: APIKey = pooled.account.keys[0]
+        """The key of the last request; before the first request, that of the first candidate."""
+        self._request = request
+        self._digests: tuple[bytes | None, bytes | None] | None = None
+        """Digests of the continued conversation and of this call, computed only for several accounts."""
+        self._tried: tuple[PooledAccount, ...] = ()
+        self._denied_by: tuple[PooledAccount, ...] = ()
+        self._slot_request: SlotRequest
         self._joined: list[PooledAccount]
 
     @property
     def secrets(self) -> Sequence[APIKey]:
-        """What no error may show."""
-        return self._ring.secrets
+        """Every key that an error message must not show."""
+        return self._pool.secrets
 
-    async def acquire(
-        self, max_in_flight: int, *, cost: float = 1.0, at_once: int = 0, first: bool = False
-    ) -> Ticket:
-        """Wait until one of the accounts may send, as `Scope.acquire` does.
+    def acquire(
+        self, max_in_flight: int, *, tokens: float = 1.0, at_once: int = 0, first: bool = False
+    ) -> Coroutine[Any, Any, Ticket]:
+        """Wait until an account may send a request, as `Scope.acquire` does.
 
-        `scope` and `key` are then those of that account.
+        Afterwards `scope` and `key` are those of this account.
         """
+        if self._pool.has_one_key:
+            return self.scope.acquire(max_in_flight, tokens=tokens, at_once=at_once, first=first)
+        return self._acquire_any(max_in_flight, tokens, at_once, first)
+
+    async def _acquire_any(self, max_in_flight: int, tokens: float, at_once: int, first: bool) -> Ticket:
+        """Wait for the first of several keys."""
+        if self._digests is None and self._pool.has_several_accounts:
+            self._digests = _digests(self._request.messages)
         while True:
-            lanes = self._lanes()
-            home = self._home(lanes)
-            near = lanes if home is None else [home]
-            for lane in self._ring.ordered(near):
-                started = lane.scope.start(max_in_flight, cost, at_once)
-                if started is not None:
-                    return self._take(lane, started)
-            self._waiter = SlotRequest(
-                asyncio.get_running_loop().create_future(), cost, max_in_flight, at_once
-            )
+            candidates = self._candidates()
+            preferred = self._preferred(candidates)
+            accounts = candidates if preferred is None else [preferred]
+            for pooled in self._pool.ordered(accounts):
+                ticket = pooled.scope.start(max_in_flight, tokens, at_once)
+                if ticket is not None:
+                    return self._use(pooled, ticket)
+            granted = asyncio.get_running_loop().create_future()
+            self._slot_request = SlotRequest(granted, tokens, max_in_flight, at_once)
             self._joined = []
-            self._join(near, first=first)
-            lane, ticket = await self._granted(faithful=home is not None)
-            if lane in self._lanes():
-                return self._take(lane, ticket)
-            # Found unfit while the call waited for it.
-            lane.scope.withdrawn(ticket)
+            self._join(accounts, first=first)
+            pooled, ticket = await self._granted(for_one=preferred is not None)
+            if pooled in self._candidates():
+                return self._use(pooled, ticket)
+            # The account was retired or denied while the call waited for it.
+            pooled.scope.withdrawn(ticket)
             first = True
 
     def withdrawn(self, ticket: Ticket) -> None:
-        """End a request that was let go and not sent."""
+        """Give back a slot whose request was not sent."""
         self.scope.withdrawn(ticket)
 
-    def spread(self) -> None:
-        """Wait for every account from now on."""
-        self._join([lane for lane in self._lanes() if lane not in self._joined], first=True)
+    def wait_for_all(self) -> None:
+        """Wait for every candidate from now on, not only for the account of the conversation."""
+        self._join([pooled for pooled in self._candidates() if pooled not in self._joined], first=True)
 
     def failed(self, error: LLMError) -> bool:
-        """Take in how the last request failed; whether another key may serve the call at once."""
-        ring, lane = self._ring, self._lane
+        """Record the failure of the last request.
+
+        Returns:
+            Whether another key may serve the call at once.
+        """
+        pool, pooled = self._pool, self._pooled
         if isinstance(error, AuthenticationError):
-            ring.retire(lane.account, [self.key], f"is not accepted (HTTP {error.status})")
+            pool.retire(pooled, [self.key], f"is not accepted (HTTP {error.status})")
         elif isinstance(error, QuotaExceededError):
-            ring.retire(lane.account, lane.account.keys, "has no quota left")
+            pool.retire(pooled, pooled.account.keys, "has no quota left")
         elif isinstance(error, (PermissionDeniedError, NotFoundError)):
-            lane.asked_last_until = asyncio.get_running_loop().time() + _DOUBT
-            self._forbidden.append(lane)
+            pooled.used_last_until = asyncio.get_running_loop().time() + _USED_LAST_AFTER_DENIAL
+            self._denied_by += (pooled,)
         elif isinstance(error, RateLimitError) and (error.retry_after or 0.0) > LONGEST_RETRY_AFTER:
-            lane.asked_last_until = asyncio.get_running_loop().time() + (error.retry_after or 0.0)
+            pooled.used_last_until = asyncio.get_running_loop().time() + (error.retry_after or 0.0)
         else:
             return False
-        if not isinstance(error, AuthenticationError) or self.key in lane.account.keys:
-            # A key that was not accepted may have left others to its account.
-            self._tried.add(lane)
-        if ring.lanes(self._tried):
+        if not isinstance(error, AuthenticationError) or self.key in pooled.account.keys:
+            # After a retired key, the account may have other keys to try.
+            self._tried += (pooled,)
+        if pool.candidates(self._tried):
             return True
-        for lane in self._forbidden:
-            # All refuse it alike, so it is the request.
-            lane.asked_last_until = -math.inf
+        for denying in self._denied_by:
+            # Every account was denied, so the request is the reason and not the account.
+            denying.used_last_until = -math.inf
         return False
 
     def served(self) -> None:
-        """Take in that the last request was answered."""
-        self._lane.asked_last_until = -math.inf
-        for lane in self._forbidden:
-            self._ring.deny(lane)
-        if self._conversation is not None:
-            self._ring.remember(self._conversation, self._lane)
+        """Record that the last request was answered."""
+        self._pooled.used_last_until = -math.inf
+        for denying in self._denied_by:
+            self._pool.deny(denying)
+        if self._digests is not None:
+            self._pool.remember(self._digests[1], self._pooled)
 
-    def _take(self, lane: PooledAccount, ticket: Ticket) -> Ticket:
-        self._lane, self.scope, self.key = lane, lane.scope, lane.account.keys[0]
+    def _use(self, pooled: PooledAccount, ticket: Ticket) -> Ticket:
+        self._pooled, self.scope, self.key = pooled, pooled.scope, pooled.account.keys[0]
         return ticket
 
-    def _lanes(self) -> list[PooledAccount]:
-        return self._ring.lanes(self._tried) or self._ring.lanes()
+    def _candidates(self) -> list[PooledAccount]:
+        return self._pool.candidates(self._tried) or self._pool.candidates()
 
-    def _home(self, lanes: Sequence[PooledAccount]) -> PooledAccount | None:
-        """The account that has served the conversation, unless it rests for long."""
-        home = None if self._continued is None else self._ring.home(self._continued)
-        return home if home in lanes and home and home.scope.gated_for() <= _PATIENCE else None
+    def _preferred(self, candidates: Sequence[PooledAccount]) -> PooledAccount | None:
+        """The account that served the conversation, unless its gate stays closed for long."""
+        pooled = None if self._digests is None else self._pool.account_of(self._digests[0])
+        if pooled is None or pooled not in candidates:
+            return None
+        return pooled if pooled.scope.gated_for() <= _MAX_WAIT_FOR_PROMPT_CACHE else None
 
-    async def _granted(self, *, faithful: bool) -> tuple[PooledAccount, Ticket]:
-        """Wait for the first account that lets the call go."""
-        waiter, timer = self._waiter, None
-        if faithful:
-            self._ring.faithful.add(self)
-            timer = asyncio.get_running_loop().call_later(_PATIENCE, self.spread)
+    async def _granted(self, *, for_one: bool) -> tuple[PooledAccount, Ticket]:
+        """Wait for the first account that grants a slot."""
+        slot_request, timer = self._slot_request, None
+        if for_one:
+            self._pool.waiting_for_one.add(self)
+            timer = asyncio.get_running_loop().call_later(_MAX_WAIT_FOR_PROMPT_CACHE, self.wait_for_all)
         try:
-            ticket = await waiter.granted
+            ticket = await slot_request.granted
         except asyncio.CancelledError:
-            waiter.withdraw()
+            slot_request.withdraw()
             raise
         finally:
             if timer is not None:
-                self._ring.faithful.discard(self)
+                self._pool.waiting_for_one.discard(self)
                 timer.cancel()
-            for lane in self._joined:
-                if lane.scope is not waiter.scope:
-                    # It may have waited for what this call needed, and the next one needs less.
-                    lane.scope.wake()
-        return next(lane for lane in self._joined if lane.scope is waiter.scope), ticket
+            for pooled in self._joined:
+                if pooled.scope is not slot_request.scope:
+                    # This call was perhaps the first in that queue, and the next one may need fewer tokens.
+                    pooled.scope.wake()
+        return next(pooled for pooled in self._joined if pooled.scope is slot_request.scope), ticket
 
-    def _join(self, lanes: Iterable[PooledAccount], *, first: bool) -> None:
-        for lane in lanes:
-            if self._waiter.granted.done():
+    def _join(self, accounts: Iterable[PooledAccount], *, first: bool) -> None:
+        for pooled in accounts:
+            if self._slot_request.granted.done():
                 return
-            self._joined.append(lane)
-            lane.scope.join(self._waiter, first=first)
+            self._joined.append(pooled)
+            pooled.scope.join(self._slot_request, first=first)
 
 
 class KeyPools:
-    """The API keys of one client on its loop.
+    """The API keys of one client on its event loop.
 
     Args:
         configured: The client's accounts by provider.
-        limiter: Where their scopes are.
+        limiter: Holds the scopes of the accounts.
     """
 
     def __init__(self, configured: Mapping[str, Accounts], limiter: Limiter) -> None:
         self._configured = configured
         self._limiter = limiter
-        self._found: dict[str, Accounts | None] = {}
-        self._accounts: dict[tuple[str, str | None], list[Account]] = {}
-        self._rings: dict[tuple[str, str | None, str], KeyPool] = {}
+        self._listed: dict[str, Accounts | None] = {}
+        self._accounts: dict[tuple[str, str | None, str], list[Account]] = {}
+        self._pools: dict[tuple[str, str | None, str, str], KeyPool] = {}
 
-    def turn(self, target: Target, request: Request) -> KeySelection | None:
-        """A call's way through the keys of its provider; None where there is one at most.
+    def select(self, target: Target, request: Request) -> KeySelection:
+        """The keys for one call: its own `api_key`, else those of the client or of the environment.
 
-        Lists in the environment are read when a provider is first asked: looking again for each call would
-        take longer than all else that is done here for a single key.
-
-        Raises:
-            RequestError: a listed key cannot be sent.
-        """
-        if request.api_key is not None:
-            return None
-        accounts = self._of(target.route)
-        if not accounts or len(accounts) == len(accounts[0]) == 1:
-            return None
-        return KeySelection(self._ring(target, accounts), request.messages)
-
-    def key(self, target: Target, given: APIKey | None) -> APIKey:
-        """The key of a call that has no turn.
+        The environment's list of keys is read once for each provider: a look-up for each call would take more
+        time than all other work here. A single key of the environment is looked up for each call, so a
+        notebook can set or replace it at any time.
 
         Raises:
-            MissingAPIKeyError: a key is required and none is there.
-            RequestError: it cannot be sent.
+            MissingAPIKeyError: a key is required and none is set.
+            RequestError: a key cannot be sent.
         """
+        key = request.api_key
+        if key is None and not self._accounts_of(target.route):
+            key = self._single_key(target)
+        return KeySelection(self._pool(target, key), request)
+
+    def _single_key(self, target: Target) -> APIKey:
         route = target.route
+        required = route.key_required and not target.custom_base_url
         try:
-            return find_key(
-                target.provider,
-                route.key_variables,
-                given=given,
-                accounts=self._found.get(target.provider) or (),
-                required=route.key_required and not target.custom_base_url,
-            )
+            return find_key(target.provider, route.key_variables, given=None, accounts=(), required=required)
         except MissingAPIKeyError:
-            # In a notebook it is set now, maybe as a list.
-            self._found.pop(target.provider, None)
+            # A notebook may set the variable now, perhaps to a list.
+            self._listed.pop(target.provider, None)
             raise
 
-    def _of(self, route: Route) -> Accounts | None:
-        if route.provider not in self._found:
+    def _accounts_of(self, route: Route) -> Accounts | None:
+        """The accounts that the client or the environment lists for a provider."""
+        if route.provider not in self._listed:
             found = find_accounts(route.provider, route.key_variables, self._configured)
-            self._found[route.provider] = found
-        return self._found[route.provider]
+            self._listed[route.provider] = found
+        return self._listed[route.provider]
 
-    def _ring(self, target: Target, accounts: Accounts) -> KeyPool:
-        server = (target.provider, target.base_url)
+    def _pool(self, target: Target, key: APIKey | None) -> KeyPool:
+        """The pool of one key, or of all listed accounts if it is None."""
+        route = target.route
+        server = (route.provider, target.base_url, "" if key is None else key.identity)
         name = (*server, target.model)
-        ring = self._rings.get(name)
-        if ring is None:
-            known = self._accounts.get(server)
-            if known is None:
-                known = self._accounts[server] = [Account(keys) for keys in accounts]
-            lanes = [
-                PooledAccount(account, self._limiter.scope(*server, target.model, account.identity))
-                for account in known
-            ]
-            ring = self._rings[name] = KeyPool(
-                target.provider,
+        pool = self._pools.get(name)
+        if pool is None:
+            accounts = self._accounts.get(server)
+            if accounts is None:
+                listed = self._accounts_of(route) or () if key is None else ((key,),)
+                accounts = self._accounts[server] = [Account(keys) for keys in listed]
+            pool = self._pools[name] = KeyPool(
+                route.provider,
                 target.model,
-                accounts=known,
-                lanes=lanes,
-                secrets=[key for account in accounts for key in account],
+                [PooledAccount(account, self._scope(target, account)) for account in accounts],
             )
-        return ring
+        return pool
+
+    def _scope(self, target: Target, account: Account) -> Scope:
+        return self._limiter.scope(target.provider, target.base_url, target.model, account.identity)
 
 
-def _conversation(messages: Sequence[Mapping[str, object]]) -> tuple[bytes | None, bytes | None]:
-    """Digests of what the last answer was given to, None where there is no answer, and of the whole."""
+def _digests(messages: Sequence[Mapping[str, object]]) -> tuple[bytes | None, bytes | None]:
+    """Digests of the messages before the last answer, None if there is no answer, and of all messages."""
     digest, before = hashlib.blake2b(digest_size=16), None
     try:
         for message in messages:
@@ -421,6 +437,6 @@ def _conversation(messages: Sequence[Mapping[str, object]]) -> tuple[bytes | Non
                 before = digest.digest()
             digest.update(canonical(message))
     except LLMError:
-        # It holds something that JSON cannot say, and that was not sent.
+        # A message holds a value that JSON cannot express.
         return None, None
     return before, digest.digest()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .._errors import LLMError, UnknownPriceError
 from .._money.budget import Budget, Reservation, release, reserve, reserve_now, shown
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .._limits.rate_estimator import Ticket
-    from .._limits.scopes import Scope
     from .._money.pricing import PriceTable
     from .call import Call
     from .key_pool import KeySelection
@@ -39,7 +38,7 @@ class Spending:
         UnknownPriceError: the most that the request may cost is not known, and a budget does not allow that.
     """
 
-    def __init__(self, call: Call, samples: int, budgets: Sequence[Budget], prices: PriceTable) -> None:
+    def __init__(self, call: Call[Any], samples: int, budgets: Sequence[Budget], prices: PriceTable) -> None:
         self._call = call
         self._budgets = budgets
         amount = worst_case(call, samples, prices)
@@ -58,14 +57,14 @@ class Spending:
         """Whether there is room once no other request is under way."""
         return all(budget.covers(self._amount) for budget in self._budgets)
 
-    async def acquire(self, scope: Scope | KeySelection, cost: float, *, first: bool) -> tuple[Ticket, Hold]:
+    async def acquire(self, selection: KeySelection, tokens: float, *, first: bool) -> tuple[Ticket, Hold]:
         """A slot, with what the request may cost set aside.
 
         Who waits for money holds no slot. Who waits for a slot holds no money, unless it was waited for.
 
         Args:
-            scope: Whose slot it is, or a turn of several keys.
-            cost: Estimated tokens of the request, for the scope.
+            selection: The keys that may send the request.
+            tokens: Estimated tokens of the request.
             first: Whether to go before the others that wait for one.
 
         Raises:
@@ -76,16 +75,16 @@ class Spending:
             # Not to wait for a slot in vain.
             budget.check(self._amount)
         acquire = functools.partial(
-            scope.acquire, self._call.max_concurrent, cost=cost, at_once=self._call.at_once
+            selection.acquire, self._call.max_concurrent, tokens=tokens, at_once=self._call.at_once
         )
         ticket = await acquire(first=first)
         try:
             held = reserve_now(self._budgets, self._amount)
         except BaseException:
-            scope.withdrawn(ticket)
+            selection.withdrawn(ticket)
             raise
         if held is None:
-            scope.withdrawn(ticket)
+            selection.withdrawn(ticket)
             held = await reserve(self._budgets, self._amount)
             try:
                 ticket = await acquire(first=True)

@@ -96,7 +96,7 @@ class SlotRequest:
     """A call that waits for leave to send, in one scope or in several of which the first lets it go."""
 
     granted: asyncio.Future[Ticket]
-    cost: float
+    tokens: float
     max_in_flight: int
     at_once: int
     scope: Scope | None = None
@@ -123,13 +123,13 @@ class Scope:
         self._timer: asyncio.TimerHandle | None = None
 
     async def acquire(
-        self, max_in_flight: int, *, cost: float = 1.0, at_once: int = sys.maxsize, first: bool = False
+        self, max_in_flight: int, *, tokens: float = 1.0, at_once: int = sys.maxsize, first: bool = False
     ) -> Ticket:
         """Wait until a request may start; it is counted as in flight from then on.
 
         Args:
             max_in_flight: `max_concurrent` of the caller.
-            cost: Estimated tokens of the request.
+            tokens: Estimated tokens of the request.
             at_once: So many more than were answered may start as long as nothing was refused.
             first: Whether to go before those that wait already.
 
@@ -138,10 +138,10 @@ class Scope:
             place back by itself.
         """
         if not self._waiters:
-            granted = self.controller.admit(self._loop.time(), cost, max_in_flight, at_once)
+            granted = self.controller.admit(self._loop.time(), tokens, max_in_flight, at_once)
             if isinstance(granted, Ticket):
                 return granted
-        waiter = SlotRequest(self._loop.create_future(), cost, max_in_flight, at_once)
+        waiter = SlotRequest(self._loop.create_future(), tokens, max_in_flight, at_once)
         self.join(waiter, first=first)
         try:
             return await waiter.granted
@@ -150,12 +150,12 @@ class Scope:
             self.wake()
             raise
 
-    def start(self, max_in_flight: int, cost: float, at_once: int) -> Ticket | None:
+    def start(self, max_in_flight: int, tokens: float, at_once: int) -> Ticket | None:
         """Start a request if that may be now and nobody waits for it."""
         self._forget()
         if self._waiters:
             return None
-        granted = self.controller.admit(self._loop.time(), cost, max_in_flight, at_once)
+        granted = self.controller.admit(self._loop.time(), tokens, max_in_flight, at_once)
         return granted if isinstance(granted, Ticket) else None
 
     def gated_for(self) -> float:
@@ -183,17 +183,17 @@ class Scope:
         if told is not None:
             self.controller.on_headers(ticket, told)
 
-    def ended(self, ticket: Ticket, error: LLMError | None, *, cost: float | None = None) -> None:
+    def ended(self, ticket: Ticket, error: LLMError | None, *, tokens: float | None = None) -> None:
         """End a request that was sent.
 
         Args:
             ticket: Of the request.
             error: Why it failed; None if it did not.
-            cost: Tokens that a limit has counted for it, where that is known.
+            tokens: Tokens that a limit has counted for it, where that is known.
         """
         now, controller = self._loop.time(), self.controller
         if error is None:
-            controller.succeeded(now, ticket, cost=cost)
+            controller.succeeded(now, ticket, cost=tokens)
             self.retries.earn()
         elif not is_congestion(error):
             controller.failed(now, ticket)
@@ -237,7 +237,7 @@ class Scope:
             waiter = waiters[0]
             if not waiter.granted.done():
                 now = self._loop.time()
-                granted = controller.admit(now, waiter.cost, waiter.max_in_flight, waiter.at_once)
+                granted = controller.admit(now, waiter.tokens, waiter.max_in_flight, waiter.at_once)
                 if not isinstance(granted, Ticket):
                     self._wait_until(max(granted, now + _TIMER_STEP))
                     return
