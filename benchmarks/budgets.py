@@ -15,6 +15,7 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 from llm_provider import Budget, Client
+from llm_provider._calls.chat import CHAT
 from llm_provider._calls.worst_case import worst_case
 from llm_provider._limits.concurrency import UNBOUNDED
 from llm_provider._money.pricing import PriceTable
@@ -62,8 +63,8 @@ def crowd(path: Path) -> tuple[float, float]:
 def bound() -> float:
     """CPU time of finding out what a request can cost at most, in microseconds."""
     table = PriceTable.load()
-    front = Client(cache="off")._front  # noqa: SLF001 -- what a call is made by has no public name
-    call = front.prepare(Request.build("gpt-6.1-sol", "Hi", {"max_tokens": 100}), UNBOUNDED)
+    engine = Client(cache="off")._engine  # noqa: SLF001 -- the engine has no public name
+    call = engine.prepare(CHAT, Request.build("gpt-6.1-sol", "Hi", {"max_tokens": 100}), UNBOUNDED)
     best = float("inf")
     for _ in range(REPEATS):
         began = time.process_time()

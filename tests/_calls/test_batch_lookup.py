@@ -20,12 +20,12 @@ from llm_provider import (
     Response,
     track,
 )
-from llm_provider._calls.batch_lookup import _AT_ONCE
+from llm_provider._calls.batch_lookup import _GROUP
 from llm_provider._types import Prompt
 from llm_provider.simulator import Simulator
 
 MODEL = "gpt-6.1-sol"
-PROMPTS = [f"What is {number}+1?" for number in range(2 * _AT_ONCE + 10)]
+PROMPTS = [f"What is {number}+1?" for number in range(2 * _GROUP + 10)]
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from llm_provider import Client, LLMError, RequestError, UnsupportedParameterError
 from llm_provider._calls.call import MAX_REQUEST_BYTES, Call
+from llm_provider._calls.chat import CHAT
 from llm_provider._calls.template import Template, template
 from llm_provider._limits.concurrency import Concurrency
 from llm_provider._requests.routing import ROUTES
@@ -98,9 +99,8 @@ def test_a_prompt_filled_in_is_the_prompt_encoded(
     assert told(filled) == told(slow)
     assert alike.key(encoded) == filled.key(slow.request.draw) == slow.key(slow.request.draw)
     assert alike.filled(prompt, encoded, started=0.0, key="known").key(slow.request.draw) == "known"
-    assert filled.body_for(3 if slow.encoded.samples_field else 1) == slow.body_for(
-        3 if slow.encoded.samples_field else 1
-    )
+    parts = range(3 if slow.encoded.samples_field else 1)
+    assert CHAT.body(filled, parts) == CHAT.body(slow, parts)
 
 
 def test_one_prompt_does_not_change_the_next(client: Client) -> None:
@@ -162,13 +162,12 @@ def test_what_is_wrong_for_all_is_raised(client: Client) -> None:
         template_of(client, MODEL, temprature=0.5)
 
 
-def test_the_calls_of_a_batch_have_one_deadline_and_each_its_own_account_of_it(client: Client) -> None:
+def test_the_calls_of_a_batch_have_one_deadline_and_count_their_own_requests(client: Client) -> None:
     alike = template_of(client, MODEL, deadline=60)
     assert alike is not None
     encoded = alike.fits("Hi")
     assert encoded is not None
-    one, other = (alike.filled("Hi", encoded, started=0.0).deadline for _ in range(2))
-    assert one is not None
-    assert other is not None
-    assert one is not other
-    assert one.at == other.at
+    one, other = (alike.filled("Hi", encoded, started=0.0) for _ in range(2))
+    assert one.deadline is other.deadline is not None
+    assert one.sent is not None
+    assert one.sent is not other.sent

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from llm_provider import Client
 from llm_provider._calls.call import Call
+from llm_provider._calls.chat import CHAT
 from llm_provider._calls.worst_case import worst_case
 from llm_provider._limits.concurrency import UNBOUNDED
 from llm_provider._money.pricing import PriceTable
@@ -32,7 +33,7 @@ MODELS = (
 
 
 def made(model: str, messages: Any = "Hi", **parameters: Any) -> Call:
-    return MAKER._front.prepare(Request.build(model, messages, parameters), UNBOUNDED)
+    return MAKER._engine.prepare(CHAT, Request.build(model, messages, parameters), UNBOUNDED)
 
 
 @given(st.sampled_from(MODELS), st.data())

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gc
 import threading
+import warnings
 
 import pytest
 
@@ -47,36 +49,52 @@ def test_cancelling_the_future_cancels_the_work() -> None:
     assert cancelled.wait(60)
 
 
-def test_what_is_no_task_is_begun_in_the_callers_context_and_cancelled() -> None:
-    seen: list[object] = []
+def test_a_job_runs_in_the_context_of_the_thread_that_made_it() -> None:
     name = contextvars.ContextVar("name", default="nobody's")
-    began, ended = threading.Event(), threading.Event()
 
-    class Waits(event_loop.Job[str]):
-        def _begin(self) -> None:
-            seen.extend(
-                (self._context.run(name.get), asyncio.get_running_loop() is event_loop.current().loop)
-            )
-            began.set()
-
-        def _give_up(self) -> None:
-            self._end(asyncio.CancelledError())
-            # A second end is nobody's.
-            self._end("late")
-            ended.set()
-
-    class Fails(event_loop.Job[str]):
-        def _begin(self) -> None:
-            raise OSError("cannot begin")
+    async def look() -> str:
+        return name.get()
 
     name.set("the caller's")
-    future = event_loop.submit(Waits)
-    assert began.wait(5)
-    future.cancel()
-    assert ended.wait(5)
-    assert seen == ["the caller's", True]
-    with pytest.raises(OSError, match="cannot begin"):
-        event_loop.wait(event_loop.submit(Fails))
+    assert event_loop.wait(event_loop.submit(look())) == "the caller's"
+
+
+def test_a_cancelled_job_ends_at_once_though_its_task_goes_on() -> None:
+    told: list[object] = []
+    asked, ended, release = threading.Event(), threading.Event(), threading.Event()
+
+    async def work() -> str:
+        while not release.is_set():
+            await asyncio.sleep(0.01)
+        ended.set()
+        return "late"
+
+    def finished(found: object) -> None:
+        told.append(type(found))
+        asked.set()
+
+    # As single flight does while other calls need the request of a task.
+    job = event_loop.Job(work(), finished, cancel=lambda task: None)
+    job.cancel()
+    assert asked.wait(60)
+    release.set()
+    assert ended.wait(60)
+    job.cancel()
+    event_loop.submit(where()).result(60)
+    assert told == [asyncio.CancelledError]
+
+
+def test_a_job_that_is_cancelled_before_its_first_step_leaves_no_coroutine_behind() -> None:
+    async def never() -> None:
+        raise AssertionError("it was begun")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(20):
+            future = event_loop.submit(never())
+            future.cancel()
+        event_loop.submit(where()).result(60)
+        gc.collect()
 
 
 def test_what_follows_from_the_first_does_not_wait_for_all_that_is_posted() -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from llm_provider import Client, RequestError
 from llm_provider._calls.call import Call
+from llm_provider._calls.chat import CHAT
 from llm_provider._limits.concurrency import Concurrency
 from llm_provider._requests.request import Request
 from llm_provider._tokens.counting import (
@@ -50,7 +51,7 @@ def maker() -> Client:
 
 
 def made(client: Client, model: str, messages: Any, **parameters: Any) -> Call:
-    return client._front.prepare(Request.build(model, messages, parameters), Concurrency(1, 1))
+    return client._engine.prepare(CHAT, Request.build(model, messages, parameters), Concurrency(1, 1))
 
 
 @pytest.mark.parametrize("model", WIRES)

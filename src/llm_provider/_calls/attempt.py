@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import orjson
@@ -16,9 +16,7 @@ from .._providers.adapter import Answer, Connection, OnHeaders, Outgoing, Parts
 from .._providers.errors import failure_headers
 from .._types import Step, Usage
 from .call import Call, Sample
-
-Emit = Callable[[list[Step]], None]
-"""Takes what a stream added, the steps that arrived together in one list."""
+from .delivery import Emit
 
 
 class Attempt:

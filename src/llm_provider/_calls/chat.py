@@ -14,8 +14,7 @@ from .._providers.adapter import Adapter, Answer, EncodedRequest
 from .._requests.routing import Target
 from .._runtime.canonical_json import canonical
 from .._types import Response, Timing, Usage
-from .call import Call, Sample
-from .operation import Operation
+from .call import Call, Operation, Sample
 
 
 class Chat(Operation[Response]):

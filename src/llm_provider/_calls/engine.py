@@ -26,8 +26,7 @@ from .._providers import registry
 from .._requests.routing import resolve
 from .._runtime.canonical_json import canonical
 from .._settings import Settings
-from .call import MAX_REQUEST_BYTES, Call, Sample, SentRequests
-from .operation import Operation
+from .call import MAX_REQUEST_BYTES, Call, Operation, Sample, SentRequests
 from .recorder import CostRecorder
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
     from .._limits.scopes import ScopeStatistics
     from .._providers.adapter import Answer
-    from .attempt import Emit
+    from .delivery import Emit
     from .loop_state import LoopState
 
 T = TypeVar("T")
@@ -269,7 +268,7 @@ class Engine:
                 shared, paid = await flight.follow()
             except _NO_MONEY:
                 # This call may have the money that the leading call did not have.
-                if not state.sender.affordable(call, parts):
+                if not state.delivery.affordable(call, parts):
                     raise
             else:
                 return shared if paid else [sample.shared() for sample in shared]
@@ -290,7 +289,7 @@ class Engine:
         while len(samples) < len(parts):
             # A server that does not know how to give several parts gives one, and is asked for the others.
             wanted = parts[len(samples) :]
-            answered = await self._here().sender.send(call, wanted, emit)
+            answered = await self._here().delivery.send(call, wanted, emit)
             got = call.operation.split(call, answered, wanted)
             if call.cache in WRITING:
                 await self._store(call, wanted, got)
@@ -406,7 +405,7 @@ class Engine:
 
     def statistics(self) -> list[ScopeStatistics]:
         """Every scope in use."""
-        return [] if self._state is None else self._state.sender.limiter.statistics()
+        return [] if self._state is None else self._state.delivery.statistics()
 
     def _here(self) -> LoopState:
         """What the running loop holds for this client. A new loop, after a fork, gets its own."""
@@ -423,4 +422,4 @@ class Engine:
         state, self._state = self._state, None
         if state is not None:
             state.flights.close()
-            await state.sender.close()
+            await state.delivery.close()

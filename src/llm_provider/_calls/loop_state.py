@@ -1,4 +1,4 @@
-"""The mutable things of a client that belong to one event loop: flights, and what sends."""
+"""The mutable objects of a client that belong to one event loop: its flights and its delivery."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from .._cache.response_cache import ResponseCache
 from .._runtime.leases import Leases
 from .._settings import Settings
 from .call import Sample
+from .delivery import Delivery
 from .recorder import CostRecorder
 from .sender import Sender
 from .single_flight import Flights
@@ -16,13 +17,13 @@ from .single_flight import Flights
 class LoopState:
     """Made on the background loop by the first call that is sent there."""
 
-    __slots__ = ("flights", "loop", "sender")
+    __slots__ = ("delivery", "flights", "loop")
 
     def __init__(self, settings: Settings, cache: ResponseCache, recorder: CostRecorder) -> None:
         self.loop = asyncio.get_running_loop()
         directory = cache.lease_directory
         self.flights: Flights[list[Sample]] = Flights(Leases(directory))
-        self.sender = Sender(settings, recorder, directory)
+        self.delivery: Delivery = Sender(settings, recorder, directory)
 
     def is_current(self) -> bool:
         """Whether its loop is the running one."""

@@ -1,4 +1,4 @@
-"""The requests of a call, one after the other, until one is answered or another one would be useless.
+"""The live delivery: the requests of a call, one after the other, until one is answered or no other can help.
 
     slot → API key → budget → attempt → recorded, or judged and begun again
 
@@ -20,14 +20,15 @@ from .._limits import retry
 from .._limits.aimd import AIMD
 from .._limits.controller import AdaptiveController
 from .._limits.rate_estimator import Ticket
-from .._limits.scopes import Controller, Limiter
+from .._limits.scopes import Controller, Limiter, ScopeStatistics
 from .._limits.shared_controller import SharedController, SharedStateFile
 from .._providers import registry
 from .._providers.adapter import Connection, Outgoing
 from .._settings import Settings
 from .._types import Usage
-from .attempt import Attempt, Emit
+from .attempt import Attempt
 from .call import Call, Sample
+from .delivery import Emit
 from .key_pool import KeyPools, KeySelection
 from .recorder import CostRecorder
 
@@ -45,7 +46,7 @@ _COUNTS_WHAT_MAY_BE_ANSWERED = frozenset({"openai"})
 
 
 class Sender:
-    """Sends requests on one loop, now and at full price: open connections, limits, API keys.
+    """The live delivery: sends each request now, at full price, under the limits of its scope.
 
     Args:
         settings: Those of the client.
@@ -61,8 +62,8 @@ class Sender:
         )
         self._connections: dict[tuple[str, str], Connection] = {}
         self.recorder = recorder
-        self.limiter = Limiter(self._controller)
-        self._keys = KeyPools(settings.keys, self.limiter)
+        self._limiter = Limiter(self._controller)
+        self._keys = KeyPools(settings.keys, self._limiter)
         self.random = random.Random()
 
     def _controller(self, scope: str) -> Controller:
@@ -116,6 +117,10 @@ class Sender:
         if connection is None:
             connection = self._connections[name] = registry.connect(call.adapter, transport)
         return connection
+
+    def statistics(self) -> list[ScopeStatistics]:
+        """Every scope in use."""
+        return self._limiter.statistics()
 
     async def close(self) -> None:
         """Close every connection."""
