@@ -1,0 +1,144 @@
+"""The embeddings wire format of OpenAI and the compatible hosts. Pure.
+
+Facts from the OpenAI API reference for `POST /embeddings`, and from the hosts' own where one is named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..._errors import APIResponseValidationError, RequestError
+from ..._requests.embed_request import EmbedRequest
+from ..._requests.routing import Target
+from ..._types import Usage
+from ..adapter import (
+    EmbeddingAnswer,
+    EmbeddingLimits,
+    EncodedRequest,
+    count,
+    expect_dict,
+    merge,
+    refuse,
+)
+from ..embedding_models import check_model
+from ..errors import error_fields, from_answer
+from ..vectors import apportioned, check_count, vector_of
+from . import chat
+
+OPERATION = "embeddings"
+
+# For a host that publishes no limits: as little as the strictest of those that do.
+_STRICTEST = EmbeddingLimits(texts=100, tokens=16_384, text_tokens=None)
+
+_LIMITS: Mapping[str, EmbeddingLimits] = {
+    # openai/types/embedding_create_params.py of openai 2.54.
+    "openai": EmbeddingLimits(texts=2_048, tokens=300_000, text_tokens=8_192),
+    # Its error: "Too many tokens in batch. Max is 16384"; the length of a text from its list of models.
+    "mistral": EmbeddingLimits(texts=100, tokens=16_384, text_tokens=8_192),
+}
+
+# Most dimensions of OpenAI's models, and whether they can be shortened.
+_DIMENSIONS = (
+    (re.compile(r"text-embedding-ada-.*"), 1_536, False),
+    (re.compile(r"text-embedding-3-small.*"), 1_536, True),
+    (re.compile(r"text-embedding-3-large.*"), 3_072, True),
+    (re.compile(r"mistral-embed.*"), 1_024, False),
+    (re.compile(r"codestral-embed.*"), 3_072, True),
+)
+
+
+def encode(request: EmbedRequest, target: Target) -> EncodedRequest:
+    """Build the payload without `input`; see `EmbeddingFormat.encode`."""
+    check_model(request, target)
+    payload: dict[str, Any] = {"model": target.model}
+    if request.dimensions is not None:
+        _check_dimensions(request, target)
+        payload[target.route.spelling.get("dimensions", "dimensions")] = request.dimensions
+    if request.extra_body:
+        if "input" in request.extra_body:
+            raise RequestError(
+                "extra_body cannot set 'input': the texts are the second argument of embed()",
+                provider=target.provider,
+                model=request.model,
+            )
+        payload = merge(payload, request.extra_body)
+    return EncodedRequest(OPERATION, payload, request.extra_headers or {})
+
+
+def _check_dimensions(request: EmbedRequest, target: Target) -> None:
+    remedy = target.route.unsupported.get("dimensions")
+    name = target.model.rpartition("/")[2]
+    for pattern, most, shortens in _DIMENSIONS:
+        if remedy is None and pattern.fullmatch(name):
+            if not shortens:
+                remedy = f"leave it out; its vectors have {most} dimensions"
+            elif request.dimensions is not None and request.dimensions > most:
+                remedy = f"use at most {most}"
+    if remedy is not None:
+        raise refuse(f"dimensions={request.dimensions}", request, remedy, provider=target.provider)
+
+
+def payload_of(encoded: EncodedRequest, texts: Sequence[str]) -> dict[str, Any]:
+    """The payload of one request for these texts."""
+    return {**encoded.payload, "input": list(texts)}
+
+
+def limits(target: Target) -> EmbeddingLimits:
+    """How much one request may hold; a server of one's own is taken for the host it stands in for."""
+    return limits_of(target.provider)
+
+
+def limits_of(provider: str) -> EmbeddingLimits:
+    """How much one request to a provider may hold."""
+    return _LIMITS.get(provider, _STRICTEST)
+
+
+def decode(reply: Any, texts: int) -> EmbeddingAnswer:
+    """The vectors of a reply, in the order of the texts; see `EmbeddingFormat.decode`."""
+    vectors = [vector_of(entry.get("embedding")) for entry in _entries(reply, texts)]
+    check_count(vectors, texts)
+    model = reply.get("model")
+    return EmbeddingAnswer(vectors, usage(reply), model if isinstance(model, str) else None)
+
+
+def split(reply: Any, shares: Sequence[int]) -> list[Any]:
+    """A reply to several texts as one for each; see `EmbeddingFormat.split`."""
+    usages = apportioned(reply.get("usage"), shares)
+    return [
+        {**reply, "data": [{**entry, "index": 0}], **({"usage": used} if "usage" in reply else {})}
+        for entry, used in zip(_entries(reply, len(shares)), usages, strict=True)
+    ]
+
+
+def usage(reply: Any) -> Usage | None:
+    """What a reply says it used; None for a count of 0 too, which no text has."""
+    told = reply.get("usage") if isinstance(reply, dict) else None
+    if not isinstance(told, dict):
+        return None
+    if not count(told, "prompt_tokens"):
+        total = count(told, "total_tokens")
+        return Usage(input_tokens=total) if total else None
+    return chat.decode_usage(told)
+
+
+def _entries(reply: Any, texts: int) -> list[dict[str, Any]]:
+    """The entries of `data` in the order of their indices, of which there is one for each text."""
+    reply = expect_dict(reply, "answer")
+    if reply.get("error"):
+        codes, message = error_fields(reply)
+        raise from_answer(200, codes=codes, message=message)
+    data = reply.get("data")
+    if not isinstance(data, list):
+        raise APIResponseValidationError("the answer holds no list of vectors")
+    if len(data) != texts:
+        raise APIResponseValidationError(f"the answer holds {len(data)} vectors for {texts} texts")
+    ordered: dict[Any, dict[str, Any]] = {}
+    for entry in data:
+        # A lone vector needs no index.
+        index = expect_dict(entry, "vector").get("index", 0 if texts == 1 else None)
+        if type(index) is not int or not 0 <= index < texts or index in ordered:
+            raise APIResponseValidationError(f"the answer holds a vector with the index {index!r:.40}")
+        ordered[index] = entry
+    return [ordered[index] for index in range(texts)]
