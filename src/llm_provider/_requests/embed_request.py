@@ -81,7 +81,7 @@ class EmbedRequest:
         >>> EmbedRequest.build("text-embedding-3-small", "Hi", {})  # doctest: +ELLIPSIS
         Traceback (most recent call last):
         ...
-        llm_provider._errors.RequestError: inputs must be a list of texts, not one str: write embed(model, ...)
+        llm_provider._errors.RequestError: inputs must be a list of texts, not one str: write ...
         """
         seal(parameters)
         check_model_name(model)
