@@ -11,9 +11,9 @@ from .._requests.routing import Target, priced_as
 # Families of models that answer in text, pictures or sound, by the last part of the name. A family that is
 # missing here costs a request that the provider refuses.
 _OTHER_MODELS = re.compile(
-    r"(gpt-|chatgpt-|o\d(-|$)|codex-|dall-e|whisper|tts-|sora|omni-moderation|claude-|gemini-(?!embedding)"
+    r"(gpt-|chatgpt-|o\d(-|$)|codex-|dall-e|whisper|tts-|sora|omni-moderation|claude-|gemini-"
     r"|imagen-|veo-|gemma-\d|grok-|deepseek-(v|r|chat|reasoner)|(mistral|ministral|magistral|pixtral|devstral)"
-    r"-(?!embed)|command-|kimi-|glm-).*"
+    r"-|command-|kimi-|glm-|(meta-)?llama-|qwen).*"
 )
 
 _EXAMPLES = (
@@ -30,7 +30,7 @@ def check_model(request: EmbedRequest, target: Target) -> None:
     Raises:
         RequestError: the name is one of a chat, image or sound model; embedding models are named.
     """
-    name = target.model.removeprefix("ft:").rpartition("/")[2].lower()
+    name = target.model.rpartition("/")[2].lower().removeprefix("ft:")
     # A server of one's own may call an embedding model anything.
     if target.provider == "local" or "embed" in name or not _OTHER_MODELS.fullmatch(name):
         return

@@ -105,9 +105,9 @@ def split(reply: Any, shares: Sequence[int]) -> list[Any]:
 
 
 def usage(reply: Any) -> Usage | None:
-    """What a reply says it used; None for a count of 0 too, which no text has."""
-    told = decode_usage(reply)
-    return told if told is not None and told.input_tokens else None
+    """What a reply says it used; None where it counts nothing, as of older models."""
+    told = reply.get("usageMetadata") if isinstance(reply, dict) else None
+    return decode_usage(reply) if isinstance(told, dict) and "promptTokenCount" in told else None
 
 
 def _entries(reply: Any) -> list[dict[str, Any]]:

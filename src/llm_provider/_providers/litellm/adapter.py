@@ -203,16 +203,36 @@ def _load() -> ModuleType:
     return litellm
 
 
+class _TrueZero(int):
+    """A 0 that is true: where 1.106 embeds through OpenAI's SDK, it takes a false number for none given."""
+
+    def __bool__(self) -> bool:
+        return True
+
+
+_NO_RETRIES = _TrueZero()
+
+
 class _Connection:
     def __init__(self, litellm: Any) -> None:
         self._litellm = litellm
 
     async def send(self, outgoing: Outgoing, on_headers: OnHeaders) -> bytes:
-        embeds = outgoing.encoded.operation == embeddings.OPERATION
-        ask = self._litellm.aembedding if embeds else self._litellm.acompletion
-        response = await ask(**self._arguments(outgoing))
+        if outgoing.encoded.operation == embeddings.OPERATION:
+            return await self._embed(outgoing, on_headers)
+        response = await self._litellm.acompletion(**self._arguments(outgoing))
         on_headers(_success_headers(response))
         return orjson.dumps(response.model_dump(warnings=False))
+
+    async def _embed(self, outgoing: Outgoing, on_headers: OnHeaders) -> bytes:
+        arguments = {**self._arguments(outgoing), "max_retries": _NO_RETRIES}
+        response = await self._litellm.aembedding(**arguments)
+        on_headers(_success_headers(response))
+        reply = response.model_dump(warnings=False)
+        if not any((reply.get("usage") or {}).values()):
+            # Where the provider counts nothing, litellm writes zeros.
+            reply["usage"] = None
+        return orjson.dumps(reply)
 
     @property
     def parts(self) -> None:
@@ -279,9 +299,14 @@ _PREFIX = re.compile(
     r"^(?:litellm\.)?\w*(?:Error|Exception|Timeout): |^\w+(?:Exception|Error)(?: Timeout)? - "
 )
 _TAIL = re.compile(r"\. Handle with `litellm\.|\s*Traceback \(most recent|\s*Original exception: | To drop ")
-_PARAMETERS = (re.compile(r"parameters: \['(\w+)'"), re.compile(r"not support (?:the )?(\w+)"))
+_PARAMETERS = (
+    re.compile(r"parameters: \['(\w+)'"),
+    re.compile(r"not support (?:the )?(\w+)"),
+    re.compile(r"Setting (\w+) is not supported"),
+)
 _UNREADABLE = re.compile(
     r"Unable to get json response|Empty or invalid response|provider returned|while decompressing"
+    r"|'str' object has no attribute 'model_dump'"
 )
 _NO_ANSWER = frozenset({"TransportError", "ClientError", "OSError", "TimeoutError"})
 

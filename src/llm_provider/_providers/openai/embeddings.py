@@ -29,6 +29,8 @@ from . import chat
 
 OPERATION = "embeddings"
 
+_COUNTS = ("prompt_tokens", "total_tokens")
+
 # For a host that publishes no limits: as little as the strictest of those that do.
 _STRICTEST = EmbeddingLimits(texts=100, tokens=16_384, text_tokens=None)
 
@@ -113,14 +115,12 @@ def split(reply: Any, shares: Sequence[int]) -> list[Any]:
 
 
 def usage(reply: Any) -> Usage | None:
-    """What a reply says it used; None for a count of 0 too, which no text has."""
+    """What a reply says it used; see `EmbeddingFormat.usage`."""
     told = reply.get("usage") if isinstance(reply, dict) else None
-    if not isinstance(told, dict):
+    if not isinstance(told, dict) or told.keys().isdisjoint(_COUNTS):
         return None
-    if not count(told, "prompt_tokens"):
-        total = count(told, "total_tokens")
-        return Usage(input_tokens=total) if total else None
-    return chat.decode_usage(told)
+    # Some hosts give the total alone.
+    return chat.decode_usage(told) if "prompt_tokens" in told else Usage(input_tokens=count(told, _COUNTS[1]))
 
 
 def _entries(reply: Any, texts: int) -> list[dict[str, Any]]:
