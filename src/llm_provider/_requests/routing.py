@@ -98,7 +98,6 @@ _ROWS = (
         base_url="https://api.together.ai/v1",
         base_url_variable="TOGETHER_BASE_URL",
         key_variables=("TOGETHER_API_KEY", "TOGETHERAI_API_KEY"),
-        unsupported={"dimensions": "leave it out; this host's API has no such parameter"},
         # Together counts alternatives in `logprobs` itself.
         spelling={"top_logprobs": "logprobs"},
     ),
@@ -123,7 +122,7 @@ _ROWS = (
         "https://api.mistral.ai/v1",
         "MISTRAL",
         unsupported={"logprobs": _NO_LOGPROBS, "top_logprobs": _NO_LOGPROBS},
-        spelling={"seed": "random_seed", "dimensions": "output_dimension"},
+        spelling={"seed": "random_seed"},
         stream_usage=False,
         output_only=_REASONING,
     ),

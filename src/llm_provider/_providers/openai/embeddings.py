@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..._errors import APIResponseValidationError, RequestError
 from ..._requests.embed_request import EmbedRequest
@@ -31,17 +31,29 @@ OPERATION = "embeddings"
 
 _COUNTS = ("prompt_tokens", "total_tokens")
 
-# For a host that publishes no limits: as little as the strictest of those that do.
-_STRICTEST = EmbeddingLimits(texts=100, tokens=16_384, text_tokens=None)
 
-_LIMITS: Mapping[str, EmbeddingLimits] = {
+class _Host(NamedTuple):
+    """What a host takes. `dimensions` is its name for the parameter; None where its API has none."""
+
+    limits: EmbeddingLimits
+    dimensions: str | None = "dimensions"
+
+
+# A host that publishes no limits is taken to be as strict as the strictest of those that do.
+_UNPUBLISHED = EmbeddingLimits(texts=100, tokens=16_384, text_tokens=None)
+_OTHER_HOST = _Host(_UNPUBLISHED)
+
+_HOSTS: Mapping[str, _Host] = {
     # openai/types/embedding_create_params.py of openai 2.54.
-    "openai": EmbeddingLimits(texts=2_048, tokens=300_000, text_tokens=8_192),
-    # Its error: "Too many tokens in batch. Max is 16384"; the length of a text from its list of models.
-    "mistral": EmbeddingLimits(texts=100, tokens=16_384, text_tokens=8_192),
+    "openai": _Host(EmbeddingLimits(texts=2_048, tokens=300_000, text_tokens=8_192)),
+    # Its error says: "Too many tokens in batch. Max is 16384". The length of a text is in its list of models.
+    "mistral": _Host(
+        EmbeddingLimits(texts=100, tokens=16_384, text_tokens=8_192), dimensions="output_dimension"
+    ),
+    "together_ai": _Host(_UNPUBLISHED, dimensions=None),
 }
 
-# Most dimensions of OpenAI's models, and whether they can be shortened.
+# By model: the most dimensions, and whether there may be fewer.
 _DIMENSIONS = (
     (re.compile(r"text-embedding-ada-.*"), 1_536, False),
     (re.compile(r"text-embedding-3-small.*"), 1_536, True),
@@ -56,8 +68,7 @@ def encode(request: EmbedRequest, target: Target) -> EncodedRequest:
     check_model(request, target)
     payload: dict[str, Any] = {"model": target.model}
     if request.dimensions is not None:
-        _check_dimensions(request, target)
-        payload[target.route.spelling.get("dimensions", "dimensions")] = request.dimensions
+        payload[_dimensions_name(request, target)] = request.dimensions
     if request.extra_body:
         if "input" in request.extra_body:
             raise RequestError(
@@ -69,17 +80,20 @@ def encode(request: EmbedRequest, target: Target) -> EncodedRequest:
     return EncodedRequest(OPERATION, payload, request.extra_headers or {})
 
 
-def _check_dimensions(request: EmbedRequest, target: Target) -> None:
-    remedy = target.route.unsupported.get("dimensions")
-    name = target.model.rpartition("/")[2]
+def _dimensions_name(request: EmbedRequest, target: Target) -> str:
+    """The host's name for `dimensions`, if the model can have so many."""
+    name = _HOSTS.get(target.provider, _OTHER_HOST).dimensions
+    remedy = "" if name else "leave it out; this host's API has no such parameter"
+    model = target.model.rpartition("/")[2]
     for pattern, most, shortens in _DIMENSIONS:
-        if remedy is None and pattern.fullmatch(name):
+        if pattern.fullmatch(model):
             if not shortens:
                 remedy = f"leave it out; its vectors have {most} dimensions"
-            elif request.dimensions is not None and request.dimensions > most:
+            elif (request.dimensions or 0) > most:
                 remedy = f"use at most {most}"
-    if remedy is not None:
+    if name is None or remedy:
         raise refuse(f"dimensions={request.dimensions}", request, remedy, provider=target.provider)
+    return name
 
 
 def payload_of(encoded: EncodedRequest, texts: Sequence[str]) -> dict[str, Any]:
@@ -94,7 +108,7 @@ def limits(target: Target) -> EmbeddingLimits:
 
 def limits_of(provider: str) -> EmbeddingLimits:
     """How much one request to a provider may hold."""
-    return _LIMITS.get(provider, _STRICTEST)
+    return _HOSTS.get(provider, _OTHER_HOST).limits
 
 
 def decode(reply: Any, texts: int) -> EmbeddingAnswer:
