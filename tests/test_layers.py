@@ -43,7 +43,7 @@ MAY_START_SEPARATE = frozenset({"_cli"})
 # fmt: off
 HEAVY = frozenset({
     "aiohttp", "anthropic", "cryptography", "diskcache", "google", "granian", "httpx", "httpx2", "litellm",
-    "matplotlib", "openai", "pandas", "platformdirs", "polars", "pydantic", "tqdm",
+    "matplotlib", "numpy", "openai", "pandas", "platformdirs", "polars", "pydantic", "tqdm",
 })
 # fmt: on
 # These are themselves imported only where they are first needed.

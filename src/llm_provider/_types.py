@@ -1,17 +1,18 @@
-"""The values a user receives: `Response` and its parts. All are frozen and slotted."""
+"""The values a user receives: `Response`, `Embeddings` and their parts. All are frozen and slotted."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, overload
 
 from ._errors import (
     FailedAttempt,
     JSONSchemaValidationError,
     LengthFinishReasonError,
     LLMError,
+    MissingDependencyError,
     RefusalError,
 )
 from ._runtime.frozen import maker, quickly_made
@@ -276,7 +277,7 @@ class Response:
         text = self.text if len(self.text) <= 80 else f"{self.text[:77]}..."
         return (
             f"Response({text!r}, model={self.model!r}, finish_reason={self.finish_reason!r}, "
-            f"tokens={self.usage.input_tokens}+{self.usage.output_tokens}, {self._cost_text()})"
+            f"tokens={self.usage.input_tokens}+{self.usage.output_tokens}, {_cost_text(self)})"
         )
 
     def _repr_html_(self) -> str:
@@ -285,17 +286,98 @@ class Response:
         facts = (
             f"{self.provider} · {self.model} · {self.finish_reason} · "
             f"{self.usage.input_tokens} + {self.usage.output_tokens} tokens · "
-            f"{self._cost_text()} · {self.timing.total:.2f} s"
+            f"{_cost_text(self)} · {self.timing.total:.2f} s"
         )
         return (
             f'<div><div style="white-space: pre-wrap">{html.escape(self.text)}</div>'
             f"<small>{html.escape(facts)}</small></div>"
         )
 
-    def _cost_text(self) -> str:
-        if self.cached:
-            return "cached"
-        return "cost unknown" if self.cost is None else f"${self.cost:.6f}"
+
+@quickly_made
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embeddings:
+    """The vectors of some texts, in the order of the texts.
+
+    It has a length, can be iterated over and indexed as `vectors` can. `cost` is what this call really cost
+    in USD: 0 where all vectors came from the cache, None where the price is unknown. `usage` is that of all
+    texts. `cached` says that all of them came from the cache. `model` is what the provider says it served.
+    `failures` are the requests that were sent for this call and failed.
+
+    >>> embeddings = Embeddings(vectors=([0.6, 0.8], [1.0, 0.0]), usage=Usage(input_tokens=2), model="m",
+    ...                         provider="p", cost=0.0)
+    >>> embeddings
+    Embeddings(2 vectors of 2 dimensions, model='m', tokens=2, $0.000000)
+    >>> embeddings[1]
+    [1.0, 0.0]
+    """
+
+    vectors: tuple[list[float], ...]
+    """Plain lists, as they come out of JSON; `numpy()` gives them in an eighth of the memory."""
+    usage: Usage
+    model: str
+    provider: str
+    cost: float | None = None
+    cached: bool = False
+    timing: Timing = Timing()
+    failures: tuple[FailedAttempt, ...] = field(default=(), repr=False)
+
+    @property
+    def dimensions(self) -> int:
+        """How many numbers each vector has; 0 without vectors."""
+        return len(self.vectors[0]) if self.vectors else 0
+
+    def numpy(self) -> Any:
+        """The vectors as a NumPy array: one row per text, float32.
+
+        Raises:
+            MissingDependencyError: NumPy is not installed.
+        """
+        try:
+            import numpy
+        except ImportError:
+            raise MissingDependencyError("Embeddings.numpy() needs NumPy: pip install numpy") from None
+        return numpy.array(self.vectors, dtype=numpy.float32).reshape(len(self.vectors), self.dimensions)
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def __iter__(self) -> Iterator[list[float]]:
+        return iter(self.vectors)
+
+    @overload
+    def __getitem__(self, index: int) -> list[float]: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[list[float], ...]: ...
+
+    def __getitem__(self, index: int | slice) -> list[float] | tuple[list[float], ...]:
+        return self.vectors[index]
+
+    def __repr__(self) -> str:
+        return (
+            f"Embeddings({self._size()}, model={self.model!r}, tokens={self.usage.input_tokens}, "
+            f"{_cost_text(self)})"
+        )
+
+    def _repr_html_(self) -> str:
+        import html
+
+        facts = (
+            f"{self.provider} · {self.model} · {self.usage.input_tokens} tokens · "
+            f"{_cost_text(self)} · {self.timing.total:.2f} s"
+        )
+        return f"<div>{self._size()}<br><small>{html.escape(facts)}</small></div>"
+
+    def _size(self) -> str:
+        plural = "" if len(self.vectors) == 1 else "s"
+        return f"{len(self.vectors)} vector{plural} of {self.dimensions} dimensions"
+
+
+def _cost_text(answer: Response | Embeddings) -> str:
+    if answer.cached:
+        return "cached"
+    return "cost unknown" if answer.cost is None else f"${answer.cost:.6f}"
 
 
 Result: TypeAlias = Response | LLMError

@@ -356,6 +356,23 @@ def test_a_suffix_that_is_no_date_is_another_model(suffix: str) -> None:
         assert table.find("openai", f"tiny{suffix}") is None
 
 
+@pytest.mark.parametrize(
+    ("provider", "model", "per_million"),
+    [
+        ("openai", "text-embedding-3-small", "0.02"),
+        ("openai", "text-embedding-3-large", "0.13"),
+        ("gemini", "gemini-embedding-001", "0.15"),
+        ("mistral", "mistral-embed", "0.1"),
+        ("together_ai", "BAAI/bge-base-en-v1.5", "0.008"),
+        ("fireworks_ai", "accounts/fireworks/models/qwen3-embedding-8b", "0.1"),
+    ],
+)
+def test_embeddings_cost_their_input(
+    shipped: PriceTable, provider: str, model: str, per_million: str
+) -> None:
+    assert shipped.cost(provider, model, Usage(input_tokens=1_000_000), at=TODAY) == Decimal(per_million)
+
+
 def test_a_snapshot_with_a_row_of_its_own_keeps_its_own_price(shipped: PriceTable) -> None:
     usage = Usage(input_tokens=1_000_000)
     assert shipped.cost("openai", "gpt-4o-2024-05-13", usage, at=TODAY) == 5

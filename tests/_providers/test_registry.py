@@ -1,9 +1,13 @@
-"""How an SDK is imported: where, and without the garbage collector."""
+"""Which module speaks for a route, and how an SDK is imported: where, and without the garbage collector."""
 
 from __future__ import annotations
 
 import pytest
 
+from llm_provider._errors import RequestError
+from llm_provider._providers import registry
+from llm_provider._providers.adapter import EmbeddingFormat
+from llm_provider._requests.routing import ROUTES, resolve
 from llm_provider.simulator import Simulator
 from support import RunScript
 
@@ -97,3 +101,17 @@ def test_an_sdk_that_is_not_there_is_told_by_the_call(run_script: RunScript) -> 
         assert gc.isenabled()
         """
     )
+
+
+@pytest.mark.parametrize("provider", sorted(ROUTES.keys() - {"anthropic"}))
+def test_every_route_but_one_has_embeddings(provider: str) -> None:
+    module = registry.load_embeddings(resolve(f"{provider}/some-embedding-model"))
+    names = {name for name in vars(EmbeddingFormat) if not name.startswith("_")}
+    assert names == {"encode", "payload_of", "limits", "decode", "split", "usage"}
+    for name in names:
+        assert callable(getattr(module, name))
+
+
+def test_anthropic_has_none_and_others_are_named() -> None:
+    with pytest.raises(RequestError, match="anthropic has no embedding models; use one of text-embedding-3"):
+        registry.load_embeddings(resolve("claude-sonnet-5-5"))

@@ -9,19 +9,22 @@ An adapter is a module that speaks one wire format through its provider's SDK:
 - `Assembler`                            folds a stream's events into the reply it would have been
 - `map_error(error) -> LLMError`         every exception of the SDK and of what is below it
 
+An adapter that serves embeddings has a second module beside it, `embeddings`, see `EmbeddingFormat`.
+
 Nothing here or in an adapter's pure part imports an SDK: a cache hit never loads one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from .._errors import APIResponseValidationError, RequestError, UnsupportedParameterError
 from .._limits.timeouts import Timeouts
 from .._requests.api_keys import APIKey
+from .._requests.embed_request import EmbedRequest
 from .._requests.request import Request
 from .._requests.routing import Target
 from .._types import Choice, FinishReason, Step, Usage
@@ -75,6 +78,29 @@ class Answer:
     id: str | None = None
     service_tier: str | None = None
     """The tier that served and so prices the call ("flex", "priority"), where the provider tells."""
+
+
+@dataclass(slots=True)
+class EmbeddingAnswer:
+    """A decoded reply to a request for embeddings.
+
+    `vectors` are in the order of the texts. `usage` and `model` are None where the provider told none.
+    """
+
+    vectors: list[list[float]]
+    usage: Usage | None
+    model: str | None = None
+
+
+class EmbeddingLimits(NamedTuple):
+    """How much a host takes in one request for embeddings."""
+
+    texts: int
+    """Most texts in one request."""
+    tokens: int | None
+    """Most tokens of all texts of one request together; None where there is no such limit."""
+    text_tokens: int | None
+    """Most tokens of one text; None where it is not known."""
 
 
 Parts: TypeAlias = Callable[[Outgoing, "OnHeaders"], AsyncGenerator[bytes, None]]
@@ -146,7 +172,53 @@ class Adapter(Protocol):
     def map_error(self, error: BaseException) -> Any: ...
 
 
-def refuse(parameter: str, request: Request, remedy: str, *, provider: str) -> UnsupportedParameterError:
+class EmbeddingFormat(Protocol):
+    """The shape of an adapter's `embeddings` module: pure functions between `EmbedRequest` and replies.
+
+    A request is encoded once, without its texts. Each request that is sent then takes some of the texts. A
+    reply to several texts is split into the replies that each text alone would have got, which is what the
+    cache stores.
+    """
+
+    def encode(self, request: EmbedRequest, target: Target) -> EncodedRequest:
+        """The operation, and all of the payload but the texts.
+
+        Raises:
+            UnsupportedParameterError: the model, or its host, cannot do what a parameter asks.
+            RequestError: the model does not embed, as its name shows.
+        """
+
+    def payload_of(self, encoded: EncodedRequest, texts: Sequence[str]) -> dict[str, Any]:
+        """The payload of one request for these texts; with a single text, what the cache key is made of."""
+
+    def limits(self, target: Target) -> EmbeddingLimits:
+        """How much one request may hold."""
+
+    def decode(self, reply: Any, texts: int) -> EmbeddingAnswer:
+        """The vectors of a reply to so many texts.
+
+        Raises:
+            APIResponseValidationError: a vector is missing, there twice, or not a list of finite numbers.
+            LLMError: it is an error that came with status 200.
+        """
+
+    def split(self, reply: Any, shares: Sequence[int]) -> list[Any]:
+        """A reply to several texts as one reply for each text, in the order of the texts.
+
+        Each is a valid reply by itself. The usage is divided in proportion to `shares`, one number for each
+        text, so that the parts add up to the whole.
+
+        Raises:
+            APIResponseValidationError: as `decode`.
+        """
+
+    def usage(self, reply: Any) -> Usage | None:
+        """What a reply says it used, though it may be none that `decode` accepts."""
+
+
+def refuse(
+    parameter: str, request: Request | EmbedRequest, remedy: str, *, provider: str
+) -> UnsupportedParameterError:
     """The error for a parameter that a model does not accept.
 
     >>> request = Request.build("claude-opus-5-5", "Hi", {})

@@ -138,15 +138,8 @@ class Request:
         TypeError: call() got an unexpected parameter 'temprature'; did you mean 'temperature'? ...
         """
         seal(parameters)
-        if not isinstance(model, str) or not _MODEL_NAME.fullmatch(model) or ".." in model or "//" in model:
-            raise RequestError(f"{_shown(model)} is not a model name: expected something like 'gpt-6.1-sol'")
-        checked: dict[str, Any] = {}
-        for name, value in parameters.items():
-            check = _CHECKS.get(name)
-            if check is None:
-                raise TypeError(_unexpected(name))
-            if value is not None:
-                checked[name] = check(name, value)
+        check_model_name(model)
+        checked = checked_parameters("call", _CHECKS, parameters)
         conversation = _conversation(messages)
         system = checked.pop("system", None)
         if system is not None:
@@ -174,6 +167,40 @@ def seal(parameters: Any) -> None:
     """
     if parameters.get("api_key") is not None:
         parameters["api_key"] = _sealed("api_key", parameters.pop("api_key"))
+
+
+def check_model_name(model: Any) -> None:
+    """Refuse what cannot be the name of a model.
+
+    Raises:
+        RequestError: it is not text, or holds characters that no model name has.
+    """
+    if not isinstance(model, str) or not _MODEL_NAME.fullmatch(model) or ".." in model or "//" in model:
+        raise RequestError(f"{_shown(model)} is not a model name: expected something like 'gpt-6.1-sol'")
+
+
+def checked_parameters(
+    function: str, checks: Mapping[str, Callable[[str, Any], Any]], parameters: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The parameters that are set, each checked and normalised.
+
+    Args:
+        function: The name of the function that the user called, for the message.
+        checks: The check of each parameter that the function has.
+        parameters: The user's values, by name. None means "not set".
+
+    Raises:
+        TypeError: a parameter that the function does not have.
+        RequestError: a value that cannot be sent.
+    """
+    checked: dict[str, Any] = {}
+    for name, value in parameters.items():
+        check = checks.get(name)
+        if check is None:
+            raise TypeError(_unexpected(function, name, checks))
+        if value is not None:
+            checked[name] = check(name, value)
+    return checked
 
 
 def checked_inputs(inputs: Iterable[Prompt]) -> Iterable[Prompt]:
@@ -238,7 +265,8 @@ def _sealed(name: str, value: Any) -> APIKey:
     return APIKey(given.pop())
 
 
-def _number(low: float, high: float, *, whole: bool = False) -> Callable[[str, Any], float]:
+def number(low: float, high: float, *, whole: bool = False) -> Callable[[str, Any], float]:
+    """A check for a parameter that is a number between two bounds, both of which it may equal."""
     kinds = (int,) if whole else (int, float)
     expected = f"an int from {low} to {high}" if whole else f"a number from {low:g} to {high:g}"
 
@@ -362,23 +390,23 @@ def _headers(name: str, value: Any) -> dict[str, str]:
 
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "system": _text,
-    "max_tokens": _number(1, 2**31 - 1, whole=True),
-    "temperature": _number(0, 2),
-    "top_p": _number(0, 1),
+    "max_tokens": number(1, 2**31 - 1, whole=True),
+    "temperature": number(0, 2),
+    "top_p": number(0, 1),
     "stop": _stop,
-    "seed": _number(-(2**63), 2**63 - 1, whole=True),
-    "n": _number(1, 128, whole=True),
-    "draw": _number(0, 2**31 - 1, whole=True),
+    "seed": number(-(2**63), 2**63 - 1, whole=True),
+    "n": number(1, 128, whole=True),
+    "draw": number(0, 2**31 - 1, whole=True),
     "tools": _tools,
     "tool_choice": _tool_choice,
     "response_format": _response_format,
     "reasoning_effort": _effort,
     "logprobs": _flag,
-    "top_logprobs": _number(0, 20, whole=True),
+    "top_logprobs": number(0, 20, whole=True),
     "strict_model": _flag,
     "timeout": _timeout,
     "deadline": seconds,
-    "max_retries": _number(0, 1000, whole=True),
+    "max_retries": number(0, 1000, whole=True),
     "cache": _cache,
     "budget": _budget,
     "extra_body": _extra_body,
@@ -400,12 +428,14 @@ def check(name: str, value: Any) -> Any:
     return _CHECKS[name](name, value)
 
 
-def _unexpected(name: str) -> str:
+def _unexpected(function: str, name: str, checks: Iterable[str]) -> str:
     import difflib
 
-    near = difflib.get_close_matches(name, _CHECKS, n=1)
+    near = difflib.get_close_matches(name, checks, n=1)
     guess = f"; did you mean {near[0]!r}?" if near else ""
-    return f"call() got an unexpected parameter {name!r}{guess} (one provider's own go into extra_body=)"
+    return (
+        f"{function}() got an unexpected parameter {name!r}{guess} (one provider's own go into extra_body=)"
+    )
 
 
 def _shown(value: Any, name: str = "") -> str:

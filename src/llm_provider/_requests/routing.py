@@ -65,14 +65,15 @@ def _host(provider: str, base_url: str, variable: str, **columns: object) -> Rou
 
 
 _ROWS = (
-    # What OpenAI ships under `gpt-`: a version, or a modality. `gpt-oss-*` is hosted by others.
+    # What OpenAI ships under `gpt-`: a version, or a modality. `gpt-oss-*` is hosted by others, and
+    # `text-embedding-004` was Google's.
     Route(
         provider="openai",
         adapter="openai",
         base_url="https://api.openai.com/v1",
         base_url_variable="OPENAI_BASE_URL",
         key_variables=("OPENAI_API_KEY",),
-        bare_names=r"(ft:)?(gpt-(\d|audio|realtime|image|live)|o[134](-|$)|chatgpt-).*",
+        bare_names=r"(ft:)?(gpt-(\d|audio|realtime|image|live)|o[134](-|$)|chatgpt-|text-embedding-(3|ada)-).*",
         output_only=_REASONING,
     ),
     Route(

@@ -77,8 +77,10 @@ def complete(
         reasoning_tokens += reasoning
         output_tokens += reasoning + _visible_tokens(sample)
     input_tokens = max(1, tokens_of_length(prompt.characters))
-    cached = min(settings.cached_tokens, input_tokens)
-    written = min(settings.cache_write_tokens, input_tokens - cached) if prompt.provider != "gemini" else 0
+    # Embeddings have no samples, and no prompt cache either.
+    cached = min(settings.cached_tokens, input_tokens) if prompt.samples else 0
+    writes = prompt.samples and prompt.provider != "gemini"
+    written = min(settings.cache_write_tokens, input_tokens - cached) if writes else 0
     return Completion(
         identifier=identifier,
         created=created,

@@ -6,7 +6,14 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from .formats import anthropic, gemini, openai_chat, openai_responses
+from .formats import (
+    anthropic,
+    gemini,
+    gemini_embeddings,
+    openai_chat,
+    openai_embeddings,
+    openai_responses,
+)
 
 if TYPE_CHECKING:
     from ._wire import WireFormat
@@ -41,6 +48,12 @@ FORMATS = (
         re.compile(_PROVIDER + r"/v1(?:beta)?/models/[^:]+:(?:generate|streamGenerate)Content"),
         "gemini",
         cast("WireFormat", gemini),
+    ),
+    _Row(re.compile(_PROVIDER + r"(?:/v1)?/embeddings"), "openai", cast("WireFormat", openai_embeddings)),
+    _Row(
+        re.compile(_PROVIDER + r"/v1(?:beta)?/models/[^:]+:(?:embedContent|batchEmbedContents)"),
+        "gemini",
+        cast("WireFormat", gemini_embeddings),
     ),
 )
 

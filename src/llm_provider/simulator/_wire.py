@@ -58,7 +58,7 @@ class Prompt:
         text: text of the last user message, or of the tool's result that came after it.
         characters: length of all text sent (system, messages, tools).
         max_tokens: most output tokens, reasoning included.
-        samples: how many answers (``n``).
+        samples: how many answers (``n``); 0 for embeddings, which say nothing.
         force_tool: True if a tool has to be called, or the name of the one.
         schema: JSON schema of the answer, ``{}`` for any JSON object.
         reasoning: whether reasoning was asked for; ``show_reasoning`` whether its text was.

@@ -101,16 +101,31 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     if request.extra_body:
         payload = merge(payload, request.extra_body)
         _check_thinking(request, payload, request.extra_body)
-    named_in_full = target.model.startswith(("models/", "tunedModels/"))
-    resource = target.model if named_in_full else f"models/{target.model}"
-    operation = f"{family.version}/{resource}:generateContent"
     return EncodedRequest(
-        operation,
+        operation(target.model, "generateContent"),
         payload,
         request.extra_headers or {},
         samples_field=("generationConfig", "candidateCount"),
         most_samples=_MOST_CANDIDATES,
     )
+
+
+def resource(model: str) -> str:
+    """A model's name as the API has it.
+
+    >>> resource("gemini-3.8-flash"), resource("tunedModels/mine")
+    ('models/gemini-3.8-flash', 'tunedModels/mine')
+    """
+    return model if model.startswith(("models/", "tunedModels/")) else f"models/{model}"
+
+
+def operation(model: str, action: str) -> str:
+    """The address of one of a model's methods, below the server's.
+
+    >>> operation("gemini-3.8-flash", "generateContent")
+    'v1/models/gemini-3.8-flash:generateContent'
+    """
+    return f"{_family(model).version}/{resource(model)}:{action}"
 
 
 def _sampling(request: Request, family: _Family) -> dict[str, Any]:

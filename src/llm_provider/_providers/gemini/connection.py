@@ -39,6 +39,9 @@ PRIVATE_WAY = ((3, 0), (3, 4))
 """The first and the last release of the SDK whose private request methods are as they are used here."""
 
 
+_EMBEDS = ":batchEmbedContents"
+_UNREADABLE = (ValueError, TypeError, AttributeError, KeyError)
+
 _MOST_PREPARED = 256
 """Prepared requests kept, of some kB each."""
 
@@ -128,8 +131,11 @@ class GeminiConnection:
             response = await self._open(outgoing, events=False)
         else:
             with _Exchange(outgoing) as exchange:
-                call = self._typed_call(outgoing)
-                await self._client(outgoing).aio.models.generate_content(**call)
+                models = self._client(outgoing).aio.models
+                if outgoing.encoded.operation.endswith(_EMBEDS):
+                    await _embed(models, self._typed_call(outgoing), exchange)
+                else:
+                    await models.generate_content(**self._typed_call(outgoing))
             response = exchange.response
         try:
             on_headers(response.headers)
@@ -208,13 +214,18 @@ class GeminiConnection:
         call = self._prepared.get(name)
         if call is None:
             version, _, resource = outgoing.encoded.operation.partition("/")
-            config = _config_class()(
-                http_options=_http_options(outgoing, version),
-                automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
-                automatic_continuation=False,
-                should_return_http_response=True,
-            )
-            model = resource.removesuffix(":generateContent")
+            model, _, action = resource.rpartition(":")
+            options = _http_options(outgoing, version)
+            config: Any
+            if f":{action}" == _EMBEDS:
+                config = types.EmbedContentConfig(http_options=options)
+            else:
+                config = _config_class()(
+                    http_options=options,
+                    automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
+                    automatic_continuation=False,
+                    should_return_http_response=True,
+                )
             # A content without parts is the one that the SDK is soonest done with.
             contents = types.Content(role="user")
             call = {"model": model, "contents": contents, "config": config}
@@ -282,6 +293,17 @@ def _http_options(outgoing: Outgoing, version: str) -> Any:
     return types.HttpOptions(
         api_version=version, headers=dict(outgoing.encoded.headers), timeout=milliseconds
     )
+
+
+async def _embed(models: Any, call: dict[str, Any], exchange: _Exchange) -> None:
+    """`embed_content`, for the response that the exchange keeps; the SDK has read its body by then."""
+    try:
+        await models.embed_content(**call)
+    except _UNREADABLE:
+        status = getattr(exchange.response, "status", getattr(exchange.response, "status_code", None))
+        # A body with status 200 that the SDK cannot read is left to `decode`, which says what is wrong.
+        if status != 200:
+            raise
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""Every provider without a route of its own, through `litellm.acompletion`.
+"""Every provider without a route of its own, through `litellm.acompletion` and `litellm.aembedding`.
 
 litellm speaks Chat Completions towards us, so the wire format is `_chat`; what is left here is its
 keyword arguments, its global state, and its exceptions. Four things it hides cannot be had back: it
@@ -34,12 +34,13 @@ from ..._errors import (
     UnsupportedParameterError,
 )
 from ..._requests.api_keys import NO_KEY
+from ..._requests.embed_request import EmbedRequest
 from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..._types import Message, Step
 from ..adapter import Answer, EncodedRequest, OnHeaders, Outgoing
 from ..errors import chain, error_fields, failure_headers, from_answer, from_exception, presentable
-from ..openai import chat
+from ..openai import chat, embeddings
 
 __all__ = ["Assembler", "connect", "decode", "encode", "map_error", "split", "usage"]
 
@@ -71,6 +72,20 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     Raises:
         RequestError: `extra_body` sets what is an argument of the call.
     """
+    check_extra_body(request)
+    encoded = chat.encode(request, target)
+    if re.search("claude|anthropic", target.model) and "messages" not in (request.extra_body or ()):
+        pairs = zip(request.messages, encoded.payload["messages"], strict=True)
+        encoded.payload["messages"] = [_with_thinking(own, converted) for own, converted in pairs]
+    return encoded
+
+
+def check_extra_body(request: Request | EmbedRequest) -> None:
+    """Refuse what is an argument of the call: litellm would take it from among the payload's fields.
+
+    Raises:
+        RequestError: `extra_body` sets such an argument; the message says which parameter to use.
+    """
     for name in request.extra_body or ():
         if name in _CALLS_OWN:
             raise RequestError(
@@ -78,11 +93,6 @@ def encode(request: Request, target: Target) -> EncodedRequest:
                 provider=PROVIDER,
                 model=request.model,
             )
-    encoded = chat.encode(request, target)
-    if re.search("claude|anthropic", target.model) and "messages" not in (request.extra_body or ()):
-        pairs = zip(request.messages, encoded.payload["messages"], strict=True)
-        encoded.payload["messages"] = [_with_thinking(own, converted) for own, converted in pairs]
-    return encoded
 
 
 def _with_thinking(own: Message, converted: Message) -> Message:
@@ -193,14 +203,36 @@ def _load() -> ModuleType:
     return litellm
 
 
+class _TrueZero(int):
+    """A 0 that is true: where 1.106 embeds through OpenAI's SDK, it takes a false number for none given."""
+
+    def __bool__(self) -> bool:
+        return True
+
+
+_NO_RETRIES = _TrueZero()
+
+
 class _Connection:
     def __init__(self, litellm: Any) -> None:
         self._litellm = litellm
 
     async def send(self, outgoing: Outgoing, on_headers: OnHeaders) -> bytes:
+        if outgoing.encoded.operation == embeddings.OPERATION:
+            return await self._embed(outgoing, on_headers)
         response = await self._litellm.acompletion(**self._arguments(outgoing))
         on_headers(_success_headers(response))
         return orjson.dumps(response.model_dump(warnings=False))
+
+    async def _embed(self, outgoing: Outgoing, on_headers: OnHeaders) -> bytes:
+        arguments = {**self._arguments(outgoing), "max_retries": _NO_RETRIES}
+        response = await self._litellm.aembedding(**arguments)
+        on_headers(_success_headers(response))
+        reply = response.model_dump(warnings=False)
+        if not any((reply.get("usage") or {}).values()):
+            # Where the provider counts nothing, litellm writes zeros.
+            reply["usage"] = None
+        return orjson.dumps(reply)
 
     @property
     def parts(self) -> None:
@@ -267,9 +299,14 @@ _PREFIX = re.compile(
     r"^(?:litellm\.)?\w*(?:Error|Exception|Timeout): |^\w+(?:Exception|Error)(?: Timeout)? - "
 )
 _TAIL = re.compile(r"\. Handle with `litellm\.|\s*Traceback \(most recent|\s*Original exception: | To drop ")
-_PARAMETERS = (re.compile(r"parameters: \['(\w+)'"), re.compile(r"not support (?:the )?(\w+)"))
+_PARAMETERS = (
+    re.compile(r"parameters: \['(\w+)'"),
+    re.compile(r"not support (?:the )?(\w+)"),
+    re.compile(r"Setting (\w+) is not supported"),
+)
 _UNREADABLE = re.compile(
     r"Unable to get json response|Empty or invalid response|provider returned|while decompressing"
+    r"|'str' object has no attribute 'model_dump'"
 )
 _NO_ANSWER = frozenset({"TransportError", "ClientError", "OSError", "TimeoutError"})
 

@@ -1,0 +1,56 @@
+"""Which models do not embed, as their names show, and which to use in their place."""
+
+from __future__ import annotations
+
+import re
+
+from .._errors import RequestError
+from .._requests.embed_request import EmbedRequest
+from .._requests.routing import Target, priced_as
+
+# Families of models that answer in text, pictures or sound, by the last part of the name. A family that is
+# missing here costs a request that the provider refuses.
+_OTHER_MODELS = re.compile(
+    r"(gpt-|chatgpt-|o\d(-|$)|codex-|dall-e|whisper|tts-|sora|omni-moderation|claude-|gemini-"
+    r"|imagen-|veo-|gemma-\d|grok-|deepseek-(v|r|chat|reasoner)|(mistral|ministral|magistral|pixtral|devstral)"
+    r"-|command-|kimi-|glm-|(meta-)?llama-|qwen).*"
+)
+
+_EXAMPLES = (
+    "text-embedding-3-small",
+    "text-embedding-3-large",
+    "gemini-embedding-001",
+    "mistral/mistral-embed",
+)
+
+
+def check_model(request: EmbedRequest, target: Target) -> None:
+    """Refuse a model that is known for something other than embeddings.
+
+    Raises:
+        RequestError: the name is one of a chat, image or sound model; embedding models are named.
+    """
+    name = target.model.rpartition("/")[2].lower().removeprefix("ft:")
+    # A server of one's own may call an embedding model anything.
+    if target.provider == "local" or "embed" in name or not _OTHER_MODELS.fullmatch(name):
+        return
+    provider, _ = priced_as(target)
+    raise RequestError(
+        f"{request.model} does not embed; use one of {', '.join(examples(provider))}",
+        provider=target.provider,
+        model=request.model,
+    )
+
+
+def examples(provider: str | None = None) -> list[str]:
+    """Embedding models of a provider that `prices.csv` lists, or well-known ones where it lists none.
+
+    >>> examples("mistral")[-1]
+    'mistral/mistral-embed-2312'
+    >>> examples("groq") == examples()
+    True
+    """
+    from .._money.pricing import PriceTable
+
+    names = {f"{row.provider}/{row.model}" for row in PriceTable.load() if row.provider == provider}
+    return sorted(name for name in names if "embed" in name) or list(_EXAMPLES)

@@ -1,0 +1,120 @@
+"""The wire format of Gemini's `batchEmbedContents`, the method that the SDK uses for one text too. Pure.
+
+Facts from the Gemini API reference and from google-genai 3.4. The model is in the address and once more
+beside each text, as Google's API has it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from ..._errors import APIResponseValidationError, RequestError
+from ..._requests.embed_request import EmbedRequest
+from ..._requests.routing import Target
+from ..._types import Usage
+from ..adapter import (
+    EmbeddingAnswer,
+    EmbeddingLimits,
+    EncodedRequest,
+    expect_dict,
+    merge,
+    refuse,
+)
+from ..embedding_models import check_model
+from ..vectors import apportioned, check_count, vector_of
+from .adapter import operation, resource
+from .decode import PROVIDER, error_of
+from .decode import usage as decode_usage
+
+ACTION = "batchEmbedContents"
+
+# Google's error says: "at most 100 requests can be in one batch". No limit on their tokens is
+# published.
+_MAX_TEXTS = 100
+
+# Most tokens of one text, as in Google's list of models of November 2026.
+_TEXT_TOKENS = (
+    (re.compile(r"gemini-embedding-(001|exp).*|text-embedding-00\d|embedding-001"), 2_048),
+    (re.compile(r"gemini-embedding-2.*"), 8_192),
+)
+
+_MOST_DIMENSIONS = 3_072
+
+
+def encode(request: EmbedRequest, target: Target) -> EncodedRequest:
+    """Build what stands beside each text; see `EmbeddingFormat.encode`."""
+    check_model(request, target)
+    payload: dict[str, Any] = {"model": resource(target.model)}
+    if request.dimensions is not None:
+        _check_dimensions(request, target)
+        payload["outputDimensionality"] = request.dimensions
+    if request.extra_body:
+        for name in ("content", "requests", "model"):
+            if name in request.extra_body:
+                raise RequestError(
+                    f"extra_body cannot set {name!r}: the model and the texts are arguments of embed()",
+                    provider=PROVIDER,
+                    model=request.model,
+                )
+        payload = merge(payload, request.extra_body)
+    return EncodedRequest(operation(target.model, ACTION), payload, request.extra_headers or {})
+
+
+def _check_dimensions(request: EmbedRequest, target: Target) -> None:
+    name = target.model.rpartition("/")[2]
+    if name == "embedding-001":
+        remedy = "leave it out; its vectors have 768 dimensions"
+    elif name.startswith("gemini-embedding") and (request.dimensions or 0) > _MOST_DIMENSIONS:
+        remedy = f"use at most {_MOST_DIMENSIONS}"
+    else:
+        return
+    raise refuse(f"dimensions={request.dimensions}", request, remedy, provider=PROVIDER)
+
+
+def payload_of(encoded: EncodedRequest, texts: Sequence[str]) -> dict[str, Any]:
+    """The payload of one request for these texts."""
+    return {"requests": [{**encoded.payload, "content": {"parts": [{"text": text}]}} for text in texts]}
+
+
+def limits(target: Target) -> EmbeddingLimits:
+    """How much one request may hold."""
+    name = target.model.rpartition("/")[2]
+    tokens = next((tokens for pattern, tokens in _TEXT_TOKENS if pattern.fullmatch(name)), None)
+    return EmbeddingLimits(texts=_MAX_TEXTS, tokens=None, text_tokens=tokens)
+
+
+def decode(reply: Any, texts: int) -> EmbeddingAnswer:
+    """The vectors of a reply, which come in the order of the texts; see `EmbeddingFormat.decode`."""
+    vectors = [vector_of(entry.get("values")) for entry in _entries(reply)]
+    check_count(vectors, texts)
+    return EmbeddingAnswer(vectors, usage(reply))
+
+
+def split(reply: Any, shares: Sequence[int]) -> list[Any]:
+    """A reply to several texts as one for each; see `EmbeddingFormat.split`."""
+    entries = _entries(reply)
+    if len(entries) != len(shares):
+        raise APIResponseValidationError(f"the answer holds {len(entries)} vectors for {len(shares)} texts")
+    usages = apportioned(reply.get("usageMetadata"), shares)
+    return [
+        {**reply, "embeddings": [entry], **({"usageMetadata": used} if "usageMetadata" in reply else {})}
+        for entry, used in zip(entries, usages, strict=True)
+    ]
+
+
+def usage(reply: Any) -> Usage | None:
+    """What a reply says it used; None where it counts nothing, as of older models."""
+    told = reply.get("usageMetadata") if isinstance(reply, dict) else None
+    return decode_usage(reply) if isinstance(told, dict) and "promptTokenCount" in told else None
+
+
+def _entries(reply: Any) -> list[dict[str, Any]]:
+    reply = expect_dict(reply, "answer")
+    if reply.get("error"):
+        raise error_of(reply, status=200)
+    entries = reply.get("embeddings")
+    if not isinstance(entries, list):
+        raise APIResponseValidationError("the answer holds no list of vectors")
+    return [expect_dict(entry, "vector") for entry in entries]

@@ -1,0 +1,34 @@
+"""Embeddings of every provider without a route of its own, through `litellm.aembedding`.
+
+litellm answers in OpenAI's form, so only the arguments and the limits differ from `openai/embeddings`. Which
+models take `dimensions`, litellm knows for most providers and refuses for the others.
+"""
+
+from __future__ import annotations
+
+from ..._requests.embed_request import EmbedRequest
+from ..._requests.routing import Target, priced_as
+from ..adapter import EmbeddingLimits, EncodedRequest
+from ..openai import embeddings as openai_format
+from .adapter import check_extra_body
+
+decode = openai_format.decode
+split = openai_format.split
+usage = openai_format.usage
+payload_of = openai_format.payload_of
+
+
+def encode(request: EmbedRequest, target: Target) -> EncodedRequest:
+    """Build the keyword arguments without `input`; see `EmbeddingFormat.encode`.
+
+    Raises:
+        RequestError: `extra_body` sets what is an argument of the call.
+    """
+    check_extra_body(request)
+    return openai_format.encode(request, target)
+
+
+def limits(target: Target) -> EmbeddingLimits:
+    """How much one request may hold: what the provider takes that litellm reaches."""
+    provider, _ = priced_as(target)
+    return openai_format.limits_of(provider)

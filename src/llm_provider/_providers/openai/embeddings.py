@@ -1,0 +1,158 @@
+"""The embeddings wire format of OpenAI and the compatible hosts. Pure.
+
+Facts from the OpenAI API reference for `POST /embeddings`, and from the hosts' own where one is named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..._errors import APIResponseValidationError, RequestError
+from ..._requests.embed_request import EmbedRequest
+from ..._requests.routing import Target
+from ..._types import Usage
+from ..adapter import (
+    EmbeddingAnswer,
+    EmbeddingLimits,
+    EncodedRequest,
+    count,
+    expect_dict,
+    merge,
+    refuse,
+)
+from ..embedding_models import check_model
+from ..errors import error_fields, from_answer
+from ..vectors import apportioned, check_count, vector_of
+from . import chat
+
+OPERATION = "embeddings"
+
+_COUNTS = ("prompt_tokens", "total_tokens")
+
+
+class _Host(NamedTuple):
+    """What a host takes. `dimensions` is its name for the parameter; None where its API has none."""
+
+    limits: EmbeddingLimits
+    dimensions: str | None = "dimensions"
+
+
+# A host that publishes no limits is taken to be as strict as the strictest of those that do.
+_UNPUBLISHED = EmbeddingLimits(texts=100, tokens=16_384, text_tokens=None)
+_OTHER_HOST = _Host(_UNPUBLISHED)
+
+_HOSTS: Mapping[str, _Host] = {
+    # openai/types/embedding_create_params.py of openai 2.54.
+    "openai": _Host(EmbeddingLimits(texts=2_048, tokens=300_000, text_tokens=8_192)),
+    # Its error says: "Too many tokens in batch. Max is 16384". The length of a text is in its list of models.
+    "mistral": _Host(
+        EmbeddingLimits(texts=100, tokens=16_384, text_tokens=8_192), dimensions="output_dimension"
+    ),
+    "together_ai": _Host(_UNPUBLISHED, dimensions=None),
+}
+
+# By model: the most dimensions, and whether there may be fewer.
+_DIMENSIONS = (
+    (re.compile(r"text-embedding-ada-.*"), 1_536, False),
+    (re.compile(r"text-embedding-3-small.*"), 1_536, True),
+    (re.compile(r"text-embedding-3-large.*"), 3_072, True),
+    (re.compile(r"mistral-embed.*"), 1_024, False),
+    (re.compile(r"codestral-embed.*"), 3_072, True),
+)
+
+
+def encode(request: EmbedRequest, target: Target) -> EncodedRequest:
+    """Build the payload without `input`; see `EmbeddingFormat.encode`."""
+    check_model(request, target)
+    payload: dict[str, Any] = {"model": target.model}
+    if request.dimensions is not None:
+        payload[_dimensions_name(request, target)] = request.dimensions
+    if request.extra_body:
+        if "input" in request.extra_body:
+            raise RequestError(
+                "extra_body cannot set 'input': the texts are the second argument of embed()",
+                provider=target.provider,
+                model=request.model,
+            )
+        payload = merge(payload, request.extra_body)
+    return EncodedRequest(OPERATION, payload, request.extra_headers or {})
+
+
+def _dimensions_name(request: EmbedRequest, target: Target) -> str:
+    """The host's name for `dimensions`, if the model can have so many."""
+    name = _HOSTS.get(target.provider, _OTHER_HOST).dimensions
+    remedy = "" if name else "leave it out; this host's API has no such parameter"
+    model = target.model.rpartition("/")[2]
+    for pattern, most, shortens in _DIMENSIONS:
+        if pattern.fullmatch(model):
+            if not shortens:
+                remedy = f"leave it out; its vectors have {most} dimensions"
+            elif (request.dimensions or 0) > most:
+                remedy = f"use at most {most}"
+    if name is None or remedy:
+        raise refuse(f"dimensions={request.dimensions}", request, remedy, provider=target.provider)
+    return name
+
+
+def payload_of(encoded: EncodedRequest, texts: Sequence[str]) -> dict[str, Any]:
+    """The payload of one request for these texts."""
+    return {**encoded.payload, "input": list(texts)}
+
+
+def limits(target: Target) -> EmbeddingLimits:
+    """How much one request may hold; a server of one's own is taken for the host it stands in for."""
+    return limits_of(target.provider)
+
+
+def limits_of(provider: str) -> EmbeddingLimits:
+    """How much one request to a provider may hold."""
+    return _HOSTS.get(provider, _OTHER_HOST).limits
+
+
+def decode(reply: Any, texts: int) -> EmbeddingAnswer:
+    """The vectors of a reply, in the order of the texts; see `EmbeddingFormat.decode`."""
+    vectors = [vector_of(entry.get("embedding")) for entry in _entries(reply, texts)]
+    check_count(vectors, texts)
+    model = reply.get("model")
+    return EmbeddingAnswer(vectors, usage(reply), model if isinstance(model, str) else None)
+
+
+def split(reply: Any, shares: Sequence[int]) -> list[Any]:
+    """A reply to several texts as one for each; see `EmbeddingFormat.split`."""
+    usages = apportioned(reply.get("usage"), shares)
+    return [
+        {**reply, "data": [{**entry, "index": 0}], **({"usage": used} if "usage" in reply else {})}
+        for entry, used in zip(_entries(reply, len(shares)), usages, strict=True)
+    ]
+
+
+def usage(reply: Any) -> Usage | None:
+    """What a reply says it used; see `EmbeddingFormat.usage`."""
+    told = reply.get("usage") if isinstance(reply, dict) else None
+    if not isinstance(told, dict) or told.keys().isdisjoint(_COUNTS):
+        return None
+    # Some hosts give the total alone.
+    return chat.decode_usage(told) if "prompt_tokens" in told else Usage(input_tokens=count(told, _COUNTS[1]))
+
+
+def _entries(reply: Any, texts: int) -> list[dict[str, Any]]:
+    """The entries of `data` in the order of their indices, of which there is one for each text."""
+    reply = expect_dict(reply, "answer")
+    if reply.get("error"):
+        codes, message = error_fields(reply)
+        raise from_answer(200, codes=codes, message=message)
+    data = reply.get("data")
+    if not isinstance(data, list):
+        raise APIResponseValidationError("the answer holds no list of vectors")
+    if len(data) != texts:
+        raise APIResponseValidationError(f"the answer holds {len(data)} vectors for {texts} texts")
+    ordered: dict[Any, dict[str, Any]] = {}
+    for entry in data:
+        # A lone vector needs no index.
+        index = expect_dict(entry, "vector").get("index", 0 if texts == 1 else None)
+        if type(index) is not int or not 0 <= index < texts or index in ordered:
+            raise APIResponseValidationError(f"the answer holds a vector with the index {index!r:.40}")
+        ordered[index] = entry
+    return [ordered[index] for index in range(texts)]

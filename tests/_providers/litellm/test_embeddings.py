@@ -1,0 +1,244 @@
+"""Embeddings through litellm: its arguments, its limits, and the real litellm against the simulator."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Any
+
+import orjson
+import pytest
+
+from llm_provider._errors import (
+    APIConnectionError,
+    APIResponseValidationError,
+    AuthenticationError,
+    BadRequestError,
+    InternalServerError,
+    LLMError,
+    NotFoundError,
+    PermissionDeniedError,
+    QuotaExceededError,
+    RateLimitError,
+    RequestError,
+    UnsupportedParameterError,
+)
+from llm_provider._limits.timeouts import Timeouts
+from llm_provider._providers.adapter import EncodedRequest, Outgoing
+from llm_provider._providers.litellm import adapter, embeddings
+from llm_provider._requests.api_keys import APIKey
+from llm_provider._requests.embed_request import EmbedRequest
+from llm_provider._requests.routing import resolve
+from llm_provider._runtime.canonical_json import canonical
+from llm_provider._types import Usage
+from llm_provider.simulator import Fault, Simulator
+from support import RunScript, ignore
+
+# As in test_adapter.py beside it.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*`ReadOnly` qualifier:UserWarning"),
+    pytest.mark.filterwarnings(r"ignore::DeprecationWarning:litellm\."),
+]
+needs_litellm = pytest.mark.skipif(find_spec("litellm") is None, reason="the extra is not installed")
+
+OPENAI, COMPATIBLE, MISTRAL, GEMINI = (
+    "litellm/openai/text-embedding-3-small",
+    "hosted_vllm/nomic-embed",
+    "litellm/mistral/mistral-embed",
+    "litellm/gemini/gemini-embedding-001",
+)
+# Where each is served. Given a base URL, litellm adds no version for Gemini.
+HOSTS = {
+    OPENAI: ("openai", ""),
+    COMPATIBLE: ("openai", ""),
+    MISTRAL: ("mistral", ""),
+    GEMINI: ("gemini", "/v1beta"),
+}
+TEXTS = ("What is 2+2?", "Four.", "é")
+
+
+def encode(model: str = OPENAI, **parameters: Any) -> EncodedRequest:
+    request = EmbedRequest.build(model, TEXTS, parameters)  # type: ignore[arg-type]  # names are checked there
+    return embeddings.encode(request, resolve(model))
+
+
+class TestEncode:
+    def test_the_payload_is_that_of_openai_with_litellms_name(self) -> None:
+        encoded = encode(dimensions=8, extra_body={"user": "me"})
+        assert encoded.operation == "embeddings"
+        assert embeddings.payload_of(encoded, TEXTS) == {
+            "model": "openai/text-embedding-3-small",
+            "input": list(TEXTS),
+            "dimensions": 8,
+            "user": "me",
+        }
+
+    @pytest.mark.parametrize("name", ["api_key", "timeout", "num_retries", "input", "stream"])
+    def test_extra_body_cannot_hold_what_belongs_to_the_call(self, name: str) -> None:
+        with pytest.raises(RequestError, match=name):
+            encode(extra_body={name: "x"})
+
+    def test_a_chat_model_does_not_embed(self) -> None:
+        with pytest.raises(RequestError, match="does not embed"):
+            encode("litellm/anthropic/claude-sonnet-5-5")
+
+    def test_limits_are_those_of_the_provider_behind(self) -> None:
+        assert embeddings.limits(resolve(OPENAI)) == (2048, 300_000, 8192)
+        assert embeddings.limits(resolve(MISTRAL)).tokens == 16_384
+        assert embeddings.limits(resolve("voyage/voyage-4")).tokens == 16_384
+
+
+# ---------------------------------------------------------------------- through litellm
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[asyncio.Runner]:
+    """One loop for all: litellm is imported once, and its background worker stays with the loop."""
+    with asyncio.Runner() as running:
+        yield running
+
+
+@pytest.fixture
+def connection(runner: asyncio.Runner) -> Iterator[Any]:
+    opened = adapter.connect("aiohttp")
+    yield opened
+    runner.run(opened.close())
+
+
+def outgoing(simulator: Simulator, model: str, texts: tuple[str, ...] = TEXTS, **parameters: Any) -> Outgoing:
+    host, path = HOSTS[model]
+    request = EmbedRequest.build(model, texts, parameters)  # type: ignore[arg-type]  # names are checked there
+    target = resolve(model, simulator.url(host) + path)
+    encoded = embeddings.encode(request, target)
+    body = canonical(embeddings.payload_of(encoded, request.inputs))
+    return Outgoing(encoded, body, target, APIKey("sk-secret"), Timeouts(total=20, connect=15))
+
+
+async def sent(connection: Any, order: Outgoing) -> Any:
+    try:
+        return orjson.loads(await connection.send(order, ignore))
+    except Exception as error:
+        raise adapter.map_error(error) from error
+
+
+@needs_litellm
+class TestThroughLiteLLM:
+    @pytest.mark.parametrize("model", HOSTS)
+    def test_vectors(self, simulator: Simulator, runner: asyncio.Runner, connection: Any, model: str) -> None:
+        reply = runner.run(sent(connection, outgoing(simulator, model)))
+        answer = embeddings.decode(reply, len(TEXTS))
+        alone = runner.run(sent(connection, outgoing(simulator, model, TEXTS[1:2])))
+        (vector,) = embeddings.decode(alone, 1).vectors
+        assert vector == pytest.approx(answer.vectors[1], abs=1e-7)
+        parts = embeddings.split(reply, [len(text) for text in TEXTS])
+        assert [embeddings.decode(part, 1).vectors[0] for part in parts] == answer.vectors
+        assert sum((embeddings.usage(part) or Usage() for part in parts), Usage()) == answer.usage
+
+    @pytest.mark.parametrize("model", [OPENAI, COMPATIBLE, MISTRAL])
+    def test_the_usage_is_the_bill(
+        self, simulator: Simulator, runner: asyncio.Runner, connection: Any, model: str
+    ) -> None:
+        answer = embeddings.decode(runner.run(sent(connection, outgoing(simulator, model))), len(TEXTS))
+        (billed,) = simulator.ledger().models
+        assert answer.usage == Usage(input_tokens=billed.input_tokens)
+
+    def test_key_headers_and_dimensions(
+        self, simulator: Simulator, runner: asyncio.Runner, connection: Any
+    ) -> None:
+        order = outgoing(simulator, OPENAI, dimensions=8, extra_headers={"X-Trace": "1"})
+        answer = embeddings.decode(runner.run(sent(connection, order)), len(TEXTS))
+        assert {len(vector) for vector in answer.vectors} == {8}
+        (request,) = simulator.requests("openai")
+        assert request.body["dimensions"] == 8
+        assert request.headers["x-trace"] == "1"
+        assert request.headers["authorization"].startswith("sha256:")
+
+    def test_dimensions_that_litellm_refuses(
+        self, simulator: Simulator, runner: asyncio.Runner, connection: Any
+    ) -> None:
+        order = outgoing(simulator, OPENAI)
+        # Past our own check, which knows this model too.
+        order.encoded.payload["model"] = "openai/text-embedding-ada-002"
+        order.body = canonical({**embeddings.payload_of(order.encoded, TEXTS), "dimensions": 8})
+        with pytest.raises(UnsupportedParameterError) as caught:
+            runner.run(sent(connection, order))
+        assert caught.value.parameter == "dimensions"
+        assert not simulator.requests()
+
+    def test_no_usage_is_told_as_none(
+        self, simulator: Simulator, runner: asyncio.Runner, connection: Any
+    ) -> None:
+        entry = {"object": "embedding", "index": 0, "embedding": [0.5]}
+        simulator.inject(Fault(body=orjson.dumps({"object": "list", "model": "m", "data": [entry]})))
+        answer = embeddings.decode(runner.run(sent(connection, outgoing(simulator, COMPATIBLE, ("a",)))), 1)
+        assert (answer.vectors, answer.usage) == ([[0.5]], None)
+
+    @pytest.mark.parametrize("model", [OPENAI, COMPATIBLE])
+    @pytest.mark.parametrize(
+        ("fault", "kind"),
+        [
+            (Fault(status=400), BadRequestError),
+            (Fault(status=401), AuthenticationError),
+            (Fault(status=403), PermissionDeniedError),
+            (Fault(status=404), NotFoundError),
+            (Fault(status=429, retry_after="7"), RateLimitError),
+            (Fault(quota=True), QuotaExceededError),
+            (Fault(status=500), InternalServerError),
+            (Fault(body="<html>proxy</html>", content_type="text/html"), APIResponseValidationError),
+            (Fault(body="{}"), APIResponseValidationError),
+            (Fault(abort_after=1), APIConnectionError),
+        ],
+    )
+    def test_failures(
+        self,
+        simulator: Simulator,
+        runner: asyncio.Runner,
+        connection: Any,
+        model: str,
+        fault: Fault,
+        kind: type[LLMError],
+    ) -> None:
+        simulator.inject(fault)
+        with pytest.raises(kind) as caught:
+            embeddings.decode(runner.run(sent(connection, outgoing(simulator, model))), len(TEXTS))
+        assert type(caught.value) is kind
+        assert caught.value.retry_after == (7.0 if fault.retry_after else None)
+        assert "Traceback" not in str(caught.value)
+        assert len(simulator.requests()) == 1, "no retries but ours"
+
+
+@needs_litellm
+def test_litellm_says_nothing_while_it_embeds(simulator: Simulator, run_script: RunScript) -> None:
+    done = run_script(
+        f"""
+        import asyncio
+        from llm_provider._errors import LLMError
+        from llm_provider._limits.timeouts import Timeouts
+        from llm_provider._providers.adapter import Outgoing
+        from llm_provider._providers.litellm import adapter, embeddings
+        from llm_provider._requests.api_keys import APIKey
+        from llm_provider._requests.embed_request import EmbedRequest
+        from llm_provider._requests.routing import resolve
+        from llm_provider._runtime.canonical_json import canonical
+
+        request = EmbedRequest.build({OPENAI!r}, ["a"], {{}})
+        target = resolve({OPENAI!r}, {simulator.url("openai")!r})
+        encoded = embeddings.encode(request, target)
+        body = canonical(embeddings.payload_of(encoded, ["a"]))
+
+        async def main():
+            connection = adapter.connect("aiohttp")
+            for key in ("sk-right", "sk-wrong"):
+                order = Outgoing(encoded, body, target, APIKey(key), Timeouts(total=20, connect=15))
+                try:
+                    await connection.send(order, lambda headers: None)
+                except Exception as error:
+                    assert isinstance(adapter.map_error(error), LLMError)
+            await connection.close()
+
+        asyncio.run(main())
+        """
+    )
+    assert done.stdout == ""
+    assert len(simulator.requests()) == 2

@@ -1,0 +1,334 @@
+"""Embeddings of OpenAI and its kind: what goes out, what comes back, and the real SDK in between."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import struct
+from typing import Any, get_args, get_type_hints
+
+import pytest
+from openai.types import CreateEmbeddingResponse, EmbeddingCreateParams
+
+from llm_provider._errors import (
+    APIConnectionError,
+    APIResponseValidationError,
+    AuthenticationError,
+    BadRequestError,
+    ContextWindowExceededError,
+    InternalServerError,
+    LLMError,
+    NotFoundError,
+    OverloadedError,
+    PermissionDeniedError,
+    QuotaExceededError,
+    RateLimitError,
+    RequestError,
+    UnsupportedParameterError,
+)
+from llm_provider._limits.timeouts import Timeouts
+from llm_provider._providers.adapter import EmbeddingAnswer, EncodedRequest, Outgoing
+from llm_provider._providers.openai import adapter, embeddings
+from llm_provider._requests.api_keys import APIKey
+from llm_provider._requests.embed_request import EmbedRequest
+from llm_provider._requests.routing import resolve
+from llm_provider._runtime.canonical_json import canonical
+from llm_provider._types import Usage
+from llm_provider.simulator import Fault, Simulator
+from support import ignore
+
+MODEL = "text-embedding-3-small"
+TEXTS = ("What is 2+2?", "Four.", "é")
+
+
+def encode(model: str = MODEL, **parameters: Any) -> EncodedRequest:
+    request = EmbedRequest.build(model, TEXTS, parameters)  # type: ignore[arg-type]  # names are checked there
+    return embeddings.encode(request, resolve(model, request.base_url))
+
+
+def entry(index: int | None, *vector: float) -> dict[str, Any]:
+    place = {} if index is None else {"index": index}
+    return {"object": "embedding", **place, "embedding": list(vector)}
+
+
+def reply(*entries: Any, **fields: Any) -> dict[str, Any]:
+    usage = {"prompt_tokens": 7, "total_tokens": 7}
+    return {"object": "list", "data": list(entries), "model": MODEL, "usage": usage, **fields}
+
+
+class TestEncode:
+    def test_the_payload_is_one_of_the_sdks(self) -> None:
+        encoded = encode(dimensions=256, extra_body={"user": "me"}, extra_headers={"X-Own": "1"})
+        assert encoded.operation == "embeddings"
+        assert encoded.headers == {"x-own": "1"}
+        payload = embeddings.payload_of(encoded, TEXTS)
+        assert payload == {"model": MODEL, "input": list(TEXTS), "dimensions": 256, "user": "me"}
+        assert payload.keys() <= get_type_hints(EmbeddingCreateParams).keys()
+
+    def test_each_request_takes_some_of_the_texts(self) -> None:
+        encoded = encode()
+        assert encoded.payload == {"model": MODEL}
+        assert embeddings.payload_of(encoded, TEXTS[:1]) == {"model": MODEL, "input": ["What is 2+2?"]}
+        assert encoded.payload == {"model": MODEL}, "left as it was for the next request"
+
+    @pytest.mark.parametrize(
+        ("model", "dimensions", "remedy"),
+        [
+            ("text-embedding-ada-002", 256, "its vectors have 1536 dimensions"),
+            (MODEL, 1537, "use at most 1536"),
+            ("text-embedding-3-large", 4000, "use at most 3072"),
+            ("mistral/mistral-embed", 256, "its vectors have 1024 dimensions"),
+            ("together_ai/BAAI/bge-base-en-v1.5", 256, "has no such parameter"),
+        ],
+    )
+    def test_dimensions_that_the_model_does_not_have(self, model: str, dimensions: int, remedy: str) -> None:
+        with pytest.raises(UnsupportedParameterError, match=remedy) as caught:
+            encode(model, dimensions=dimensions)
+        assert caught.value.parameter == f"dimensions={dimensions}"
+
+    @pytest.mark.parametrize(
+        ("model", "name"),
+        [
+            ("text-embedding-3-large", "dimensions"),
+            ("mistral/codestral-embed", "output_dimension"),
+            ("fireworks_ai/nomic-ai/nomic-embed-text-v1.5", "dimensions"),
+            ("local/anything", "dimensions"),
+        ],
+    )
+    def test_dimensions_are_spelled_as_the_host_does(self, model: str, name: str) -> None:
+        assert encode(model, dimensions=512).payload[name] == 512
+
+    def test_extra_body_cannot_hold_the_texts(self) -> None:
+        with pytest.raises(RequestError, match="'input'"):
+            encode(extra_body={"input": ["x"]})
+
+    def test_a_chat_model_does_not_embed(self) -> None:
+        with pytest.raises(
+            RequestError, match=r"gpt-6\.1-sol does not embed; use one of openai/text-embedding"
+        ):
+            encode("gpt-6.1-sol")
+
+
+class TestLimits:
+    def test_those_of_openai_are_in_its_sdk(self) -> None:
+        limits = embeddings.limits(resolve(MODEL))
+        assert limits == (2048, 300_000, 8192)
+        documented = str(EmbeddingCreateParams.__doc__) + _source_of_the_parameters()
+        for number in ("2048 dimensions or less", "300,000 tokens", "8192 tokens for all embedding models"):
+            assert number in " ".join(documented.split())
+
+    def test_a_host_without_published_limits_gets_the_strictest(self) -> None:
+        mistral = embeddings.limits(resolve("mistral/mistral-embed"))
+        unknown = embeddings.limits(resolve("together_ai/BAAI/bge-base-en-v1.5"))
+        assert mistral.tokens == unknown.tokens == 16_384
+        assert mistral.texts == unknown.texts
+
+
+def _source_of_the_parameters() -> str:
+    import inspect
+    import sys
+
+    return inspect.getsource(sys.modules[EmbeddingCreateParams.__module__])
+
+
+class TestDecode:
+    def test_vectors_come_in_the_order_of_the_texts(self) -> None:
+        answer = embeddings.decode(reply(entry(2, 0.5), entry(0, 1), entry(1, -0.5)), 3)
+        assert answer == EmbeddingAnswer([[1.0], [-0.5], [0.5]], Usage(input_tokens=7), MODEL)
+
+    def test_base64_is_read_too(self) -> None:
+        packed = base64.b64encode(struct.pack("<2f", 0.5, -1.0)).decode()
+        assert embeddings.decode(reply({"index": 0, "embedding": packed}), 1).vectors == [[0.5, -1.0]]
+
+    def test_a_lone_vector_needs_no_index(self) -> None:
+        assert embeddings.decode(reply(entry(None, 0.5)), 1).vectors == [[0.5]]
+
+    @pytest.mark.parametrize(
+        ("told", "usage"),
+        [
+            (None, None),
+            ({}, None),
+            # A short text's part of the usage of many.
+            ({"prompt_tokens": 0, "total_tokens": 0}, Usage()),
+            ({"total_tokens": 5}, Usage(input_tokens=5)),
+            ({"prompt_tokens": 5, "completion_tokens": 0, "total_tokens": 5}, Usage(input_tokens=5)),
+        ],
+    )
+    def test_usage(self, told: Any, usage: Usage | None) -> None:
+        assert embeddings.usage(reply(entry(0, 0.5), usage=told)) == usage
+        assert embeddings.usage([]) is None
+
+    @pytest.mark.parametrize(
+        "broken",
+        [
+            None,
+            [],
+            {},
+            reply(),
+            reply(data=None),
+            reply(entry(0, 0.5)),
+            reply(entry(0, 0.5), entry(1, 0.5), entry(2, 0.5)),
+            reply(entry(0, 0.5), entry(0, 0.5)),
+            reply(entry(0, 0.5), entry(2, 0.5)),
+            reply(entry(0, 0.5), entry(-1, 0.5)),
+            reply(entry(None, 0.5), entry(None, 0.5)),
+            reply(entry(0, 0.5), {**entry(1, 0.5), "index": True}),
+            reply(entry(0, 0.5), {**entry(1, 0.5), "index": None}),
+            reply(entry(0, 0.5), {"index": 1}),
+            reply(entry(0, 0.5), entry(1)),
+            reply(entry(0, 0.5), entry(1, 0.5, 0.5)),
+            reply(entry(0, 0.5), "vector"),
+        ],
+    )
+    def test_what_is_not_one_vector_for_each_text(self, broken: Any) -> None:
+        with pytest.raises(APIResponseValidationError):
+            embeddings.decode(broken, 2)
+
+    def test_an_error_with_status_200(self) -> None:
+        with pytest.raises(RateLimitError):
+            embeddings.decode({"error": {"code": "rate_limit_exceeded", "message": "Slow down"}}, 1)
+
+
+class TestSplit:
+    def test_each_part_is_a_reply_by_itself(self) -> None:
+        whole = reply(entry(1, 0.1), entry(0, 0.2), entry(2, 0.3))
+        parts = embeddings.split(whole, [5, 1, 1])
+        assert [embeddings.decode(part, 1).vectors for part in parts] == [[[0.2]], [[0.1]], [[0.3]]]
+        assert [part["usage"] for part in parts] == [
+            {"prompt_tokens": 5, "total_tokens": 5},
+            {"prompt_tokens": 1, "total_tokens": 1},
+            {"prompt_tokens": 1, "total_tokens": 1},
+        ]
+        for part in parts:
+            assert CreateEmbeddingResponse.model_validate(part).data[0].index == 0
+        assert whole == reply(entry(1, 0.1), entry(0, 0.2), entry(2, 0.3)), "left as it was"
+
+    def test_a_reply_to_one_text_stays_as_it_is(self) -> None:
+        assert embeddings.split(reply(entry(0, 0.1)), [3]) == [reply(entry(0, 0.1))]
+
+    def test_no_usage_is_none_for_each(self) -> None:
+        whole = reply(entry(0, 0.1), entry(1, 0.2))
+        del whole["usage"]
+        assert [embeddings.usage(part) for part in embeddings.split(whole, [1, 1])] == [None, None]
+
+    def test_a_broken_reply_is_not_split(self) -> None:
+        with pytest.raises(APIResponseValidationError):
+            embeddings.split(reply(entry(0, 0.1)), [1, 1])
+
+
+# Through the SDK
+
+TRANSPORTS = ("aiohttp", "http1", "http2")
+
+
+@pytest.fixture(params=TRANSPORTS)
+def transport(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def outgoing(
+    base_url: str, model: str = MODEL, texts: tuple[str, ...] = TEXTS, **parameters: Any
+) -> Outgoing:
+    request = EmbedRequest.build(model, texts, parameters)  # type: ignore[arg-type]  # names are checked there
+    target = resolve(model, base_url)
+    encoded = embeddings.encode(request, target)
+    body = canonical(embeddings.payload_of(encoded, request.inputs))
+    return Outgoing(encoded, body, target, APIKey("key-1"), Timeouts(total=30, connect=15))
+
+
+def send(transport: str, request: Outgoing) -> Any:
+    async def main() -> bytes:
+        connection = adapter.connect(transport)
+        try:
+            return await connection.send(request, ignore)
+        finally:
+            await connection.close()
+
+    return json.loads(asyncio.run(main()))
+
+
+def failure(transport: str, request: Outgoing, texts: int = len(TEXTS)) -> LLMError:
+    with pytest.raises(Exception) as caught:  # noqa: PT011  # whatever the SDK or its transport raises
+        embeddings.decode(send(transport, request), texts)
+    return adapter.map_error(caught.value)
+
+
+def test_exactly_the_payload_is_sent_and_the_bill_is_the_usage(simulator: Simulator, transport: str) -> None:
+    request = outgoing(simulator.url("openai"), dimensions=8, extra_headers={"X-Own": "1"})
+    found = send(transport, request)
+    assert CreateEmbeddingResponse.model_validate(found, strict=True).model_extra == {}
+    answer = embeddings.decode(found, len(TEXTS))
+    assert [len(vector) for vector in answer.vectors] == [8] * len(TEXTS)
+    (seen,) = simulator.requests()
+    assert (seen.path, seen.body) == ("/openai/v1/embeddings", json.loads(request.body))
+    assert seen.headers["x-own"] == "1"
+    billed = simulator.ledger().model("openai", MODEL)
+    assert answer.usage == Usage(input_tokens=billed.input_tokens)
+    assert billed.output_tokens == 0
+    parts = embeddings.split(found, [len(text) for text in TEXTS])
+    assert sum((embeddings.usage(part) or Usage() for part in parts), Usage()) == answer.usage
+
+
+def test_a_text_has_the_same_vector_alone_and_among_others(simulator: Simulator, transport: str) -> None:
+    together = embeddings.decode(send(transport, outgoing(simulator.url("openai"))), len(TEXTS)).vectors
+    alone = embeddings.decode(send(transport, outgoing(simulator.url("openai"), texts=TEXTS[1:2])), 1).vectors
+    assert alone == together[1:2]
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        (Fault(status=401), AuthenticationError),
+        (Fault(status=403), PermissionDeniedError),
+        (Fault(status=404), NotFoundError),
+        (Fault(status=400), BadRequestError),
+        (Fault(status=429, retry_after="7"), RateLimitError),
+        (Fault(quota=True), QuotaExceededError),
+        (Fault(context_length=True), ContextWindowExceededError),
+        (Fault(status=500), InternalServerError),
+        (Fault(status=503), OverloadedError),
+        (Fault(body="<html>proxy</html>", content_type="text/html"), APIResponseValidationError),
+        (Fault(body="{}"), APIResponseValidationError),
+        (Fault(abort_after=1), APIConnectionError),
+    ],
+)
+def test_failures(simulator: Simulator, transport: str, fault: Fault, kind: type[LLMError]) -> None:
+    simulator.inject(fault)
+    if fault.content_type == "text/html":
+        with pytest.raises(json.JSONDecodeError):
+            send(transport, outgoing(simulator.url("openai")))
+    else:
+        error = failure(transport, outgoing(simulator.url("openai")))
+        assert type(error) is kind
+        assert error.retry_after == (7.0 if fault.retry_after else None)
+    assert len(simulator.requests()) == 1, "no retries but ours"
+
+
+@pytest.mark.parametrize(
+    ("model", "texts", "kind", "message"),
+    [
+        (MODEL, ("a",) * 2049, BadRequestError, "array too long"),
+        (MODEL, ("word " * 6000,) * 41, BadRequestError, "Requested 307500 tokens, max 300000"),
+        (MODEL, ("word " * 7000,), ContextWindowExceededError, "maximum context length is 8192"),
+        (
+            "mistral/mistral-embed",
+            ("word " * 7000,) * 2,
+            ContextWindowExceededError,
+            "Too many tokens in batch. Max is 16384",
+        ),
+        ("openai/a-name-of-tomorrow", ("a",), PermissionDeniedError, "not allowed to generate embeddings"),
+    ],
+)
+def test_more_than_the_host_takes(
+    simulator: Simulator, model: str, texts: tuple[str, ...], kind: type[LLMError], message: str
+) -> None:
+    error = failure("aiohttp", outgoing(simulator.url(resolve(model).provider), model, texts), len(texts))
+    assert type(error) is kind
+    assert message in str(error)
+
+
+def test_every_transport_is_tried() -> None:
+    from llm_provider._requests.routing import Transport
+
+    assert set(TRANSPORTS) == set(get_args(Transport))
