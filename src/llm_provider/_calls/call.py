@@ -18,6 +18,8 @@ from .._runtime.canonical_json import canonical
 if TYPE_CHECKING:
     from decimal import Decimal
 
+    from .._providers.facts import RequestFacts
+
 MAX_REQUEST_BYTES = 30_000_000
 """The largest body. Gemini takes 20 MB and Anthropic 32 MB; no model has a context for as much text."""
 
@@ -70,6 +72,10 @@ class Call:
             "operation": self.encoded.operation,
             "headers": self.encoded.headers,
         }
+
+    def facts(self) -> RequestFacts:
+        """The facts about its request that estimates, budgets and rate limits need; read anew each time."""
+        return self.adapter.facts(self.encoded)
 
     def body_for(self, samples: int) -> bytes:
         """The payload that asks for several samples in one request."""

@@ -24,7 +24,7 @@ from .._limits.shared_controller import SharedController, SharedStateFile
 from .._providers import registry
 from .._providers.adapter import Connection, Outgoing
 from .._requests.api_keys import APIKey
-from .._tokens.counting import likely_input_tokens
+from .._tokens.counting import charged_tokens, likely_input_tokens
 from .._types import Usage
 from .attempt import Attempt, Emit
 from .call import Call, Sample
@@ -39,9 +39,6 @@ if TYPE_CHECKING:
 
     from .._money.pricing import PriceTable
     from .reservation import Hold, Spending
-
-_COUNTS_WHAT_MAY_BE_ANSWERED = frozenset({"openai"})
-"""Providers whose limits of tokens count `max_tokens`, whatever is answered (OpenAI's guide to limits)."""
 
 
 class Sender:
@@ -161,7 +158,7 @@ class _Sending:
         self._spending = spending
         self._most_retries = most_retries
         # Providers charge a limit of tokens with all that a request may answer.
-        self._cost = likely_input_tokens(call) + (call.request.max_tokens or 0) * samples
+        self._cost = likely_input_tokens(call.body, call.facts) + (call.request.max_tokens or 0) * samples
         self._queue = 0.0
         self._failures: tuple[FailedAttempt, ...] = ()
         self._verdict = retry.FINAL
@@ -260,9 +257,7 @@ class _Sending:
 
     def _charged(self, usage: Usage | None) -> float | None:
         """Tokens that the provider's limit has counted, where an answer tells."""
-        if usage is None or self._call.target.provider in _COUNTS_WHAT_MAY_BE_ANSWERED:
-            return None
-        return float(usage.total_tokens)
+        return None if usage is None else charged_tokens(self._call.target.provider, usage)
 
     def _bound(self, prices: PriceTable) -> Decimal | None:
         return worst_case(self._call, self._samples, prices)
