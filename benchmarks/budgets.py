@@ -69,7 +69,7 @@ def bound() -> float:
     for _ in range(REPEATS):
         began = time.process_time()
         for _ in range(REQUESTS):
-            worst_case(call, 1, table)
+            worst_case(call, range(1), table)
         best = min(best, (time.process_time() - began) / REQUESTS * 1e6)
     return best
 

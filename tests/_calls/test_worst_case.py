@@ -41,9 +41,12 @@ def test_no_usage_within_the_bounds_costs_more(model: str, data: st.DataObject) 
     long = data.draw(st.booleans())
     call = made(model, "word " * 60_000 if long else "Hi", max_tokens=data.draw(st.integers(1, 5000)))
     samples = data.draw(st.integers(1, 4))
-    read, written = most_input_tokens(call, samples), most_output_tokens(call, samples)
+    priced = priced_as(call.target)
+    read = most_input_tokens(call.facts(), call.body, *priced)
+    each = most_output_tokens(call.facts(), *priced)
     assert read is not None
-    assert written is not None
+    assert each is not None
+    written = each * samples
     prompt = data.draw(st.integers(0, read))
     cached = data.draw(st.integers(0, prompt))
     # Not every provider has a price for writing to its cache.
@@ -56,8 +59,8 @@ def test_no_usage_within_the_bounds_costs_more(model: str, data: st.DataObject) 
         output_tokens=answer,
         reasoning_output_tokens=data.draw(st.integers(0, answer)),
     )
-    cost = TABLE.cost(*priced_as(call.target), usage)
-    most = worst_case(call, samples, TABLE)
+    cost = TABLE.cost(*priced, usage)
+    most = worst_case(call, range(samples), TABLE)
     assert cost is not None
     assert most is not None
     assert cost <= most
@@ -65,7 +68,7 @@ def test_no_usage_within_the_bounds_costs_more(model: str, data: st.DataObject) 
 
 def test_the_prompt_is_paid_once_and_every_sample_by_itself() -> None:
     call = made("gpt-6.1-sol", max_tokens=1_000_000)
-    one, three = worst_case(call, 1, TABLE), worst_case(call, 3, TABLE)
+    one, three = worst_case(call, range(1), TABLE), worst_case(call, range(3), TABLE)
     assert one is not None
     assert three is not None
     assert three - one == 20
@@ -84,7 +87,7 @@ def test_the_dearest_tier_that_may_serve_counts(
     model: str, parameters: dict[str, Any], factor: Decimal
 ) -> None:
     plain, asked = (made(model, max_tokens=1_000_000, **more) for more in ({}, parameters))
-    before, after = worst_case(plain, 1, TABLE), worst_case(asked, 1, TABLE)
+    before, after = worst_case(plain, range(1), TABLE), worst_case(asked, range(1), TABLE)
     assert before is not None
     assert after is not None
     # The field itself adds some bytes to the prompt.
@@ -95,7 +98,7 @@ def test_a_prompt_kept_for_an_hour_costs_more_to_write() -> None:
     def asking(control: dict[str, str]) -> Decimal:
         part = {"type": "text", "text": "word " * 20_000, "cache_control": control}
         found = worst_case(
-            made("claude-sonnet-5-5", [{"role": "user", "content": [part]}], max_tokens=1), 1, TABLE
+            made("claude-sonnet-5-5", [{"role": "user", "content": [part]}], max_tokens=1), range(1), TABLE
         )
         assert found is not None
         return found
@@ -105,7 +108,7 @@ def test_a_prompt_kept_for_an_hour_costs_more_to_write() -> None:
 
 
 def test_a_long_prompt_may_reach_the_dearer_price() -> None:
-    most = worst_case(made("gpt-6.1-sol", "word " * 60_000, max_tokens=1), 1, TABLE)
+    most = worst_case(made("gpt-6.1-sol", "word " * 60_000, max_tokens=1), range(1), TABLE)
     assert most is not None
     # 300,000 bytes may be as many tokens, above the 272,000 where the price doubles.
     assert most > Decimal("0.000005") * 300_000
@@ -122,7 +125,7 @@ def test_a_long_prompt_may_reach_the_dearer_price() -> None:
     ids=["model", "own server", "tier", "search"],
 )
 def test_what_cannot_be_bounded_is_not_known(model: str, parameters: dict[str, Any]) -> None:
-    assert worst_case(made(model, **parameters), 1, TABLE) is None
+    assert worst_case(made(model, **parameters), range(1), TABLE) is None
 
 
 def test_a_price_of_tomorrow_counts_today_and_fees_count() -> None:
@@ -135,4 +138,4 @@ def test_a_price_of_tomorrow_counts_today_and_fees_count() -> None:
         ]
     )
     call = made("local/tiny", max_tokens=1000)
-    assert worst_case(call, 1, table) == Decimal("0.003") + Decimal("0.005")
+    assert worst_case(call, range(1), table) == Decimal("0.003") + Decimal("0.005")

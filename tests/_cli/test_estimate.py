@@ -42,7 +42,7 @@ def test_lines_of_standard_input_are_prompts(run: Run) -> None:
     code, out, err = run("gpt-6.1-sol", given="Hi\n\nGrüße\r\nHi\n".encode())
     assert (code, err) == (0, "")
     assert out.startswith("gpt-6.1-sol: 3 inputs\n")
-    assert "the same as one before" in out
+    assert "duplicates" in out
 
 
 def test_lines_of_a_file_are_prompts(run: Run, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from llm_provider import (
     call_many,
     estimate,
 )
-from llm_provider._estimates.estimate import _CLOSELY, _dollars, _duration
+from llm_provider._estimates.estimate import _READ_CLOSELY, _dollars, _duration
 from llm_provider.simulator import Simulator
 from support import RunScript
 
@@ -133,7 +133,7 @@ def test_stored_questions_correct_the_estimate_of_further_ones(client: Client, m
     assert after.input_tokens.low <= read <= after.input_tokens.high
     doubts = [found.input_tokens.high / found.input_tokens.low for found in (before, after)]
     assert doubts[1] < doubts[0]
-    assert "corrected by what stored questions had" in str(after)
+    assert "corrected by the counts of stored questions" in str(after)
 
 
 def test_answers_of_another_server_tell_nothing(client: Client, simulator: Simulator) -> None:
@@ -216,9 +216,9 @@ def test_an_iterator_is_used_up_and_read_once(client: Client) -> None:
 
 
 def test_further_inputs_are_told_from_their_length(client: Client) -> None:
-    many = client.estimate(MODEL, (f"Number {number:06}" for number in range(2 * _CLOSELY)))
-    some = client.estimate(MODEL, (f"Number {number:06}" for number in range(_CLOSELY)))
-    assert many.requests == 2 * _CLOSELY
+    many = client.estimate(MODEL, (f"Number {number:06}" for number in range(2 * _READ_CLOSELY)))
+    some = client.estimate(MODEL, (f"Number {number:06}" for number in range(_READ_CLOSELY)))
+    assert many.requests == 2 * _READ_CLOSELY
     assert many.input_tokens.likely == pytest.approx(2 * some.input_tokens.likely, rel=0.01)
 
 
@@ -280,7 +280,7 @@ def test_it_reads_as_a_table(client: Client) -> None:
     found = client.estimate(MODEL, [*questions(3), "What is 1+1?", ""])
     text = str(found)
     assert text.startswith(f"{MODEL}: 5 inputs\n")
-    for name in ("answered by the cache", "the same as one before", "cannot be sent", "requests", "time"):
+    for name in ("answered by the cache", "duplicates", "cannot be sent", "requests", "time"):
         assert f"\n  {name}" in text
     assert "  as batch" in text
     assert all(len(line) <= 110 for line in text.splitlines())
@@ -356,7 +356,7 @@ def test_a_long_batch_is_shown_by_some_of_its_inputs(shown: list[Estimate], simu
         client._show_estimate(MODEL, questions(100_000, 1), {})
     assert [found.inputs for found in shown] == [100_000]
     assert shown[0].requests == 100_000
-    assert "of 100,000 inputs stand for all" in str(shown[0])
+    assert "of 100,000 inputs" in str(shown[0])
 
 
 def test_a_script_is_shown_nothing(client: Client, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ import pytest
 from llm_provider import Client
 from llm_provider._calls.call import Call
 from llm_provider._calls.chat import CHAT
-from llm_provider._estimates.history import learned, mean
+from llm_provider._estimates.history import history_of, mean
 from llm_provider._limits.concurrency import Concurrency
 from llm_provider._requests.request import Request
 
@@ -20,21 +20,21 @@ def made(client: Client, model: str = MODEL) -> Call:
 
 def test_a_few_answers_tell_nothing(client: Client) -> None:
     client.call_many(MODEL, [f"{number}+{number}?" for number in range(4)])
-    assert learned(client._engine, made(client), None) is None
+    assert history_of(client._engine, made(client), None) is None
 
 
 def test_answers_of_other_models_tell_nothing(client: Client) -> None:
     client.call_many(MODEL, [f"{number}+{number}?" for number in range(10)])
-    assert learned(client._engine, made(client, "gpt-5.5"), None) is None
+    assert history_of(client._engine, made(client, "gpt-5.5"), None) is None
 
 
 def test_an_empty_cache_tells_nothing(client: Client) -> None:
-    assert learned(client._engine, made(client), None) is None
+    assert history_of(client._engine, made(client), None) is None
 
 
 def test_questions_that_are_not_stored_in_full_do_not_correct(client: Client) -> None:
     client.call_many(MODEL, [f"{number} {'word ' * 1000}" for number in range(10)])
-    found = learned(client._engine, made(client), None)
+    found = history_of(client._engine, made(client), None)
     assert found is not None
     assert found.answers == 10
     assert found.input_factor is None
@@ -43,7 +43,7 @@ def test_questions_that_are_not_stored_in_full_do_not_correct(client: Client) ->
 def test_answers_tell_their_length_time_and_tokens(client: Client) -> None:
     answers = client.call_many(MODEL, [f"What is {number}+{number}?" for number in range(10)])
     tokens = [answer.usage.output_tokens for answer in answers if not isinstance(answer, Exception)]
-    found = learned(client._engine, made(client), None)
+    found = history_of(client._engine, made(client), None)
     assert found is not None
     assert found.answers == 10
     assert found.output_tokens.likely == pytest.approx(sum(tokens) / 10)

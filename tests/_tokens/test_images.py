@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_provider._tokens.images import image_tokens, size_of
+from llm_provider._tokens.images import image_tokens, most_image_tokens, size_of
 
 
 def png(width: int, height: int) -> bytes:
@@ -81,7 +81,7 @@ def test_what_is_no_base64_has_the_size_of_a_guess() -> None:
         ("gemini", "gemini-2.5-flash", (300, 300), {}, 258),
         ("gemini", "gemini-2.5-flash", (960, 540), {}, 6 * 258),
         ("gemini", "gemini-3.8-flash", (4000, 300), {}, 1120),
-        ("gemini", "gemini-3.8-flash", (4000, 300), {"level": "MEDIA_RESOLUTION_LOW"}, 280),
+        ("gemini", "gemini-3.8-flash", (4000, 300), {"detail": "low"}, 280),
     ],
 )
 def test_the_published_rules(
@@ -96,3 +96,18 @@ def test_the_published_rules(
 def test_what_is_not_seen_may_be_anything(provider: str) -> None:
     found = image_tokens(provider, "some-model", None)
     assert 0 < found.low < found.likely <= found.high
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic", "gemini"])
+@pytest.mark.parametrize("model", ["gpt-4o-mini", "gpt-6.1-sol", "claude-opus-5-5", "gemini-3.8-flash"])
+@pytest.mark.parametrize("size", [(64, 64), (1024, 1024), (8000, 8000), (9000, 300)])
+@pytest.mark.parametrize("detail", ["auto", "high", "ultra_high"])
+def test_no_image_exceeds_the_bound(provider: str, model: str, size: tuple[int, int], detail: str) -> None:
+    most = most_image_tokens(provider, model)
+    assert most is not None
+    assert image_tokens(provider, model, encode(png(*size)), detail=detail).high <= most
+
+
+@pytest.mark.parametrize(("provider", "model"), [("gemini", "gemini-2.5-flash"), ("together_ai", "a-model")])
+def test_images_without_a_published_rule_have_no_bound(provider: str, model: str) -> None:
+    assert most_image_tokens(provider, model) is None

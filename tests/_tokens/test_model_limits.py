@@ -65,7 +65,7 @@ def test_an_unknown_model_has_no_limits() -> None:
         ("openai,tiny,1e6,100,a,2026-01-01", "'1e6' is not a number of tokens"),
         ("openai,tiny,0,100,a,2026-01-01", "'0' is not a number of tokens"),
         ("openai,tiny,1000,100,a,2026-02-30", "as_of '2026-02-30' is not a date"),
-        ("openai,good,1,,a,2026-01-01", "the same model as a row before"),
+        ("openai,good,1,,a,2026-01-01", "an earlier row has the same model"),
     ],
 )
 def test_a_bad_row_is_skipped_with_line_and_reason(tmp_path: Path, line: str, reason: str) -> None:

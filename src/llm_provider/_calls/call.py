@@ -25,6 +25,8 @@ from .._types import Usage
 if TYPE_CHECKING:
     from decimal import Decimal
 
+    from .._providers.facts import RequestFacts
+
 T = TypeVar("T")
 """What the user receives."""
 
@@ -58,6 +60,18 @@ class Operation(ABC, Generic[T]):
     @abstractmethod
     def body(self, call: Call[T], parts: Sequence[int]) -> bytes:
         """The JSON body of the request for a group of parts."""
+
+    @abstractmethod
+    def prompt(self, call: Call[T], parts: Sequence[int]) -> bytes:
+        """The JSON that the model reads for a group, without the number of samples."""
+
+    @abstractmethod
+    def facts(self, call: Call[T], parts: Sequence[int]) -> RequestFacts:
+        """The facts about a request for a group that estimates, budgets and rate limits need."""
+
+    @abstractmethod
+    def variant(self, call: Call[T]) -> str:
+        """The service level that a call asks for, by its name in `prices.csv`."""
 
     @abstractmethod
     def tokens(self, call: Call[T], parts: Sequence[int]) -> float:
@@ -158,6 +172,14 @@ class Call(Generic[T]):
             "operation": self.encoded.operation,
             "headers": self.encoded.headers,
         }
+
+    def facts(self, parts: Sequence[int] | None = None) -> RequestFacts:
+        """The facts about a request for some of its parts, by default all of them; read anew each time."""
+        return self.operation.facts(self, self.parts if parts is None else parts)
+
+    def variant(self) -> str:
+        """The service level that it asks for, by its name in `prices.csv`."""
+        return self.operation.variant(self)
 
 
 class SentRequests:

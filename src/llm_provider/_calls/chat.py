@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -15,6 +15,9 @@ from .._requests.routing import Target
 from .._runtime.canonical_json import canonical
 from .._types import Response, Timing, Usage
 from .call import Call, Operation, Sample
+
+if TYPE_CHECKING:
+    from .._providers.facts import RequestFacts
 
 
 class Chat(Operation[Response]):
@@ -52,7 +55,19 @@ class Chat(Operation[Response]):
         """The likely input and the longest answers: providers charge a rate limit with both."""
         from .._tokens.counting import likely_input_tokens
 
-        return likely_input_tokens(call) + (call.request.max_tokens or 0) * len(parts)
+        return likely_input_tokens(call.body, call.facts) + (call.request.max_tokens or 0) * len(parts)
+
+    def prompt(self, call: Call[Response], parts: Sequence[int]) -> bytes:
+        """The payload for one sample: the model reads the prompt of several samples once."""
+        return call.body
+
+    def facts(self, call: Call[Response], parts: Sequence[int]) -> RequestFacts:
+        """See `Operation.facts`."""
+        return call.adapter.facts(call.encoded)
+
+    def variant(self, call: Call[Response]) -> str:
+        """See `Operation.variant`."""
+        return call.adapter.variant(call.encoded)
 
     def decode(self, call: Call[Response], reply: Any, count: int) -> Answer:
         """See `Operation.decode`."""

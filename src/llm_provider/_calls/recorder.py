@@ -18,16 +18,13 @@ from .._money.ledger_file import LedgerFile
 from .._money.model_drift import Alias, ModelDriftWarning, Served
 from .._money.pricing import PriceTable, PriceWarning
 from .._money.totals import HitKind, Key, Posting, Totals, total
-from .._providers.adapter import Answer, EncodedRequest
+from .._providers.adapter import Answer
 from .._requests.routing import priced_as
 from .._types import Usage
 from .call import Call, Sample
 
 if TYPE_CHECKING:
     from decimal import Decimal
-
-_TIERS = frozenset({"fast", "flex", "priority", "ultrafast"})
-"""Providers' words for the tier that served that are also the variants under which `prices.csv` lists it."""
 
 _LONGEST_NAME = 200
 """Characters of a model's name that are kept: a server may answer with anything."""
@@ -76,7 +73,7 @@ class CostRecorder:
         """
         answer = sample.answer
         place = self._place(call, answer.model)
-        sample.cost = self._cost(place, _tier(call.encoded, answer), answer.usage)
+        sample.cost = self._cost(place, _variant(call, answer), answer.usage)
         strict = self._is_strict(call)
         if answer.model is not None:
             sample.served_before = self._served.changed(place.alias, place.key.served, keep=not strict)
@@ -113,7 +110,7 @@ class CostRecorder:
             USD that it cost; None where that is not known.
         """
         place = self._place(call, None)
-        cost = self._cost(place, tier_asked(call.encoded), usage)
+        cost = self._cost(place, call.variant(), usage)
         at_most = bound(self.prices()) if cost is None else None
         posting = Posting(time.time(), "failed", place.key, cost, usage, at_most)
         self._post(call, place, posting, error=type(error).__name__)
@@ -128,7 +125,7 @@ class CostRecorder:
         place, before = self._place(call, answer.model), None
         if self._served.last.get(place.alias) != place.key.served and answer.model is not None:
             before = self._served.changed(place.alias, place.key.served, keep=False)
-        variant = _tier(call.encoded, answer)
+        variant = _variant(call, answer)
         kind = place.hits.get(variant)
         if kind is None:
             kind = place.hits[variant] = HitKind(place.key, self.prices, place.priced, variant)
@@ -208,15 +205,6 @@ class CostRecorder:
         return place
 
 
-def tier_asked(encoded: EncodedRequest) -> str:
-    """The variant at which the price table bills a call that is served as it asks to be."""
-    return _variant(encoded.payload.get("service_tier") or encoded.payload.get("serviceTier"))
-
-
-def _tier(encoded: EncodedRequest, answer: Answer) -> str:
-    """The variant at which the price table bills a call: the tier that served, else the one asked for."""
-    return _variant(answer.service_tier) if answer.service_tier else tier_asked(encoded)
-
-
-def _variant(tier: object) -> str:
-    return tier if isinstance(tier, str) and tier in _TIERS else "standard"
+def _variant(call: Call[Any], answer: Answer) -> str:
+    """The service level that bills a call: the one that served if the answer tells it, else the one asked."""
+    return answer.service_tier or call.variant()

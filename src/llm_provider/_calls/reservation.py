@@ -26,11 +26,11 @@ _PLACEHOLDER = Decimal("0.000001")
 
 
 class Spending:
-    """What a request for some samples of a call may cost, and the budgets that it needs room in.
+    """The most that a request for some parts of a call can cost, and the budgets that need room for it.
 
     Args:
         call: The call.
-        samples: How many answers the request asks for.
+        parts: The parts that the request asks for.
         budgets: Those that the call is under.
         prices: What it pays by.
 
@@ -38,10 +38,12 @@ class Spending:
         UnknownPriceError: the most that the request may cost is not known, and a budget does not allow that.
     """
 
-    def __init__(self, call: Call[Any], samples: int, budgets: Sequence[Budget], prices: PriceTable) -> None:
+    def __init__(
+        self, call: Call[Any], parts: Sequence[int], budgets: Sequence[Budget], prices: PriceTable
+    ) -> None:
         self._call = call
         self._budgets = budgets
-        amount = worst_case(call, samples, prices)
+        amount = worst_case(call, parts, prices)
         self._known = amount is not None
         self._amount = _PLACEHOLDER if amount is None else amount
         if amount is None and not all(budget.allow_unknown for budget in budgets):

@@ -25,6 +25,7 @@ from .._limits.shared_controller import SharedController, SharedStateFile
 from .._providers import registry
 from .._providers.adapter import Connection, Outgoing
 from .._settings import Settings
+from .._tokens.counting import charged_tokens
 from .._types import Usage
 from .attempt import Attempt
 from .call import Call, Sample
@@ -40,9 +41,6 @@ if TYPE_CHECKING:
 
     from .._money.pricing import PriceTable
     from .reservation import Hold, Spending
-
-_COUNTS_WHAT_MAY_BE_ANSWERED = frozenset({"openai"})
-"""Providers whose limits of tokens count `max_tokens`, whatever is answered (OpenAI's guide to limits)."""
 
 
 class Sender:
@@ -108,7 +106,7 @@ class Sender:
 
         given = (call.request.budget, self._settings.budget)
         budgets = [budget for budget in given if budget is not None]
-        return Spending(call, len(parts), budgets, self.recorder.prices())
+        return Spending(call, parts, budgets, self.recorder.prices())
 
     def _connection(self, call: Call[Any]) -> Connection:
         transport = self._settings.transport_of(call.target.route)
@@ -255,12 +253,10 @@ class _Sending:
 
     def _charged(self, usage: Usage | None) -> float | None:
         """Tokens that the provider's limit has counted, where an answer tells."""
-        if usage is None or self._call.target.provider in _COUNTS_WHAT_MAY_BE_ANSWERED:
-            return None
-        return float(usage.total_tokens)
+        return None if usage is None else charged_tokens(self._call.target.provider, usage)
 
     def _bound(self, prices: PriceTable) -> Decimal | None:
-        return worst_case(self._call, len(self._parts), prices)
+        return worst_case(self._call, self._parts, prices)
 
     def _explained(self, error: LLMError) -> LLMError:
         """The error as the user sees it: with the call's facts, without any key and the SDK's objects."""

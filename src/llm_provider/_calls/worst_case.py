@@ -1,15 +1,15 @@
-"""What one request can cost at most, for budgets.
+"""The most that one request can cost, for budgets.
 
-Every choice that is open when the request is sent is taken at its dearest:
+Some choices are still open when a request is sent. Each of them is taken at its highest price:
 
-| open | taken |
+| open when the request is sent | taken |
 |---|---|
-| how many tokens the prompt has, and the answer | the most (`_tokens`) |
-| what of the prompt the provider writes to its cache, or reads there | all, at the dearest of these prices |
-| whether text, sound or images are billed | the dearest that the request allows |
-| which tier serves: the one asked for, or the standard one in its place | the dearer |
-| whether the prompt reaches the price of a long one | the dearest up to the most tokens |
-| whether the call ends today or, in UTC, tomorrow | the dearer |
+| the tokens of the prompt and of the answer | the upper bounds of `_tokens/counting` |
+| the part of the prompt that the provider reads from its cache or writes there | all, at the highest price |
+| whether the provider bills text, audio or images | the highest price that the request allows |
+| the service level that serves: the one asked for, or the standard one in its place | the higher price |
+| whether the prompt is long enough for the price of long prompts | the highest price up to the most tokens |
+| whether the call ends on the present day or, in UTC, on the next | the higher price |
 """
 
 from __future__ import annotations
@@ -18,16 +18,15 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from .._money.balance import EXACT
-from .._money.price_rows import VARIANTS
 from .._requests.routing import priced_as
-from .._tokens.counting import contents, most_input_tokens, most_output_tokens
+from .._tokens.counting import most_input_tokens, most_output_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from .._money.price_rows import PriceRow
     from .._money.pricing import PriceTable
-    from .._providers.adapter import EncodedRequest
+    from .._providers.facts import RequestFacts
     from .call import Call
 
 _INPUT = ("input", "cache_read", "cache_write")
@@ -35,69 +34,53 @@ _INPUT_MEDIA = ("input_audio", "cache_read_audio", "input_image")
 _OUTPUT = ("output", "output_reasoning", "output_image")
 
 
-def worst_case(call: Call[Any], samples: int, prices: PriceTable) -> Decimal | None:
-    """USD that a request for some samples of a call can cost at most.
+def worst_case(call: Call[Any], parts: Sequence[int], prices: PriceTable) -> Decimal | None:
+    """The most USD that one request for some parts of a call can cost.
 
     Args:
         call: The call.
-        samples: How many answers the request asks for; the prompt is billed once.
-        prices: What it pays by.
+        parts: The samples or texts that the request asks for. The provider bills the prompt of samples once.
+        prices: The price table.
 
     Returns:
-        None where the price, or a bound for the tokens, is not known.
+        None if the price or a bound for the tokens is not known.
     """
-    read, written = most_input_tokens(call, samples), most_output_tokens(call, samples)
-    if read is None or written is None:
-        return None
-    reading, writing = _columns(call)
+    facts, body = call.facts(parts), call.operation.prompt(call, parts)
     provider, model = priced_as(call.target)
+    read = most_input_tokens(facts, body, provider, model)
+    answer = most_output_tokens(facts, provider, model)
+    if read is None or answer is None:
+        return None
+    written = answer * len(parts)
+    reading, writing = _columns(facts)
     costs: list[Decimal] = []
-    for alternatives in _variants(call.encoded):
-        rows = [
-            row
-            for variant in alternatives
-            for row in prices.applicable(provider, model, variant=variant, input_tokens=read)
-        ]
-        if not rows or any(row.input is None or row.output is None for row in rows):
+    for variant in {"standard", facts.variant}:
+        rows = prices.applicable(provider, model, variant=variant, input_tokens=read)
+        if not rows or any(row.input is None or (written and row.output is None) for row in rows):
             return None
-        costs += [_cost(row, read, _dearest(row, reading), written, _dearest(row, writing)) for row in rows]
+        costs += [_cost(row, read, _highest(row, reading), written, _highest(row, writing)) for row in rows]
     return max(costs)
 
 
-def _variants(encoded: EncodedRequest) -> list[tuple[str, ...]]:
-    """The tiers that may serve a request. Of each group at least one must have a price."""
-    asked = (
-        encoded.payload.get("service_tier")
-        or encoded.payload.get("serviceTier")
-        or encoded.payload.get("speed")
-    )
-    if not isinstance(asked, str) or asked not in VARIANTS - {"standard"}:
-        return [("standard",)]
-    # OpenAI serves "fast" under the name of "priority".
-    return [("standard",), ("fast", "priority") if asked == "fast" else (asked,)]
-
-
-def _columns(call: Call[Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The prices by which the prompt and the answer may be billed."""
+def _columns(facts: RequestFacts) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The columns of the price table that may bill the prompt, and those that may bill the answer."""
     reading: tuple[str, ...] = _INPUT
     writing: tuple[str, ...] = _OUTPUT
-    # Only who asks for it has a prompt kept for an hour.
-    if b'"1h"' in call.body:
+    if facts.caches_for_an_hour:
         reading += ("cache_write_1h",)
-    if contents(call.encoded.payload).media:
+    if facts.media or facts.continues_speech:
         reading += _INPUT_MEDIA
-    if b'"audio"' in call.body:
-        reading += _INPUT_MEDIA
+    if facts.speaks:
         writing += ("output_audio",)
     return reading, writing
 
 
-def _dearest(row: PriceRow, columns: Iterable[str]) -> Decimal:
+def _highest(row: PriceRow, columns: Iterable[str]) -> Decimal:
     prices: list[Decimal | None] = [getattr(row, column) for column in columns]
-    return max(price for price in prices if price is not None)
+    return max((price for price in prices if price is not None), default=Decimal(0))
 
 
 def _cost(row: PriceRow, read: int, input_price: Decimal, written: int, output_price: Decimal) -> Decimal:
     tokens = EXACT.add(EXACT.multiply(read, input_price), EXACT.multiply(written, output_price))
-    # Prices of tokens are per million, those of requests per thousand.
+    # Token prices are per million tokens, request prices per thousand requests.
     return EXACT.add(EXACT.scaleb(tokens, -6), EXACT.scaleb(row.request or Decimal(0), -3))

@@ -1,1 +1,4 @@
-"""What a batch will cost before it is sent: `history` learns from stored answers, `estimate` computes."""
+"""What a batch will cost, before it is sent.
+
+Order of imports, from the bottom: `history` reads stored answers; `estimate` imports it and computes.
+"""

@@ -1,8 +1,9 @@
-"""What a batch will cost, before it is sent: `Estimate`, and how it is made. Nothing is sent for it.
+"""What a batch will cost, before it is sent: `Estimate`, and the `Estimator` that makes it.
 
-    input → prepare → is it stored? is it a duplicate? → input tokens → + output tokens → price, time
+    input → prepare → stored or a duplicate? → input tokens → + output tokens → price, time
 
-It goes the way of a call as far as the cache, so it loads no SDK, needs no key and opens no connection.
+Each input takes the path of a call as far as the cache. So an estimate sends nothing, loads no SDK, needs no
+API key and opens no connection.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._calls.engine import READING, Engine
-from .._calls.recorder import tier_asked
 from .._errors import CacheMissError, LLMError
 from .._money.price_rows import VARIANTS
 from .._requests.request import checked_inputs
@@ -21,34 +21,35 @@ from .._requests.routing import priced_as
 from .._tokens.counting import input_tokens, likely_input_tokens, most_output_tokens
 from .._tokens.range import Range
 from .._tokens.tokenizer import counter_for
-from .history import History, learned
+from .history import History, history_of
 
 if TYPE_CHECKING:
     from .._calls.call import Call
     from .._limits.scopes import ScopeStatistics
     from .._money.price_rows import PriceRow
     from .._money.pricing import PriceTable
+    from .._providers.facts import RequestFacts
     from .._types import Prompt
 
 _DEFAULT_OUTPUT = Range(1, 500, 4000)
-"""Tokens of an answer of which nothing is known: a yes, a page, or some thought and a page."""
+"""Tokens of an answer if nothing is known of it: one word, a page, or some reasoning and a page."""
 
 _DEFAULT_SECONDS, _DEFAULT_SECONDS_PER_TOKEN = Range(0.3, 1.0, 3.0), Range(1 / 200, 1 / 70, 1 / 20)
-"""How long an answer takes of which nothing is known: until its first token, and for each."""
+"""Seconds of an answer if nothing is known of it: until its first token, and for each token."""
 
-_CLOSELY = 2000
-"""Requests whose text is looked at; the tokens of further ones are told from their length."""
+_READ_CLOSELY = 2000
+"""Requests whose texts are read. The tokens of further requests are estimated from their length."""
 
 _SAMPLE = 200
-"""Inputs that stand for all before a batch begins, which shall not wait."""
+"""Inputs from which a batch is estimated when it begins, so that it begins without delay."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """What a batch would take. `print` it for a table; a notebook shows one by itself.
+    """The requests, tokens, USD and seconds that a batch would take. `print` shows it as a table.
 
-    `inputs` is `cached + duplicates + len(invalid)` and those that have to be sent. Tokens, USD and seconds
-    are `Range`s with `low`, `likely` and `high`, of all requests together.
+    `inputs` counts the cached, duplicate and invalid inputs and those to send. Tokens, USD and seconds are
+    `Range`s with `low`, `likely` and `high`, each for all requests together.
 
     >>> from llm_provider import Client
     >>> with Client() as client:
@@ -61,27 +62,27 @@ class Estimate:
     provider: str
     inputs: int
     cached: int
-    """Inputs that the cache answers."""
+    """Inputs whose answers are in the cache."""
     duplicates: int
-    """Inputs that are the same as one before, and share its request."""
+    """Inputs that equal an earlier one and share its request."""
     invalid: tuple[tuple[int, LLMError], ...]
-    """Inputs that cannot be sent: the place of each, and what is wrong with it."""
+    """Inputs that cannot be sent: the index and the error of each."""
     requests: int
-    """Requests to send if none fails."""
+    """Requests to send if no request fails."""
     input_tokens: Range
     output_tokens: Range
     variant: str
-    """The service level that is asked for, which prices the batch."""
+    """The service level that the batch asks for, which determines its price."""
     costs: Mapping[str, Range]
-    """USD by service level, as far as `prices.csv` knows the model's prices; batch prices among them."""
+    """USD by service level, for each level at which `prices.csv` has prices of the model, such as "batch"."""
     seconds: Range
-    """How long it takes within the present limits, from the first request to the last answer."""
+    """Seconds from the first request to the last answer, within the present rate limits."""
     assumptions: tuple[str, ...]
-    """Where the figures come from, and what is not known."""
+    """The sources of the figures, and what is not known."""
 
     @property
     def cost(self) -> Range | None:
-        """USD; None where the price is not known."""
+        """USD; None if the price is not known."""
         return self.costs.get(self.variant)
 
     def __str__(self) -> str:
@@ -103,7 +104,7 @@ class Estimate:
     def _rows(self) -> Iterator[_Row]:
         yield _Row("answered by the cache", f"{self.cached:,}")
         if self.duplicates:
-            yield _Row("the same as one before", f"{self.duplicates:,}")
+            yield _Row("duplicates", f"{self.duplicates:,}")
         if self.invalid:
             index, error = self.invalid[0]
             yield _Row("cannot be sent", f"{len(self.invalid):,}", f"inputs[{index}]: {error}")
@@ -143,7 +144,7 @@ def _whole(number: float) -> str:
 
 
 def _dollars(number: float) -> str:
-    """USD with two figures that mean something.
+    """USD with two significant digits, or with two decimal places if that shows more digits.
 
     >>> _dollars(12.345), _dollars(0.012345), _dollars(0)
     ('$12.35', '$0.012', '$0.00')
@@ -153,7 +154,7 @@ def _dollars(number: float) -> str:
 
 
 def _duration(seconds: float) -> str:
-    """Seconds, minutes or hours.
+    """A time in seconds, minutes or hours.
 
     >>> _duration(4.2), _duration(130), _duration(7200)
     ('4.2 s', '2 min', '2.0 h')
@@ -166,14 +167,14 @@ def _duration(seconds: float) -> str:
 
 
 class Estimator:
-    """Makes an estimate out of a batch's inputs, one after the other, in constant memory per input.
+    """Adds up the inputs of a batch, one after the other, and makes an estimate of them.
 
     Args:
-        engine: What makes and looks up calls.
+        engine: Reads the cache.
         prepare: Makes a call of an input.
-        prices: The price table.
-        scopes: What the rate control knows of each scope in use.
-        counted: Whether tokens are counted where that is possible; to load a tokenizer takes a second.
+        prices: Returns the price table.
+        scopes: The state of the rate control of each scope in use.
+        counted: Whether tokens are counted if a tokenizer is available. To load one takes about a second.
 
     Raises:
         RequestError: the model or a parameter cannot be served.
@@ -191,10 +192,11 @@ class Estimator:
         self._engine = engine
         self._prepare = prepare
         self._prices = prices
-        # What is wrong with the model or the parameters is wrong for every input, and is found here.
+        # An error in the model's name or in the parameters concerns every input, so it is raised here.
         self._first = prepare("a prompt that is never sent")
         self._priced = priced_as(self._first.target)
-        self._concurrent, self._rate = _limits(self._first, scopes)
+        self._variant = self._first.variant()
+        self._concurrent, self._rate = _concurrency_and_rate(self._first, scopes)
         self._counted = counted
         self._count: Callable[[str], int] | None = None
         self._seen: set[str] = set()
@@ -202,8 +204,9 @@ class Estimator:
         self._invalid: list[tuple[int, LLMError]] = []
         self._requests = self._samples = 0
         self._read, self._written = Range.exactly(0), Range.exactly(0)
-        self._looked_at, self._guessed = Range.exactly(0), 0
-        self._experience: History | None = None
+        # Input tokens of the requests that were read closely, and what `likely_input_tokens` says of them.
+        self._read_closely, self._guessed = Range.exactly(0), 0
+        self._history: History | None = None
         self._expected: dict[int | None, Range] = {}
         self._lists = {name: tiers for name in sorted(VARIANTS) if (tiers := self._price_list(name))}
         self._costs = dict.fromkeys(self._lists, Range.exactly(0))
@@ -241,15 +244,17 @@ class Estimator:
     def _send(self, call: Call[Any], samples: int) -> None:
         if not self._requests:
             self._count = counter_for(*self._priced) if self._counted else None
-            self._experience = learned(self._engine, call, self._count)
+            self._history = history_of(self._engine, call, self._count)
         requests = -(-samples // call.encoded.most_samples)
-        if self._requests < _CLOSELY:
-            read = self._input(call)
-            self._looked_at = self._looked_at.plus(read)
-            self._guessed += likely_input_tokens(call)
+        facts = call.facts()
+        likely = likely_input_tokens(call.body, lambda: facts)
+        if self._requests < _READ_CLOSELY:
+            read = self._input(facts)
+            self._read_closely = self._read_closely.plus(read)
+            self._guessed += likely
         else:
-            read = self._looked_at.times(likely_input_tokens(call) / self._guessed)
-        most = most_output_tokens(call, 1)
+            read = self._read_closely.times(likely / self._guessed)
+        most = most_output_tokens(facts, *self._priced)
         each = self._expected.get(most)
         if each is None:
             each = self._expected[most] = self._output(call, most)
@@ -261,17 +266,17 @@ class Estimator:
             cost = _cost(tiers, read, each.times(samples / requests))
             self._costs[variant] = self._costs[variant].plus(cost.times(requests))
 
-    def _input(self, call: Call[Any]) -> Range:
+    def _input(self, facts: RequestFacts) -> Range:
         """Tokens that a request reads."""
-        read = input_tokens(call, self._count)
-        if self._experience is None or self._experience.input_factor is None:
+        read = input_tokens(facts, *self._priced, self._count)
+        if self._history is None or self._history.input_factor is None:
             return read
-        return self._experience.input_factor.times(read.likely)
+        return self._history.input_factor.times(read.likely)
 
     def _output(self, call: Call[Any], most: int | None) -> Range:
         """Tokens of one answer."""
-        if self._experience is not None:
-            expected = self._experience.output_tokens
+        if self._history is not None:
+            expected = self._history.output_tokens
         elif call.request.max_tokens is not None and most is not None:
             expected = Range(_DEFAULT_OUTPUT.low, min(most / 2, _DEFAULT_OUTPUT.likely), most)
         else:
@@ -279,7 +284,7 @@ class Estimator:
         return Range(*(min(tokens, most) for tokens in expected)) if most is not None else expected
 
     def _price_list(self, variant: str) -> list[PriceRow]:
-        """The rows of a service level, that of the largest prompts first; empty where one lacks a price."""
+        """The rows of a service level, the longest prompts first; empty if a row lacks a price."""
         rows: list[PriceRow] = []
         size: int = 10**12
         while True:
@@ -295,11 +300,11 @@ class Estimator:
         """The estimate.
 
         Args:
-            inputs: How many there are, where only some of them were added: they stand for all.
+            inputs: The number of all inputs, if only a sample of them was added.
         """
         scale = 1.0 if inputs is None or not self._inputs else inputs / self._inputs
         requests = round(self._requests * scale)
-        variant = tier_asked(self._first.encoded)
+        variant = self._variant
         costs = {name: cost.times(scale) for name, cost in self._costs.items()}
         if not requests:
             costs = {variant: Range.exactly(0)}
@@ -316,51 +321,51 @@ class Estimator:
             variant=variant,
             costs={name: costs[name] for name in sorted(costs, key=lambda name: (name != variant, name))},
             seconds=self._seconds(scale),
-            assumptions=tuple(self._assumptions(inputs, variant)),
+            assumptions=tuple(self._assumptions(inputs)),
         )
 
     def _seconds(self, scale: float) -> Range:
         if not self._requests:
             return Range.exactly(0)
-        if self._experience is not None:
-            each = self._experience.seconds
+        if self._history is not None:
+            each = self._history.seconds
         else:
             tokens = self._written.times(1 / self._requests)
             each = _DEFAULT_SECONDS.plus(tokens.times(_DEFAULT_SECONDS_PER_TOKEN))
-        # The last requests do not fill the limit any more, so there is never less than one's time.
+        # A batch takes at least the time of one request, even if the limit allows more requests at once.
         requests = self._requests * scale
         in_turn = each.times(max(1.0, requests / self._concurrent))
         if self._rate is None:
             return in_turn
         return Range(*(max(seconds, requests / self._rate) for seconds in in_turn))
 
-    def _assumptions(self, inputs: int | None, variant: str) -> Iterator[str]:
+    def _assumptions(self, inputs: int | None) -> Iterator[str]:
         if inputs is not None and inputs > self._inputs:
-            yield f"a sample: {self._inputs:,} of {inputs:,} inputs stand for all"
+            yield f"this is estimated from a sample: {self._inputs:,} of {inputs:,} inputs"
         if not self._requests:
             return
-        if self._experience is not None and self._experience.input_factor is not None:
-            yield "input tokens are estimated, and corrected by what stored questions had"
+        if self._history is not None and self._history.input_factor is not None:
+            yield "input tokens are estimated, and corrected by the counts of stored questions"
         elif self._count is not None:
-            yield "input tokens are counted by the model's tokenizer, what is written around them is a guess"
+            yield "input tokens are counted by the model's tokenizer; the template around them is a guess"
         else:
             yield "input tokens are estimated by the kind of text, not counted"
-        if self._experience is not None:
-            number = self._experience.answers
+        if self._history is not None:
+            number = self._history.answers
             yield f"output tokens and time are those of {number} stored answers of this model"
         else:
             yield "no answers of this model are stored here: output tokens and time are a guess"
         rate = "" if self._rate is None else f", {self._rate:.3g} a second"
         yield f"{self._concurrent:,} requests at once{rate}; none fails, no input is cached by the provider"
-        if variant not in self._lists:
-            yield f"no price of {'/'.join(self._priced)} ({variant}) is known"
+        if self._variant not in self._lists:
+            yield f"no price of {'/'.join(self._priced)} ({self._variant}) is known"
 
 
 def estimate(estimator: Estimator, inputs: Iterable[Prompt]) -> Estimate:
-    """The estimate of a batch, whose inputs are consumed.
+    """The estimate of a batch. An iterator of inputs is used up.
 
     Raises:
-        TypeError: `inputs` is one prompt, or nothing to iterate over.
+        TypeError: `inputs` is one prompt, or not iterable.
     """
     for prompt in checked_inputs(inputs):
         estimator.add(prompt)
@@ -368,7 +373,7 @@ def estimate(estimator: Estimator, inputs: Iterable[Prompt]) -> Estimate:
 
 
 async def aestimate(estimator: Estimator, inputs: Iterable[Prompt] | AsyncIterable[Prompt]) -> Estimate:
-    """`estimate`, awaited; the event loop's other tasks run between any two inputs."""
+    """`estimate` for an event loop, whose other tasks run between any two inputs."""
     import asyncio
 
     from .._calls.batch import numbered
@@ -380,7 +385,10 @@ async def aestimate(estimator: Estimator, inputs: Iterable[Prompt] | AsyncIterab
 
 
 def show(estimator: Estimator, inputs: Sequence[Prompt], above: float) -> None:
-    """Show a notebook what a batch is likely to cost, by some of its inputs, if it is more than some USD."""
+    """Show the estimate of a batch in a notebook if its likely cost is above some USD.
+
+    The estimate is made from a sample of the inputs.
+    """
     from IPython.display import display
 
     step = max(1, len(inputs) // _SAMPLE)
@@ -391,8 +399,8 @@ def show(estimator: Estimator, inputs: Sequence[Prompt], above: float) -> None:
         display(estimate)
 
 
-def _limits(call: Call[Any], scopes: Sequence[ScopeStatistics]) -> tuple[int, float | None]:
-    """Requests that may be under way, and that may be sent in a second where a limit has shown."""
+def _concurrency_and_rate(call: Call[Any], scopes: Sequence[ScopeStatistics]) -> tuple[int, float | None]:
+    """The most requests in flight, and the most a second, which is None while no limit is known."""
     target, most, rate = call.target, call.max_concurrent, None
     for scope in scopes:
         here = (scope.provider, scope.base_url) == (target.provider, target.base_url)

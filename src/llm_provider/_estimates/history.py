@@ -1,17 +1,18 @@
-"""What the stored answers of a model tell about the next ones.
+"""Statistics of the stored answers of a model, from which its next answers are estimated.
 
-How long they are, how long they take, and how many tokens the model's own tokenizer, which most providers do
-not publish, makes of a text.
+They are the length of an answer, the time it takes, and how many tokens the model's own tokenizer makes of a
+text. Most providers do not publish their tokenizers.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._requests.routing import priced_as
-from .._tokens.counting import payload_tokens
+from .._tokens.counting import input_tokens
 from .._tokens.range import Range
 
 if TYPE_CHECKING:
@@ -19,17 +20,17 @@ if TYPE_CHECKING:
     from .._calls.engine import Engine
 
 _FEWEST, _MOST = 5, 200
-"""Stored answers from which something is learned, and that are read for it; they take some 10 ms."""
+"""The fewest stored answers that make a history, and the most that are read, which takes some 10 ms."""
 
 _LEAST_DOUBT = 0.1
-"""What holds for those questions need not hold for the next ones: a share of it is doubted in any case."""
+"""The least share of a mean that is doubted: new questions may differ from the stored ones."""
 
 
 class History(NamedTuple):
-    """What was learned from so many answers.
+    """Statistics of some stored answers.
 
-    `output_tokens` and `seconds` are those of one answer. `input_factor` is by how much questions were longer
-    than they are estimated to be; None where too few of them are stored in full.
+    `output_tokens` and `seconds` are those of one answer. `input_factor` is the number of input tokens that
+    the provider counted, divided by the estimated number. It is None if too few questions are stored in full.
     """
 
     answers: int
@@ -38,13 +39,13 @@ class History(NamedTuple):
     input_factor: Range | None
 
 
-def learned(engine: Engine, call: Call[Any], count: Callable[[str], int] | None) -> History | None:
-    """What the newest stored answers of a call's model and server tell; None if there are too few.
+def history_of(engine: Engine, call: Call[Any], count: Callable[[str], int] | None) -> History | None:
+    """Statistics of the newest stored answers of a call's model and server; None if there are too few.
 
     Args:
-        engine: What reads the cache.
+        engine: Reads the cache.
         call: A call of that model.
-        count: What counts a text's tokens, as for `input_tokens`.
+        count: Counts the tokens of a text, as for `input_tokens`.
     """
     tokens, seconds, factors = [], [], []
     for entry, payload in engine.cache.recent(call.asked(call.parts[0]), _MOST):
@@ -54,7 +55,8 @@ def learned(engine: Engine, call: Call[Any], count: Callable[[str], int] | None)
         tokens.append(float(answer.usage.output_tokens))
         seconds.append(entry.seconds)
         if payload is not None and answer.usage.input_tokens:
-            expected = payload_tokens(payload, *priced_as(call.target), count).likely
+            facts = call.adapter.facts(replace(call.encoded, payload=payload))
+            expected = input_tokens(facts, *priced_as(call.target), count).likely
             factors.append(answer.usage.input_tokens / expected)
     if len(tokens) < _FEWEST:
         return None
@@ -63,13 +65,13 @@ def learned(engine: Engine, call: Call[Any], count: Callable[[str], int] | None)
 
 
 def mean(values: Sequence[float]) -> Range:
-    """The mean of a population by some of it, give or take two standard errors and some doubt.
+    """The mean of a population from a sample, give or take two standard errors and `_LEAST_DOUBT`.
 
     >>> low, likely, high = mean([8.0, 10.0, 12.0, 10.0])
     >>> 5 < low < likely == 10 < high < 15
     True
     """
-    # Loaded by those who estimate only: it takes longer than an estimate.
+    # Imported here because only estimates need it, and its import takes longer than an estimate.
     import statistics
 
     middle = statistics.fmean(values)

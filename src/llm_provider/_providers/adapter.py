@@ -6,6 +6,8 @@ An adapter is a module that speaks one wire format through its provider's SDK:
 - `connect(transport) -> Connection`     imports the SDK; its clients are shared: `send`, `stream`, `close`
 - `decode(reply) -> Answer`              pure: what came back; anything incomplete raises
 - `split(reply) -> list`                 pure: a reply of several samples, one by one
+- `variant(encoded) -> str`              pure: the service level that a request asks for
+- `facts(encoded) -> RequestFacts`       pure: what money, token and limit code needs to know of a request
 - `Assembler`                            folds a stream's events into the reply it would have been
 - `map_error(error) -> LLMError`         every exception of the SDK and of what is below it
 
@@ -28,6 +30,7 @@ from .._requests.embed_request import EmbedRequest
 from .._requests.request import Request
 from .._requests.routing import Target
 from .._types import Choice, FinishReason, Step, Usage
+from .facts import RequestFacts
 
 
 @dataclass(slots=True)
@@ -77,7 +80,8 @@ class Answer:
     model: str | None = None
     id: str | None = None
     service_tier: str | None = None
-    """The tier that served and so prices the call ("flex", "priority"), where the provider tells."""
+    """The service level that served and so prices the call, by its name in `prices.csv`; None where the
+    provider does not tell."""
 
 
 @dataclass(slots=True)
@@ -165,6 +169,12 @@ class Adapter(Protocol):
 
     def split(self, reply: Any) -> list[Any]:
         """A reply with several samples as so many replies; the first keeps the usage, which they share."""
+
+    def variant(self, encoded: EncodedRequest) -> str:
+        """The service level that a request asks for, by its name in `prices.csv`. Cheap, unlike `facts`."""
+
+    def facts(self, encoded: EncodedRequest) -> RequestFacts:
+        """The facts about a request that estimates, budgets and rate limits need."""
 
     def connect(self, transport: str) -> Connection:
         """Imports the SDK. Raises `MissingDependencyError` where it is not installed."""

@@ -1,5 +1,5 @@
 """How many tokens a request has before it is sent.
 
-`range` is a number that is not known exactly; `text`, `images` and `tokenizer` count one kind of input each;
-`model_limits` knows context windows; `counting` puts them together.
+Order of imports, from the bottom: `range`, `text`, `tokenizer` and `model_limits` import none of the others;
+`images` imports `range`; `counting` imports all but `tokenizer`.
 """

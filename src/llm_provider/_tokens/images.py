@@ -1,7 +1,8 @@
 """How many tokens an image has, by the rules that OpenAI, Anthropic and Google publish. Pure.
 
-The size is read from the first bytes of the file. An image that is elsewhere is taken to be a square of
-1024 pixels. The rules are those of the providers' vision guides in November 2026; no invoice was compared.
+The size is read from the first bytes of the file. An image of which only the address is known counts as a
+square of 1024 pixels. The rules are those of the providers' vision guides of November 2026. They were not
+compared with any invoice.
 """
 
 from __future__ import annotations
@@ -18,13 +19,21 @@ from .range import Range
 
 _UNKNOWN_SIZE = (1024, 1024)
 _HEADER_CHARACTERS = 400_000
-"""Of base64, in which the size stands: cameras write a preview before it."""
+"""Characters of base64 within which the size is found. Cameras write a preview before the size."""
 
-_GEMINI_LEVELS = {"LOW": 280, "MEDIUM": 560, "HIGH": 1120, "ULTRA_HIGH": 2240}
+_GEMINI_DETAILS = {"low": 280, "medium": 560, "high": 1120, "ultra_high": 2240}
+"""Tokens of an image for Gemini 3 and later."""
+
+_OLD_GEMINI = re.compile(r"(models/)?gemini-[12]\b")
+"""Models that cut an image into tiles, of which no largest number is published."""
+
+_MOST_TOKENS = {"anthropic": 4784, "gemini": 2240, "openai": 48169}
+"""The largest image that a published rule allows: Anthropic's high resolution, Gemini 3's "ultra high", eight
+tiles of gpt-4o-mini."""
 
 
 class _Tiles(NamedTuple):
-    """A model that sees squares of 512 pixels: tokens of every image, and of each square."""
+    """The rule of models that see squares of 512 pixels: tokens of every image, and of each square."""
 
     base: int
     tile: int
@@ -39,7 +48,7 @@ class _Tiles(NamedTuple):
 
 
 class _Patches(NamedTuple):
-    """A model that sees squares of 32 pixels, so many at most, with a factor for its price."""
+    """The rule of models that see squares of 32 pixels: the tokens of a square, and the most squares."""
 
     factor: float
     most: int
@@ -61,20 +70,17 @@ _OPENAI: tuple[tuple[str, _Tiles | _Patches], ...] = (
     (r".*-nano.*", _Patches(2.46, 1536)),
     (r".*", _Patches(1.0, 2500)),
 )
-"""The first row whose pattern is the model's name."""
+"""The rule of a model is in the first row whose pattern matches its whole name."""
 
 
-def image_tokens(
-    provider: str, model: str, data: str | None, *, detail: str = "auto", level: str = ""
-) -> Range:
+def image_tokens(provider: str, model: str, data: str | None, *, detail: str = "auto") -> Range:
     """About how many tokens an image has for a model.
 
     Args:
-        provider: The provider by whom the model is priced.
-        model: The model's name there.
-        data: The image as base64; None if it is elsewhere.
-        detail: OpenAI's word for how closely to look.
-        level: Gemini's `mediaResolution`.
+        provider: The provider in the price table.
+        model: The model in the price table.
+        data: The image as base64; None if only its address is known.
+        detail: The resolution at which the model looks at it, as in `Medium`.
 
     >>> image_tokens("openai", "gpt-4o", None).likely
     765
@@ -92,12 +98,22 @@ def image_tokens(
         standard, fine = _claude(width, height, 1568, 1568), _claude(width, height, 2576, 4784)
         return Range(standard * (1 if data else 0.2), standard if old else fine, fine)
     elif provider == "gemini":
-        likely = _gemini(model, width, height, level)
+        likely = _gemini(model, width, height, detail)
         spread = (1.0, 1.0) if data else (0.25, 1.0)
     else:
-        # Open models see squares of 14 to 32 pixels, and most of them a bounded number.
+        # Open models see squares of 14 to 32 pixels, and most models a bounded number of them.
         likely, spread = min(2500, math.ceil(width / 28) * math.ceil(height / 28)), (0.25, 3.0)
     return Range(likely * spread[0], likely, likely * spread[1])
+
+
+def most_image_tokens(provider: str, model: str) -> int | None:
+    """The most tokens that an image can have for a model; None if no published rule says.
+
+    >>> most_image_tokens("gemini", "gemini-3.8-flash"), most_image_tokens("gemini", "gemini-2.5-flash")
+    (2240, None)
+    """
+    tiled = provider == "gemini" and _OLD_GEMINI.match(model) is not None
+    return None if tiled else _MOST_TOKENS.get(provider)
 
 
 def _claude(width: int, height: int, edge: int, most: int) -> int:
@@ -105,10 +121,9 @@ def _claude(width: int, height: int, edge: int, most: int) -> int:
     return min(most, math.ceil(width * scale / 28) * math.ceil(height * scale / 28))
 
 
-def _gemini(model: str, width: int, height: int, level: str) -> int:
-    named = _GEMINI_LEVELS.get(level.removeprefix("MEDIA_RESOLUTION_"))
-    if re.match(r"(models/)?gemini-[12]\b", model) is None:
-        return named or _GEMINI_LEVELS["HIGH"]
+def _gemini(model: str, width: int, height: int, detail: str) -> int:
+    if _OLD_GEMINI.match(model) is None:
+        return _GEMINI_DETAILS.get(detail, _GEMINI_DETAILS["high"])
     if max(width, height) <= 384:
         return 258
     unit = min(768, max(256, int(min(width, height) / 1.5)))
@@ -116,7 +131,7 @@ def _gemini(model: str, width: int, height: int, level: str) -> int:
 
 
 def size_of(data: str) -> tuple[int, int]:
-    """Width and height in pixels of a PNG, JPEG, GIF or WebP in base64; of any other, those of a guess.
+    """Width and height in pixels of a PNG, JPEG, GIF or WebP file in base64; a guess for any other file.
 
     >>> size_of("iVBORw0KGgoAAAANSUhEUgAAAAoAAAAUCAYAAAC07w7b")
     (10, 20)
@@ -152,7 +167,7 @@ def _webp(file: bytes) -> tuple[int, int]:
 
 
 def _jpeg(file: bytes) -> Iterator[tuple[int, int]]:
-    """The frame header is one of a chain of segments, each with its length."""
+    """The size in the frame header, which is one of a chain of segments that begin with their length."""
     place = 2
     while place + 9 <= len(file) and file[place] == 0xFF:
         kind, length = file[place + 1], int.from_bytes(file[place + 2 : place + 4], "big")

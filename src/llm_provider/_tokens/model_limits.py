@@ -1,6 +1,6 @@
-"""How much a model reads and writes at most: `model_limits.csv`.
+"""The largest input and output of each model: `model_limits.csv`.
 
-Importing this module reads no file; the first question does. docs/estimates.md describes the file.
+The file is read when the first limit is looked up, not on import. docs/estimates.md describes it.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _TOKENS = re.compile(r"[1-9][0-9]{0,8}")
 
 
 class ModelLimits(NamedTuple):
-    """One row: tokens, None where no source tells.
+    """One row of the file, in tokens; None where no source gives a number.
 
-    `context_window` is what a request and its answer may hold together, or where a provider counts them
-    apart, the request. `max_output_tokens` is the longest answer, reasoning included.
+    `context_window` is the size of a request together with its answer, or of the request alone if the
+    provider counts the two separately. `max_output_tokens` is the longest answer, reasoning included.
     """
 
     provider: str
@@ -42,7 +42,9 @@ COLUMNS = ModelLimits._fields
 
 
 def limits_of(provider: str, model: str) -> ModelLimits | None:
-    """The limits of a model; a name without a row is looked up as `PriceTable.find` looks up prices.
+    """The limits of a model, None if the file has no row for it.
+
+    A name is matched with a row in the same way as `PriceTable.find` matches it with a price.
 
     >>> limits_of("openai", "gpt-6.1-sol-2026-10-21").max_output_tokens
     128000
@@ -55,7 +57,7 @@ def limits_of(provider: str, model: str) -> ModelLimits | None:
 
 
 def read(path: str | os.PathLike[str]) -> dict[tuple[str, str], ModelLimits]:
-    """The good rows of a file; each bad one is skipped with a `PriceWarning` that says where and why.
+    """The valid rows of a file. Each invalid row is skipped with a `PriceWarning` that gives its line.
 
     Raises:
         OSError: the file cannot be read.
@@ -85,7 +87,11 @@ def _shipped() -> Mapping[tuple[str, str], ModelLimits]:
 
 
 def _row(cells: list[str], before: Mapping[tuple[str, str], ModelLimits]) -> ModelLimits:
-    """Check one row. Raises ValueError with the reason."""
+    """Parse one row.
+
+    Raises:
+        ValueError: the row is not valid; the message gives the reason.
+    """
     if len(cells) != len(COLUMNS):
         raise ValueError(f"{len(cells)} cells instead of {len(COLUMNS)}")
     provider, model, window, longest, source, as_of = cells
@@ -94,7 +100,7 @@ def _row(cells: list[str], before: Mapping[tuple[str, str], ModelLimits]) -> Mod
     if not is_date(as_of):
         raise ValueError(f"as_of {as_of!r} is not a date like 2026-11-20")
     if (provider, model) in before:
-        raise ValueError("the same model as a row before")
+        raise ValueError("an earlier row has the same model")
     return ModelLimits(provider, model, _tokens(window), _tokens(longest), source, as_of)
 
 

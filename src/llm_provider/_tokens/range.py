@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Range(NamedTuple):
-    """A number that is not known exactly: between `low` and `high`, and likely near `likely`.
+    """A number that is not known exactly. It is between `low` and `high`, and probably near `likely`.
 
     >>> low, likely, high = Range(1, 2, 4)
     >>> Range(1, 2, 4).plus(Range(10, 10, 10)).times(2)
@@ -19,7 +19,7 @@ class Range(NamedTuple):
 
     @classmethod
     def exactly(cls, number: float) -> Range:
-        """One that is known.
+        """A range of one number, which is known exactly.
 
         >>> Range.exactly(3)
         Range(low=3, likely=3, high=3)
@@ -27,7 +27,7 @@ class Range(NamedTuple):
         return cls(number, number, number)
 
     def plus(self, other: Range) -> Range:
-        """The sum of two."""
+        """The sum of two ranges."""
         return Range(self.low + other.low, self.likely + other.likely, self.high + other.high)
 
     def times(self, factor: float | Range) -> Range:

@@ -1,9 +1,10 @@
-"""How many tokens a text probably has, by its words and scripts, where no tokenizer is at hand. Pure.
+"""How many tokens a text probably has, judged by its words and scripts, without a tokenizer. Pure.
 
-Tokenizers differ less than their texts: a word is about a token, a long one more, a sign of Chinese most of
-one. The weights below are a least-squares fit to o200k_base, OpenAI's tokenizer since 2024: on pages,
-licences, code and translations of other packages, every other piece of prices.csv, and the first paragraph of
-each language in tests/data/scripts.json. `python -m benchmarks tokens` measures what they miss of other text.
+Tokenizers differ less than texts do: a word is about one token, a long word more than one, and a Chinese
+character a little less than one. The weights below are a least-squares fit to o200k_base, OpenAI's tokenizer
+since 2024. The texts of the fit are documentation, licences, code and translations of other packages, every
+second part of prices.csv, and the first paragraph of each language in tests/data/scripts.json.
+`python -m benchmarks tokens` measures the error on other texts.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ _INDENTS = re.compile("  +")
 _PER_WORD, _LONG_WORD, _PER_LETTER_MORE = 0.95, 7, 0.22
 _PER_DIGITS, _PER_SIGNS, _PER_SIGNS_BEFORE_A_WORD, _PER_INDENT = 1.29, 1.25, 0.56, 0.84
 
-# What a word costs more in a language that writes accents: those of western Europe, those of its east.
+# Further tokens per word in a language with accents: of western Europe, of eastern Europe.
 _WESTERN, _EASTERN = 0.2, 0.45
-# Accents to the word at which a text is taken to be all in such a language.
+# Accents per word from which on a text counts as written in such a language as a whole.
 _ACCENTS_OF_A_LANGUAGE = 0.1
 
 # Tokens per letter of each script.
@@ -44,13 +45,13 @@ _SCRIPTS = (
 
 
 _LONG_TEXT, _SLICES, _SLICE = 20_000, 10, 1_000
-"""Characters of a text that is long, and the number and length of the slices that stand for it."""
+"""Characters from which on a text is long; the number and the length of the slices that are read of it."""
 
 
 class TextTokens(NamedTuple):
-    """Tokens of a text: those of English and code, and those of other languages and letters.
+    """Tokens of a text: those of English and code, and those of other languages and scripts.
 
-    They are apart because tokenizers agree about the former much better than about the latter.
+    They are separate because tokenizers agree much better about the former than about the latter.
     """
 
     english: float
@@ -58,7 +59,7 @@ class TextTokens(NamedTuple):
 
 
 def text_tokens(text: str) -> TextTokens:
-    """About how many tokens a text has; of a long one only some slices are looked at.
+    """About how many tokens a text has. Only some slices of a long text are read.
 
     >>> round(text_tokens("The quick brown fox jumps over the lazy dog.").english)
     10

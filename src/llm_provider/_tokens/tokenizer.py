@@ -1,7 +1,7 @@
-"""OpenAI's own tokenizer, where it is already on this machine. Nothing is ever downloaded for it.
+"""OpenAI's own tokenizer, if it is already on this machine. This module never downloads anything.
 
-tiktoken fetches the vocabulary of an encoding when it is first used. It is used here only where that file is
-on disk: in tiktoken's own cache, or inside litellm, which ships three of them.
+tiktoken downloads the vocabulary of an encoding when the encoding is first used. So an encoding is used here
+only if its file is on disk: in tiktoken's own cache, or inside litellm, which ships some vocabularies.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _SHA256 = {
     "cl100k_base": "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
     "o200k_base": "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
 }
-"""Of the files of the encodings that today's models use, as tiktoken checks them. It deletes one that is
-different and fetches it anew, so it is not even asked."""
+"""Hashes of the vocabulary files of the encodings that current models use. tiktoken knows the same hashes. It
+deletes a file with another hash and downloads it again, so such a file is not passed to tiktoken."""
 
 _PIECE = 20_000
-"""Characters that are counted at once: a million spaces overflow the stack of tiktoken's regular expressions.
-A cut adds a token at most."""
+"""Characters that are counted at once. A million spaces overflow the stack of tiktoken's regular expressions.
+A cut between two pieces adds one token at most."""
 
 _ADDRESS = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
 _CACHE_VARIABLES = ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR")
@@ -34,11 +34,11 @@ _loading = threading.Lock()
 
 @functools.lru_cache(maxsize=256)
 def counter_for(provider: str, model: str) -> Callable[[str], int] | None:
-    """What counts the tokens of a text exactly as a model does; None where that cannot be had here.
+    """A function that counts the tokens of a text exactly as a model does; None if there is none here.
 
     Args:
-        provider: The provider by whom the model is priced.
-        model: The model's name there. Only models that tiktoken itself knows are counted.
+        provider: The provider in the price table.
+        model: The model in the price table. Only models that tiktoken itself knows have a counter.
 
     >>> counter_for("anthropic", "claude-sonnet-5-5") is None
     True
@@ -56,9 +56,9 @@ def counter_for(provider: str, model: str) -> Callable[[str], int] | None:
 
 @functools.cache
 def encoding_counter(name: str) -> Callable[[str], int] | None:
-    """What counts the tokens of a text in an encoding; None where that is not on this machine.
+    """A function that counts the tokens of a text in an encoding; None if that is not on this machine.
 
-    It takes about half a second and 30 MB.
+    Loading an encoding takes about half a second and 30 MB.
 
     >>> encoding_counter("an encoding that does not exist") is None
     True
@@ -69,7 +69,7 @@ def encoding_counter(name: str) -> Callable[[str], int] | None:
     import tiktoken
 
     with _loading:
-        # The only way to tell tiktoken where to look; litellm sets it for good when it is imported.
+        # tiktoken takes its cache folder only from this variable. litellm sets it permanently when imported.
         before = os.environ.get(_CACHE_VARIABLES[0])
         os.environ[_CACHE_VARIABLES[0]] = str(folder)
         try:
@@ -88,7 +88,7 @@ def encoding_counter(name: str) -> Callable[[str], int] | None:
 
 
 def _folders() -> Iterator[Path]:
-    """Where a vocabulary may be, in tiktoken's own order and then inside litellm."""
+    """Folders that may hold a vocabulary: tiktoken's, in its own order, and litellm's."""
     for variable in _CACHE_VARIABLES:
         if os.environ.get(variable):
             yield Path(os.environ[variable])

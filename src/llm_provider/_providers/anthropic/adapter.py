@@ -17,12 +17,24 @@ from ..._requests.routing import Target
 from ..adapter import EncodedRequest, merge, refuse, schema_of
 from ..errors import from_sdk as map_error
 from .decode import OPERATION, PROVIDER, Assembler, decode, usage
+from .encode_messages import system_prompt, turns, verbatim
+from .facts import facts, variant
 
 if TYPE_CHECKING:
     from ..sdk_connection import PostConnection
-from .encode_messages import system_prompt, turns, verbatim
 
-__all__ = ["DEFAULT_MAX_TOKENS", "Assembler", "connect", "decode", "encode", "map_error", "split", "usage"]
+__all__ = [
+    "DEFAULT_MAX_TOKENS",
+    "Assembler",
+    "connect",
+    "decode",
+    "encode",
+    "facts",
+    "map_error",
+    "split",
+    "usage",
+    "variant",
+]
 
 DEFAULT_MAX_TOKENS = 32_000
 """Tokens an answer may have where `max_tokens` is not set, thinking included; Anthropic demands a figure.

@@ -14,6 +14,7 @@ from ..._errors import APIResponseValidationError
 from ..._types import Choice, Delta, FinishReason, Step, ToolCall, ToolCallDelta, Usage
 from ..adapter import Answer, count, expect_dict, finish, part
 from ..errors import error_fields, from_answer
+from .facts import tier_variant
 
 OPERATION = "messages"
 PROVIDER = "anthropic"
@@ -61,7 +62,7 @@ def decode(reply: Any) -> Answer:
         usage=usage(reply),
         model=_str(reply.get("model")),
         id=_str(reply.get("id")),
-        service_tier=_tier(part(reply, "usage")),
+        service_tier=tier_variant(part(reply, "usage")),
     )
 
 
@@ -87,11 +88,6 @@ def decode_usage(usage: Mapping[str, Any]) -> Usage:
         reasoning_output_tokens=count(part(usage, "output_tokens_details"), "thinking_tokens"),
         web_searches=count(part(usage, "server_tool_use"), "web_search_requests"),
     )
-
-
-def _tier(usage: Mapping[str, Any]) -> str | None:
-    """Fast mode is priced by its own rate, and is told beside the tier."""
-    return "fast" if usage.get("speed") == "fast" else _str(usage.get("service_tier"))
 
 
 def read(blocks: Iterable[Any]) -> tuple[str, str, tuple[ToolCall, ...]]:

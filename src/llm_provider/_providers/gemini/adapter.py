@@ -19,11 +19,12 @@ from ..adapter import EncodedRequest, merge, refuse, schema_of
 from ..errors import from_exception, headers_of
 from .decode import PROVIDER, Assembler, decode, error_of, split, usage
 from .encode_contents import conversation
+from .facts import facts, variant
 
 if TYPE_CHECKING:
     from .connection import GeminiConnection
 
-__all__ = ["Assembler", "connect", "decode", "encode", "map_error", "split", "usage"]
+__all__ = ["Assembler", "connect", "decode", "encode", "facts", "map_error", "split", "usage", "variant"]
 
 _LEVELS = {"low": "low", "medium": "medium", "high": "high"}
 

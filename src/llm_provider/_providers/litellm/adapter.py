@@ -41,8 +41,9 @@ from ..._types import Message, Step
 from ..adapter import Answer, EncodedRequest, OnHeaders, Outgoing
 from ..errors import chain, error_fields, failure_headers, from_answer, from_exception, presentable
 from ..openai import chat, embeddings
+from ..openai.facts import facts, variant
 
-__all__ = ["Assembler", "connect", "decode", "encode", "map_error", "split", "usage"]
+__all__ = ["Assembler", "connect", "decode", "encode", "facts", "map_error", "split", "usage", "variant"]
 
 PROVIDER = "litellm"
 INSTALL = "pip install 'llm-provider[litellm]'"

@@ -17,11 +17,12 @@ from ..._types import Step, Usage
 from ..adapter import Answer, EncodedRequest, Outgoing, refuse
 from ..errors import from_sdk as map_error
 from . import chat, responses
+from .facts import facts, variant
 
 if TYPE_CHECKING:
     from ..sdk_connection import PostConnection
 
-__all__ = ["Assembler", "connect", "decode", "encode", "map_error", "split", "usage"]
+__all__ = ["Assembler", "connect", "decode", "encode", "facts", "map_error", "split", "usage", "variant"]
 
 _CLASSIC = ("minimal", "low", "medium", "high")
 

@@ -25,6 +25,7 @@ from ..adapter import (
     split_reply,
 )
 from ..errors import error_fields, from_answer
+from .facts import tier_variant
 
 OPERATION = "chat/completions"
 
@@ -127,7 +128,7 @@ def decode(reply: Any) -> Answer:
         usage=usage(reply),
         model=_str(reply.get("model")),
         id=_str(reply.get("id")),
-        service_tier=_str(reply.get("service_tier")),
+        service_tier=tier_variant(reply.get("service_tier")),
     )
 
 

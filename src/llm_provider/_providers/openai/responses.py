@@ -19,6 +19,7 @@ from ..._types import Choice, Delta, FinishReason, Message, Step, ToolCall, Tool
 from ..adapter import Answer, EncodedRequest, count, expect_dict, merge, part, refuse
 from ..errors import error_fields, from_answer
 from . import chat
+from .facts import tier_variant
 
 OPERATION = "responses"
 
@@ -219,7 +220,7 @@ def decode(reply: Any) -> Answer:
         usage=usage(reply),
         model=_text(reply.get("model")),
         id=_text(reply.get("id")),
-        service_tier=_text(reply.get("service_tier")),
+        service_tier=tier_variant(reply.get("service_tier")),
     )
 
 

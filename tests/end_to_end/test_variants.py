@@ -1,0 +1,69 @@
+"""One service level prices a call in its estimate, in its budget's worst case and in its cost."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llm_provider import Client, Range
+from llm_provider._calls.chat import CHAT
+from llm_provider._calls.worst_case import worst_case
+from llm_provider._limits.concurrency import UNBOUNDED
+from llm_provider._requests.request import Request
+from llm_provider.simulator import Fault, Simulator
+
+LONGEST = 1000
+"""Tokens that an answer may have here, each of which costs USD 7 a million at the level asked for, else 1."""
+
+
+@pytest.mark.parametrize(
+    ("model", "asked", "served", "variant"),
+    [
+        ("claude-opus-5-5", {"speed": "fast"}, {"usage": {"speed": "fast"}}, "fast"),
+        ("claude-opus-5-5", {"speed": "fast", "service_tier": "auto"}, {"usage": {"speed": "fast"}}, "fast"),
+        ("gpt-6.1-sol", {"service_tier": "flex"}, {"service_tier": "flex"}, "flex"),
+        ("gpt-6.1-sol", {"service_tier": "priority"}, {"service_tier": "priority"}, "priority"),
+        ("gpt-6.1-sol", {"service_tier": "fast"}, {"service_tier": "priority"}, "priority"),
+        ("gpt-5.5-pro", {"service_tier": "flex"}, {"service_tier": "flex"}, "flex"),
+        # Gemini's answers do not tell their level.
+        ("gemini-3.8-flash", {"serviceTier": "flex"}, {}, "flex"),
+        ("gemini-3.8-flash", {"service_tier": "priority"}, {}, "priority"),
+    ],
+)
+def test_every_price_of_a_call_is_that_of_one_level(
+    simulator: Simulator,
+    own_cache: Path,
+    model: str,
+    asked: dict[str, Any],
+    served: dict[str, Any],
+    variant: str,
+) -> None:
+    provider = {"cl": "anthropic", "gp": "openai", "ge": "gemini"}[model[:2]]
+    prices = own_cache.parent / "prices.csv"
+    prices.write_text(
+        "provider,model,variant,input,cache_read,cache_write,output\n"
+        f"{provider},{model},standard,0,0,0,1\n"
+        f"{provider},{model},{variant},0,0,0,7\n"
+    )
+    parameters: dict[str, Any] = {"max_tokens": LONGEST, "extra_body": asked}
+    with Client(cache_dir=own_cache, prices=prices) as client:
+        estimate = client.estimate(model, ["Hi"], **parameters)
+        assert (estimate.variant, next(iter(estimate.costs))) == (variant, variant)
+        assert estimate.cost == Range(*(tokens * 7 / 1e6 for tokens in estimate.output_tokens))
+
+        call = client._engine.prepare(CHAT, Request.build(model, "Hi", parameters), UNBOUNDED)
+        assert worst_case(call, range(1), client._prices()) == Decimal(7 * LONGEST) / 1_000_000
+
+        usual = client.call(model, "Hi", max_tokens=LONGEST).raw
+        reply = {**usual, **served, "usage": {**usual.get("usage", {}), **served.get("usage", {})}}
+        simulator.inject(Fault(body=json.dumps(reply)))
+        before = client.usage.spent
+        answer = client.call(model, "Hi", **parameters)
+        assert answer.usage.output_tokens > 0
+        assert client.usage.spent - before == Decimal(7 * answer.usage.output_tokens) / 1_000_000
+        assert client.call(model, "Hi", **parameters).cached
+        assert client.usage.saved == client.usage.spent - before
