@@ -8,8 +8,8 @@ from .._errors import RequestError
 from .._requests.embed_request import EmbedRequest
 from .._requests.routing import Target, priced_as
 
-# Families of models that answer in text, pictures or sound, by the last part of the name. For a family that is
-# missing here, the provider refuses the request.
+# Families of models that answer in text, pictures or sound, by the last part of the name. For a family that
+# is missing here, the provider refuses the request.
 _OTHER_MODELS = re.compile(
     r"(gpt-|chatgpt-|o\d(-|$)|codex-|dall-e|whisper|tts-|sora|omni-moderation|claude-|gemini-"
     r"|imagen-|veo-|gemma-\d|grok-|deepseek-(v|r|chat|reasoner)|(mistral|ministral|magistral|pixtral|devstral)"
