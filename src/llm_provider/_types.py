@@ -299,10 +299,10 @@ class Response:
 class Embeddings:
     """The vectors of some texts, in the order of the texts.
 
-    It has a length, can be iterated over and indexed as `vectors` can. `cost` is what this call really cost
-    in USD: 0 where all vectors came from the cache, None where the price is unknown. `usage` is that of all
-    texts. `cached` says that all of them came from the cache. `model` is what the provider says it served.
-    `failures` are the requests that were sent for this call and failed.
+    `len()`, iteration and indexing work on `vectors`. `cost` is the real cost of this call in USD: 0 if all
+    vectors came from the cache, None if the price is unknown. `usage` is the sum over all texts. `cached` is
+    true if all vectors came from the cache. `model` is the name that the provider reports. `failures` are the
+    requests that were sent for this call and failed.
 
     >>> embeddings = Embeddings(vectors=([0.6, 0.8], [1.0, 0.0]), usage=Usage(input_tokens=2), model="m",
     ...                         provider="p", cost=0.0)
@@ -313,7 +313,7 @@ class Embeddings:
     """
 
     vectors: tuple[list[float], ...]
-    """Plain lists, as they come out of JSON; `numpy()` gives them in an eighth of the memory."""
+    """Plain lists of floats. `numpy()` returns the same numbers in an eighth of the memory."""
     usage: Usage
     model: str
     provider: str

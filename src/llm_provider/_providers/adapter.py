@@ -88,7 +88,7 @@ class Answer:
 class EmbeddingAnswer:
     """A decoded reply to a request for embeddings.
 
-    `vectors` are in the order of the texts. `usage` and `model` are None where the provider told none.
+    `vectors` are in the order of the texts. `usage` and `model` are None where the reply does not have them.
     """
 
     vectors: list[list[float]]
@@ -186,20 +186,19 @@ class EmbeddingFormat(Protocol):
     """The shape of an adapter's `embeddings` module: pure functions between `EmbedRequest` and replies.
 
     A request is encoded once, without its texts. Each request that is sent then takes some of the texts. A
-    reply to several texts is split into the replies that each text alone would have got, which is what the
-    cache stores.
+    reply to several texts is split into one reply for each text, which the cache stores.
     """
 
     def encode(self, request: EmbedRequest, target: Target) -> EncodedRequest:
         """The operation, and all of the payload but the texts.
 
         Raises:
-            UnsupportedParameterError: the model, or its host, cannot do what a parameter asks.
+            UnsupportedParameterError: the model, or its host, does not have a parameter or its value.
             RequestError: the model does not embed, as its name shows.
         """
 
     def payload_of(self, encoded: EncodedRequest, texts: Sequence[str]) -> dict[str, Any]:
-        """The payload of one request for these texts; with a single text, what the cache key is made of."""
+        """The payload of one request for these texts. The payload of a single text makes its cache key."""
 
     def limits(self, target: Target) -> EmbeddingLimits:
         """How much one request may hold."""
@@ -208,7 +207,7 @@ class EmbeddingFormat(Protocol):
         """The vectors of a reply to so many texts.
 
         Raises:
-            APIResponseValidationError: a vector is missing, there twice, or not a list of finite numbers.
+            APIResponseValidationError: a vector is missing, comes twice, or is not a list of finite numbers.
             LLMError: it is an error that came with status 200.
         """
 
@@ -223,7 +222,7 @@ class EmbeddingFormat(Protocol):
         """
 
     def usage(self, reply: Any) -> Usage | None:
-        """What a reply says it used, though it may be none that `decode` accepts."""
+        """The usage that a reply reports, even if `decode` would refuse the reply; None where it has none."""
 
 
 def refuse(

@@ -1,4 +1,4 @@
-"""Which models do not embed, as their names show, and which to use in their place."""
+"""Models that do not embed, known by their names, and embedding models to suggest instead."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from .._errors import RequestError
 from .._requests.embed_request import EmbedRequest
 from .._requests.routing import Target, priced_as
 
-# Families of models that answer in text, pictures or sound, by the last part of the name. A family that is
-# missing here costs a request that the provider refuses.
+# Families of models that answer in text, pictures or sound, by the last part of the name. For a family that
+# is missing here, the provider refuses the request.
 _OTHER_MODELS = re.compile(
     r"(gpt-|chatgpt-|o\d(-|$)|codex-|dall-e|whisper|tts-|sora|omni-moderation|claude-|gemini-"
     r"|imagen-|veo-|gemma-\d|grok-|deepseek-(v|r|chat|reasoner)|(mistral|ministral|magistral|pixtral|devstral)"
@@ -25,13 +25,13 @@ _EXAMPLES = (
 
 
 def check_model(request: EmbedRequest, target: Target) -> None:
-    """Refuse a model that is known for something other than embeddings.
+    """Refuse a model that does something other than embeddings.
 
     Raises:
-        RequestError: the name is one of a chat, image or sound model; embedding models are named.
+        RequestError: the name is that of a chat, image or sound model. The message names embedding models.
     """
     name = target.model.rpartition("/")[2].lower().removeprefix("ft:")
-    # A server of one's own may call an embedding model anything.
+    # A user's own server may give an embedding model any name.
     if target.provider == "local" or "embed" in name or not _OTHER_MODELS.fullmatch(name):
         return
     provider, _ = priced_as(target)

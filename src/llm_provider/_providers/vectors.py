@@ -1,4 +1,4 @@
-"""The embedding formats share this: vectors out of JSON, and one usage divided among several texts."""
+"""Helpers of the embedding formats: read vectors from JSON, divide one usage among several texts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def vector_of(value: Any) -> list[float]:
         raise APIResponseValidationError("the answer holds a vector with an entry that is not a number")
     if int in types:
         vector = [float(number) for number in vector]
-    # NaN and infinity stay in a sum, which takes a tenth of the time of a look at each number.
+    # A sum keeps NaN and infinity, and is ten times as fast as a check of each number.
     if not math.isfinite(sum(vector)):
         raise APIResponseValidationError("the answer holds a vector with an entry that is not finite")
     return vector
@@ -48,10 +48,10 @@ def _unpacked(text: str) -> list[float]:
 
 
 def check_count(vectors: Sequence[Sequence[float]], texts: int) -> None:
-    """Refuse vectors that are not one for each text, or not all of one length.
+    """Check that there is one vector for each text, and that all have the same length.
 
     Raises:
-        APIResponseValidationError: so it is.
+        APIResponseValidationError: the number of vectors or their lengths are wrong.
     """
     if len(vectors) != texts:
         raise APIResponseValidationError(f"the answer holds {len(vectors)} vectors for {texts} texts")
@@ -60,7 +60,7 @@ def check_count(vectors: Sequence[Sequence[float]], texts: int) -> None:
 
 
 def apportioned(value: Any, shares: Sequence[int]) -> list[Any]:
-    """A usage object, divided: one of the same form for each share, whose counts add up to the whole.
+    """Divide a usage object: one object of the same form for each share. The counts add up to the whole.
 
     >>> apportioned({"prompt_tokens": 10}, [1, 2])
     [{'prompt_tokens': 3}, {'prompt_tokens': 7}]
@@ -77,7 +77,7 @@ def apportioned(value: Any, shares: Sequence[int]) -> list[Any]:
 
 
 def _divided(whole: int, shares: Sequence[int]) -> list[int]:
-    """`whole` by the method of the largest remainder: rounded down, the rest to the largest fractions."""
+    """Divide `whole` by the largest-remainder method: round down, give the rest to the largest fractions."""
     total = sum(shares)
     if not total:
         shares, total = [1] * len(shares), len(shares)

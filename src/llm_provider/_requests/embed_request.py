@@ -24,7 +24,7 @@ class EmbedParameters(TypedDict, total=False):
     """
 
     dimensions: int | None
-    """How many numbers each vector has; None leaves it to the model. Only some models can shorten."""
+    """How many numbers each vector has. None means the model's default; only some models take another."""
     strict_model: bool | None
     """Whether an answer by another snapshot than before raises `ModelDriftError`; default the client's."""
     timeout: float | Timeouts | None
@@ -70,7 +70,7 @@ class EmbedRequest:
 
     @classmethod
     def build(cls, model: str, inputs: Iterable[str], parameters: EmbedParameters) -> EmbedRequest:
-        """Check and normalise the arguments of `embed`. No texts are allowed; they have no vectors.
+        """Check and normalise the arguments of `embed`. An empty list of texts is allowed.
 
         Raises:
             TypeError: a parameter that does not exist.

@@ -1,7 +1,7 @@
-"""The simulated embeddings: the same text always gets the same vector, whoever asks.
+"""The simulated embeddings: the same text always gets the same vector, from every model and provider.
 
-A vector is made of a hash of its text. A shorter one is the beginning of a longer one, scaled to length 1
-again, as it is with real models that shorten.
+A vector is computed from a hash of its text. A shorter vector is the beginning of a longer one, scaled to
+length 1 again, as with real models that offer fewer dimensions.
 """
 
 from __future__ import annotations

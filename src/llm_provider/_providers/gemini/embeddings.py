@@ -44,7 +44,7 @@ _MOST_DIMENSIONS = 3_072
 
 
 def encode(request: EmbedRequest, target: Target) -> EncodedRequest:
-    """Build what stands beside each text; see `EmbeddingFormat.encode`."""
+    """Build the fields that stand beside each text; see `EmbeddingFormat.encode`."""
     check_model(request, target)
     payload: dict[str, Any] = {"model": resource(target.model)}
     if request.dimensions is not None:
@@ -86,7 +86,7 @@ def limits(target: Target) -> EmbeddingLimits:
 
 
 def decode(reply: Any, texts: int) -> EmbeddingAnswer:
-    """The vectors of a reply, which come in the order of the texts; see `EmbeddingFormat.decode`."""
+    """The vectors of a reply, which are in the order of the texts; see `EmbeddingFormat.decode`."""
     vectors = [vector_of(entry.get("values")) for entry in _entries(reply)]
     check_count(vectors, texts)
     return EmbeddingAnswer(vectors, usage(reply))
@@ -105,7 +105,7 @@ def split(reply: Any, shares: Sequence[int]) -> list[Any]:
 
 
 def usage(reply: Any) -> Usage | None:
-    """What a reply says it used; None where it counts nothing, as of older models."""
+    """The usage that a reply reports; None where it reports none, as those of older models do."""
     told = reply.get("usageMetadata") if isinstance(reply, dict) else None
     return decode_usage(reply) if isinstance(told, dict) and "promptTokenCount" in told else None
 

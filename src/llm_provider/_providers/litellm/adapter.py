@@ -82,10 +82,10 @@ def encode(request: Request, target: Target) -> EncodedRequest:
 
 
 def check_extra_body(request: Request | EmbedRequest) -> None:
-    """Refuse what is an argument of the call: litellm would take it from among the payload's fields.
+    """Refuse fields that are arguments of the call, because litellm reads both from the same place.
 
     Raises:
-        RequestError: `extra_body` sets such an argument; the message says which parameter to use.
+        RequestError: `extra_body` sets such an argument. The message says which parameter to use.
     """
     for name in request.extra_body or ():
         if name in _CALLS_OWN:
@@ -205,7 +205,10 @@ def _load() -> ModuleType:
 
 
 class _TrueZero(int):
-    """A 0 that is true: where 1.106 embeds through OpenAI's SDK, it takes a false number for none given."""
+    """A zero that counts as true.
+
+    When litellm 1.106 embeds through OpenAI's SDK, it replaces a false `max_retries` by its default of 2.
+    """
 
     def __bool__(self) -> bool:
         return True

@@ -39,7 +39,7 @@ class _Host(NamedTuple):
     dimensions: str | None = "dimensions"
 
 
-# A host that publishes no limits is taken to be as strict as the strictest of those that do.
+# For hosts that publish no limits: the limits of the strictest host that does.
 _UNPUBLISHED = EmbeddingLimits(texts=100, tokens=16_384, text_tokens=None)
 _OTHER_HOST = _Host(_UNPUBLISHED)
 
@@ -81,7 +81,7 @@ def encode(request: EmbedRequest, target: Target) -> EncodedRequest:
 
 
 def _dimensions_name(request: EmbedRequest, target: Target) -> str:
-    """The host's name for `dimensions`, if the model can have so many."""
+    """The host's name for `dimensions`; raises if the model cannot have that many."""
     name = _HOSTS.get(target.provider, _OTHER_HOST).dimensions
     remedy = "" if name else "leave it out; this host's API has no such parameter"
     model = target.model.rpartition("/")[2]
@@ -102,7 +102,7 @@ def payload_of(encoded: EncodedRequest, texts: Sequence[str]) -> dict[str, Any]:
 
 
 def limits(target: Target) -> EmbeddingLimits:
-    """How much one request may hold; a server of one's own is taken for the host it stands in for."""
+    """How much one request may hold. A custom base URL does not change it."""
     return limits_of(target.provider)
 
 
@@ -129,7 +129,7 @@ def split(reply: Any, shares: Sequence[int]) -> list[Any]:
 
 
 def usage(reply: Any) -> Usage | None:
-    """What a reply says it used; see `EmbeddingFormat.usage`."""
+    """The usage that a reply reports; see `EmbeddingFormat.usage`."""
     told = reply.get("usage") if isinstance(reply, dict) else None
     if not isinstance(told, dict) or told.keys().isdisjoint(_COUNTS):
         return None
@@ -138,7 +138,7 @@ def usage(reply: Any) -> Usage | None:
 
 
 def _entries(reply: Any, texts: int) -> list[dict[str, Any]]:
-    """The entries of `data` in the order of their indices, of which there is one for each text."""
+    """The entries of `data`, sorted by index: exactly one for each text."""
     reply = expect_dict(reply, "answer")
     if reply.get("error"):
         codes, message = error_fields(reply)

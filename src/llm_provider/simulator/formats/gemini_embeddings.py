@@ -28,7 +28,7 @@ __all__ = [
 MAX_REQUESTS = 100
 MAX_DIMENSIONS = 3072
 
-# Longer texts are cut by the real models too; they are no error.
+# Like the real models, the simulated ones cut a longer text instead of refusing it.
 _MAX_TEXT_TOKENS = {"gemini-embedding-001": 2048, "gemini-embedding-2": 8192}
 
 
@@ -89,7 +89,7 @@ def _dimensions(entry: Mapping[str, Any]) -> Any:
 
 
 def rejection(prompt: Prompt) -> Problem | None:
-    """Too many texts at once, and a model that does not embed."""
+    """The error for too many texts, or for a model that does not embed."""
     if len(_entries(prompt.request) or ()) > MAX_REQUESTS:
         message = "* BatchEmbedContentsRequest.requests: at most 100 requests can be in one batch\n"
         return Problem(status=400, message=message)
@@ -118,5 +118,5 @@ def reply(prompt: Prompt, completion: Completion) -> dict[str, Any]:
 
 
 def frames(_prompt: Prompt, _completion: Completion) -> Iterator[Frame]:
-    """None: embeddings are not streamed."""
+    """No frames, because embeddings are not streamed."""
     return iter(())

@@ -168,7 +168,7 @@ def _base64(vector: Sequence[float]) -> str:
 
 
 def frames(_prompt: Prompt, _completion: Completion) -> Iterator[Frame]:
-    """None: embeddings are not streamed."""
+    """No frames, because embeddings are not streamed."""
     return iter(())
 
 
