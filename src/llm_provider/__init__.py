@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from ._api import (
         acall,
         acall_many,
+        aembed,
         aiter_many,
         astream,
         call,
         call_many,
+        embed,
         estimate,
         iter_many,
         price,
@@ -70,11 +72,13 @@ if TYPE_CHECKING:
     from ._money.pricing import PriceWarning
     from ._money.track import track
     from ._requests.api_keys import KeyWarning
+    from ._requests.embed_request import EmbedParameters
     from ._requests.request import BatchParameters, Parameters
     from ._tokens.range import Range
     from ._types import (
         Choice,
         Delta,
+        Embeddings,
         FinishReason,
         Message,
         Prompt,
@@ -105,6 +109,8 @@ __all__ = [
     "Client",
     "ContextWindowExceededError",
     "Delta",
+    "EmbedParameters",
+    "Embeddings",
     "Estimate",
     "Explanation",
     "FailedAttempt",
@@ -149,10 +155,12 @@ __all__ = [
     "Usage",
     "acall",
     "acall_many",
+    "aembed",
     "aiter_many",
     "astream",
     "call",
     "call_many",
+    "embed",
     "estimate",
     "iter_many",
     "price",
@@ -163,7 +171,8 @@ __all__ = [
 
 # Those last that load asyncio.
 _HOMES = (
-    "_api", "_client", "_types", "_errors", "_limits.timeouts", "_requests.request", "_cache.response_cache",
+    "_api", "_client", "_types", "_errors", "_limits.timeouts", "_requests.request", "_requests.embed_request",
+    "_cache.response_cache",
     "_requests.api_keys", "_money.pricing", "_cache.storage.diff", "_tokens.range", "_money.track",
     "_money.ledger", "_money.ledger_rows", "_money.ledger_file", "_money.model_drift", "_calls.stream",
     "_limits.scopes", "_estimates.estimate", "_money.budget", "_limits.shared_controller",

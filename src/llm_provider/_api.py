@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Literal, Unpack, overload
 from ._batch_methods import OnError
 from ._client import Client
 from ._money.ledger import Ledger
+from ._requests.embed_request import EmbedParameters
 from ._requests.request import BatchParameters, Parameters, seal
-from ._types import Prompt, Response, Result, Usage
+from ._types import Embeddings, Prompt, Response, Result, Usage
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -66,6 +67,42 @@ async def acall(model: str, messages: Prompt, **parameters: Unpack[Parameters]) 
     """
     seal(parameters)
     return await default_client().acall(model, messages, **parameters)
+
+
+def embed(model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]) -> Embeddings:
+    """Turn texts into vectors.
+
+    Each text is stored by itself: a list with one new text sends that text alone. Long lists are divided into
+    as many requests as the provider's limits need, which are sent at the same time under rate control.
+
+    Args:
+        model: The name of an embedding model, as litellm spells it: "text-embedding-3-small",
+            "gemini/gemini-embedding-001", "mistral/mistral-embed", "local/my-model".
+        inputs: The texts. No text may be empty.
+        **parameters: See `EmbedParameters`.
+
+    Returns:
+        The vectors in the order of the texts, the usage, and the cost in USD.
+
+    Raises:
+        RequestError: an input or a parameter cannot be served, or the model does not embed. ProviderError:
+        the provider failed, and retrying did not help. The texts that were answered are stored. TypeError: a
+        parameter that does not exist.
+
+    >>> from llm_provider.simulator import Simulator
+    >>> with Simulator() as simulator:
+    ...     found = embed("text-embedding-3-small", ["a bird", "a fish"], base_url=simulator.url("openai"))
+    >>> len(found.vectors), found.dimensions, found.cached
+    (2, 1536, False)
+    """
+    seal(parameters)
+    return default_client().embed(model, inputs, **parameters)
+
+
+async def aembed(model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]) -> Embeddings:
+    """`embed`, awaited; from any event loop. Cancelling it cancels the requests at the server."""
+    seal(parameters)
+    return await default_client().aembed(model, inputs, **parameters)
 
 
 def stream(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Stream:

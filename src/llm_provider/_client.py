@@ -19,11 +19,13 @@ from collections.abc import (
     Sized,
 )
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack
 
 from ._batch_methods import BatchMethods
 from ._cache.response_cache import ResponseCache
+from ._calls.call import Operation
 from ._calls.chat import CHAT
+from ._calls.embed import EMBED
 from ._calls.engine import Engine
 from ._calls.recorder import CostRecorder
 from ._errors import LLMError, RequestError, UnsupportedParameterError
@@ -40,10 +42,11 @@ from ._money.ledger import Ledger
 from ._money.ledger_file import LedgerFile
 from ._money.pricing import PriceTable
 from ._requests.api_keys import KeyList
+from ._requests.embed_request import EmbedParameters, EmbedRequest
 from ._requests.request import BatchParameters, CacheMode, Parameters, Request, check, seal
 from ._requests.routing import Transport, priced_as, resolve
 from ._settings import KEPT_BY_DEFAULT, RateControl, decide, dollars
-from ._types import FinishReason, Prompt, Response, Result, Usage
+from ._types import Embeddings, FinishReason, Prompt, Response, Result, Usage
 
 # The loop, and with it asyncio and the modules that work on it, come with the first call that is not stored:
 # they take longer to load than all that such a call needs.
@@ -57,6 +60,8 @@ if TYPE_CHECKING:
     from ._estimates.estimate import Estimator
     from ._limits.scopes import ScopeStatistics
     from ._money.budget import Budget
+
+T = TypeVar("T")
 
 _clients: weakref.WeakSet[Client] = weakref.WeakSet()
 """Every client that may hold something open."""
@@ -85,9 +90,10 @@ class Client(BatchMethods):
             processes can share; default `LLM_PROVIDER_BUDGET`, else none. docs/budgets.md has the rules.
         timeout: Seconds for one attempt, waiting for a slot not counted, or `Timeouts`. A call's own go
             before them one by one: after `Timeouts(idle=30)` here, `timeout=60` there sets both.
-        max_retries: Requests sent at most after a first one that failed in a way that may pass.
-        on_result: For logs and metrics: called with each call's `Response`, stored ones too, or the
-            `LLMError` it failed with, in the thread or task of the call. What it raises becomes a warning.
+        max_retries: Requests sent at most after a first one that failed in a way that may pass. on_result:
+        For logs and metrics: called with each call's `Response` or `Embeddings`, stored ones too, or
+            the `LLMError` it failed with, in the thread or task of the call. An exception that it raises
+            becomes a warning.
         rate_control: "adaptive" learns how many requests and tokens a second an account may send, together
         with
             the other processes of this machine that use the same cache directory, once one was refused;
@@ -123,7 +129,7 @@ class Client(BatchMethods):
         budget: float | Decimal | Budget | None = None,
         timeout: float | Timeouts = DEFAULT_TIMEOUT,
         max_retries: int = DEFAULT_MAX_RETRIES,
-        on_result: Callable[[Result], object] | None = None,
+        on_result: Callable[[Any], object] | None = None,
         rate_control: RateControl = "adaptive",
         transport: Transport | None = None,
         ledger: str | os.PathLike[str] | None = None,
@@ -182,39 +188,77 @@ class Client(BatchMethods):
     def call(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
         """See `llm_provider.call`."""
         seal(parameters)
-        try:
-            call = self._prepare(model, messages, parameters, self._concurrency_of_threads)
-            response = self._engine.lookup(call)
-            if response is None:
-                from ._runtime import event_loop
-
-                event_loop.refuse_own_thread("call")
-                self._start()
-                self._engine.load(call)
-                response = event_loop.wait(event_loop.submit(self._engine.run(call), self._engine.cancel))
-        except LLMError as error:
-            self._tell(error)
-            raise
-        self._tell(response)
-        return response
+        allowed = self._concurrency_of_threads
+        return self._answer("call", CHAT, Request.build, model, messages, parameters, allowed)
 
     async def acall(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
         """See `llm_provider.acall`."""
         seal(parameters)
-        from ._runtime import event_loop
+        return await self._answer_soon("acall", CHAT, Request.build, model, messages, parameters)
 
-        event_loop.refuse_own_thread("acall")
+    def embed(self, model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]) -> Embeddings:
+        """See `llm_provider.embed`."""
+        seal(parameters)
+        return self._answer("embed", EMBED, EmbedRequest.build, model, inputs, parameters, self._concurrency)
+
+    async def aembed(
+        self, model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]
+    ) -> Embeddings:
+        """See `llm_provider.aembed`."""
+        seal(parameters)
+        return await self._answer_soon("aembed", EMBED, EmbedRequest.build, model, inputs, parameters)
+
+    def _answer(
+        self,
+        name: str,
+        operation: Operation[T],
+        build: Callable[[str, Any, Any], Any],
+        model: str,
+        asked: Any,
+        parameters: Any,
+        allowed: Concurrency,
+    ) -> T:
+        """The result of an operation, for the thread that waits for it."""
         try:
-            call = self._prepare(model, messages, parameters, self._concurrency)
-            response = await self._engine.lookup_soon(call)
-            if response is None:
+            call = self._engine.prepare(operation, build(model, asked, parameters), allowed)
+            result = self._engine.lookup(call)
+            if result is None:
+                from ._runtime import event_loop
+
+                event_loop.refuse_own_thread(name)
                 self._start()
-                response = await event_loop.run(self._engine.run(call), self._engine.cancel)
+                self._engine.load(call)
+                result = event_loop.wait(event_loop.submit(self._engine.run(call), self._engine.cancel))
         except LLMError as error:
             self._tell(error)
             raise
-        self._tell(response)
-        return response
+        self._tell(result)
+        return result
+
+    async def _answer_soon(
+        self,
+        name: str,
+        operation: Operation[T],
+        build: Callable[[str, Any, Any], Any],
+        model: str,
+        asked: Any,
+        parameters: Any,
+    ) -> T:
+        """The result of an operation, for the task that awaits it."""
+        from ._runtime import event_loop
+
+        event_loop.refuse_own_thread(name)
+        try:
+            call = self._engine.prepare(operation, build(model, asked, parameters), self._concurrency)
+            result = await self._engine.lookup_soon(call)
+            if result is None:
+                self._start()
+                result = await event_loop.run(self._engine.run(call), self._engine.cancel)
+        except LLMError as error:
+            self._tell(error)
+            raise
+        self._tell(result)
+        return result
 
     def stream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Stream:
         """See `llm_provider.stream`."""
@@ -261,7 +305,7 @@ class Client(BatchMethods):
     ) -> Call[Response]:
         return self._engine.prepare(CHAT, Request.build(model, messages, parameters), allowed)
 
-    def _tell(self, result: Result) -> None:
+    def _tell(self, result: Any) -> None:
         if self._on_result is not None:
             try:
                 self._on_result(result)

@@ -12,7 +12,7 @@ import orjson
 
 from .._errors import APIResponseValidationError, APITimeoutError, FailedAttempt, LLMError
 from .._limits.timeouts import Timeouts
-from .._providers.adapter import Answer, Connection, OnHeaders, Outgoing, Parts
+from .._providers.adapter import AnyAnswer, Connection, OnHeaders, Outgoing, Parts
 from .._providers.errors import failure_headers
 from .._types import Step, Usage
 from .call import Call, Sample
@@ -46,7 +46,7 @@ class Attempt:
         self._watch: _Watch | None = None
         self.error: LLMError | None = None
         self.first_token: float | None = None
-        self._answer: Answer | None = None
+        self._answer: AnyAnswer | None = None
         self._body = b""
         self._sent = 0.0
         self._seconds = 0.0

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from .._cache.key import cache_key
 from .._cache.storage.entry import Asked, Entry
-from .._errors import APITimeoutError, FailedAttempt
+from .._errors import APITimeoutError, FailedAttempt, LLMError
 from .._limits.timeouts import Deadline
 from .._money.track import Tracks
-from .._providers.adapter import Adapter, Answer, EncodedRequest
+from .._providers.adapter import Adapter, AnyAnswer, EncodedRequest
 from .._requests.routing import Target
 from .._types import Usage
 
@@ -57,6 +57,10 @@ class Operation(ABC, Generic[T]):
     def groups(self, call: Call[T], parts: Sequence[int]) -> list[Sequence[int]]:
         """Parts in groups, each of which one request can ask for."""
 
+    def smaller_groups(self, call: Call[T], parts: Sequence[int], error: LLMError) -> list[Sequence[int]]:
+        """Groups to ask for in place of one whose request was refused; empty where the refusal is final."""
+        return []
+
     @abstractmethod
     def body(self, call: Call[T], parts: Sequence[int]) -> bytes:
         """The JSON body of the request for a group of parts."""
@@ -78,7 +82,7 @@ class Operation(ABC, Generic[T]):
         """Estimated tokens that a request for a group counts against the provider's rate limit."""
 
     @abstractmethod
-    def decode(self, call: Call[T], reply: Any, count: int) -> Answer:
+    def decode(self, call: Call[T], reply: Any, count: int) -> AnyAnswer:
         """A reply with so many parts as an answer.
 
         Raises:
@@ -94,7 +98,7 @@ class Operation(ABC, Generic[T]):
         """The answer to a group as one sample per part. A server that gives fewer is asked for the rest."""
 
     @abstractmethod
-    def is_kept(self, answer: Answer, kept: Collection[str]) -> bool:
+    def is_kept(self, answer: Any, kept: Collection[str]) -> bool:
         """Whether the cache keeps an answer and serves it.
 
         Args:
@@ -103,7 +107,7 @@ class Operation(ABC, Generic[T]):
         """
 
     @abstractmethod
-    def stored(self, call: Call[T], entry: Entry, answer: Answer, started: float) -> T:
+    def stored(self, call: Call[T], entry: Entry, answer: Any, started: float) -> T:
         """The result of a call of one part that the cache answers.
 
         Args:
@@ -214,7 +218,8 @@ class SentRequests:
 class Sample:
     """One answered request, or one entry of the cache. Times are seconds."""
 
-    answer: Answer
+    answer: Any
+    """Of the operation's own type."""
     body: bytes
     cached: bool
     queue: float = 0.0

@@ -96,7 +96,7 @@ class Chat(Operation[Response]):
             for place, reply in enumerate(replies)
         ]
 
-    def is_kept(self, answer: Answer, kept: Collection[str]) -> bool:
+    def is_kept(self, answer: Any, kept: Collection[str]) -> bool:
         """Whether every sample ended for a reason that is kept, and holds text or tool calls.
 
         By default refused, filtered, empty and truncated answers are not kept: another request may do better.
@@ -109,7 +109,7 @@ class Chat(Operation[Response]):
                 return False
         return True
 
-    def stored(self, call: Call[Response], entry: Entry, answer: Answer, started: float) -> Response:
+    def stored(self, call: Call[Response], entry: Entry, answer: Any, started: float) -> Response:
         """See `Operation.stored`."""
         total = time.perf_counter() - started
         return Response(

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from .._limits.scopes import ScopeStatistics
-    from .._providers.adapter import Answer
+    from .._providers.adapter import AnyAnswer
     from .delivery import Emit
     from .loop_state import LoopState
 
@@ -180,7 +180,7 @@ class Engine:
             self.recorder.check_model(call, Sample(answer, entry.body, cached=True, served_before=before))
         return call.operation.stored(call, entry, answer, started)
 
-    def stored(self, call: Call[Any], entry: Entry | None) -> Answer | None:
+    def stored(self, call: Call[Any], entry: Entry | None) -> AnyAnswer | None:
         """The answer in a cache entry, if it can be served."""
         if entry is None:
             return None
@@ -247,10 +247,21 @@ class Engine:
         """Get the parts that are not stored in as few requests as the API allows, all at the same time."""
         found = await self._stored_samples(call, call.parts) if call.cache in READING else {}
         groups = call.operation.groups(call, [part for part in call.parts if part not in found])
-        answered = await self._side_by_side([self._ask(call, group) for group in groups])
+        answered = await self._side_by_side([self._ask_for_group(call, group) for group in groups])
         for group, samples in zip(groups, answered, strict=True):
             found.update(zip(group, samples, strict=True))
         return [found[part] for part in call.parts]
+
+    async def _ask_for_group(self, call: Call[Any], parts: Sequence[int]) -> list[Sample]:
+        """Get a group, in smaller groups where its request is refused as too large."""
+        try:
+            return await self._ask(call, parts)
+        except LLMError as error:
+            smaller = call.operation.smaller_groups(call, parts, error)
+            if not smaller:
+                raise
+        answered = await self._side_by_side([self._ask_for_group(call, group) for group in smaller])
+        return [sample for samples in answered for sample in samples]
 
     async def _stream(self, call: Call[T], emit: Emit) -> T:
         return self._result(call, await self._deliver(call, call.parts, emit))

@@ -18,7 +18,7 @@ from .._money.ledger_file import LedgerFile
 from .._money.model_drift import Alias, ModelDriftWarning, Served
 from .._money.pricing import PriceTable, PriceWarning
 from .._money.totals import HitKind, Key, Posting, Totals, total
-from .._providers.adapter import Answer
+from .._providers.adapter import AnyAnswer
 from .._requests.routing import priced_as
 from .._types import Usage
 from .call import Call, Sample
@@ -116,7 +116,7 @@ class CostRecorder:
         self._post(call, place, posting, error=type(error).__name__)
         return cost
 
-    def hit(self, call: Call[Any], answer: Answer) -> str | None:
+    def hit(self, call: Call[Any], answer: AnyAnswer) -> str | None:
         """Enter an answer that costs nothing.
 
         Returns:
@@ -205,6 +205,6 @@ class CostRecorder:
         return place
 
 
-def _variant(call: Call[Any], answer: Answer) -> str:
+def _variant(call: Call[Any], answer: AnyAnswer) -> str:
     """The service level that bills a call: the one that served if the answer tells it, else the one asked."""
     return answer.service_tier or call.variant()

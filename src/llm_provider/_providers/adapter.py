@@ -94,6 +94,12 @@ class EmbeddingAnswer:
     vectors: list[list[float]]
     usage: Usage | None
     model: str | None = None
+    id: str | None = None
+    service_tier: str | None = None
+
+
+AnyAnswer: TypeAlias = Answer | EmbeddingAnswer
+"""A decoded reply of any operation."""
 
 
 class EmbeddingLimits(NamedTuple):

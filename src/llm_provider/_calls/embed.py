@@ -1,0 +1,193 @@
+"""The operation `embed`: texts in, one vector for each of them out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from .._cache.storage.entry import Entry
+from .._errors import BadRequestError, ContextWindowExceededError, FailedAttempt, LLMError
+from .._providers import registry
+from .._providers.adapter import Adapter, EmbeddingAnswer, EmbeddingFormat, EncodedRequest
+from .._providers.facts import RequestFacts
+from .._requests.routing import Target
+from .._runtime.canonical_json import canonical
+from .._types import Embeddings, Timing, Usage
+from .call import Call, Operation, Sample
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+_LEAST_BYTES_PER_TOKEN = 2
+"""For the limits of a request, which must not be exceeded. Text in every script has 3 or more; random
+characters, such as base64, have down to 1.5, and a request that is refused for them is divided."""
+
+_LIKELY_BYTES_PER_TOKEN = 4
+"""For the rate limit, and for dividing the usage of a request among its texts."""
+
+_TOO_MANY_TOKENS = "max_tokens_per_request"
+"""OpenAI's code for texts that are too long together, although each of them is short enough."""
+
+
+class Embed(Operation[Embeddings]):
+    """Its parts are texts, numbered by their places in the list. A text that comes again is no part."""
+
+    def encode(self, request: Any, target: Target, adapter: Adapter) -> EncodedRequest:
+        """See `Operation.encode`. The payload has no texts."""
+        return registry.load_embeddings(target).encode(request, target)
+
+    def parts(self, request: Any) -> Sequence[int]:
+        """The place of each text, where it is first in the list."""
+        first: dict[str, int] = {}
+        for place, text in enumerate(request.inputs):
+            first.setdefault(text, place)
+        return list(first.values())
+
+    def identity(self, call: Call[Embeddings], part: int) -> tuple[bytes, int]:
+        """The payload that asks for one text alone."""
+        return self.body(call, (part,)), 0
+
+    def groups(self, call: Call[Embeddings], parts: Sequence[int]) -> list[Sequence[int]]:
+        """As many texts in one request as the provider takes, by their number and by their tokens."""
+        limits = _format(call).limits(call.target)
+        groups: list[Sequence[int]] = []
+        group: list[int] = []
+        tokens = 0
+        for part in parts:
+            more = len(call.request.inputs[part].encode()) // _LEAST_BYTES_PER_TOKEN + 1
+            full = len(group) == limits.texts or (limits.tokens is not None and tokens + more > limits.tokens)
+            if group and full:
+                groups.append(group)
+                group, tokens = [], 0
+            group.append(part)
+            tokens += more
+        return [*groups, group] if group else groups
+
+    def smaller_groups(
+        self, call: Call[Embeddings], parts: Sequence[int], error: LLMError
+    ) -> list[Sequence[int]]:
+        """Two halves where the texts were too long, so that a text that is too long fails alone."""
+        too_long = isinstance(error, ContextWindowExceededError) or (
+            isinstance(error, BadRequestError) and error.code == _TOO_MANY_TOKENS
+        )
+        if too_long and len(parts) > 1:
+            middle = len(parts) // 2
+            return [parts[:middle], parts[middle:]]
+        if too_long:
+            error.message = f"inputs[{parts[0]}]: {error.message}"
+            error.args = (error.message,)
+        return []
+
+    def body(self, call: Call[Embeddings], parts: Sequence[int]) -> bytes:
+        """The payload with the texts of a group."""
+        return canonical(_format(call).payload_of(call.encoded, self._texts(call, parts)))
+
+    def prompt(self, call: Call[Embeddings], parts: Sequence[int]) -> bytes:
+        """The whole body: every text is read."""
+        return self.body(call, parts)
+
+    def tokens(self, call: Call[Embeddings], parts: Sequence[int]) -> float:
+        """About one token for four bytes of text."""
+        return float(sum(self._shares(call, parts)))
+
+    def facts(self, call: Call[Embeddings], parts: Sequence[int]) -> RequestFacts:
+        """Texts alone: nothing is written, and nothing is added to them."""
+        return RequestFacts(
+            variant=self.variant(call),
+            max_output_tokens=0,
+            texts=self._texts(call, parts),
+            media=(),
+            turns=0,
+            tools=(),
+            schemas=(),
+            adds_input=False,
+        )
+
+    def variant(self, call: Call[Embeddings]) -> str:
+        """No provider has service levels for embeddings."""
+        return "standard"
+
+    def decode(self, call: Call[Embeddings], reply: Any, count: int) -> EmbeddingAnswer:
+        """See `Operation.decode`."""
+        return _format(call).decode(reply, count)
+
+    def usage(self, call: Call[Embeddings], reply: Any) -> Usage | None:
+        """See `Operation.usage`."""
+        return _format(call).usage(reply)
+
+    def split(self, call: Call[Embeddings], sample: Sample, parts: Sequence[int]) -> list[Sample]:
+        """One sample per text, with its share of the usage. The first one carries the cost."""
+        if len(parts) == 1:
+            return [sample]
+        from decimal import Decimal
+
+        form = _format(call)
+        replies = form.split(orjson.loads(sample.body), self._shares(call, parts))
+        first = sample.cost
+        rest: Decimal | None = None if first is None else Decimal(0)
+        return [
+            replace(
+                sample,
+                answer=form.decode(reply, 1),
+                body=orjson.dumps(reply),
+                attempts=0 if place else sample.attempts,
+                failures=() if place else sample.failures,
+                cost=rest if place else first,
+            )
+            for place, reply in enumerate(replies)
+        ]
+
+    def is_kept(self, answer: Any, kept: Collection[str]) -> bool:
+        """Every vector is kept: another request for it would give the same."""
+        return True
+
+    def stored(self, call: Call[Embeddings], entry: Entry, answer: Any, started: float) -> Embeddings:
+        """See `Operation.stored`."""
+        return self.result(call, [Sample(answer, entry.body, cached=True)], 0.0)
+
+    def result(self, call: Call[Embeddings], samples: Sequence[Sample], cost: float | None) -> Embeddings:
+        """The vectors in the order of the texts, also of those that are in the list more than once."""
+        inputs = call.request.inputs
+        vectors: dict[str, list[float]] = {}
+        usage, attempts = Usage(), 0
+        failures: tuple[FailedAttempt, ...] = ()
+        slowest = queue = sending = 0.0
+        for part, sample in zip(call.parts, samples, strict=True):
+            vectors[inputs[part]] = sample.answer.vectors[0]
+            usage += sample.answer.usage or Usage()
+            attempts += sample.attempts
+            failures += sample.failures
+            if sample.queue + sample.sending > slowest:
+                # Requests run side by side, so the call waited for the slowest of them.
+                queue, sending = sample.queue, sample.sending
+                slowest = queue + sending
+        total = time.perf_counter() - call.started
+        return Embeddings(
+            vectors=tuple(vectors[text] for text in inputs),
+            usage=usage,
+            model=next((sample.answer.model for sample in samples if sample.answer.model), call.target.model),
+            provider=call.target.provider,
+            cost=cost,
+            cached=all(sample.cached for sample in samples),
+            timing=Timing(
+                queue=queue, total=total, attempts=attempts, overhead=max(0.0, total - queue - sending)
+            ),
+            failures=failures,
+        )
+
+    def _texts(self, call: Call[Embeddings], parts: Sequence[int]) -> list[str]:
+        return [call.request.inputs[part] for part in parts]
+
+    def _shares(self, call: Call[Embeddings], parts: Sequence[int]) -> list[int]:
+        return [len(text.encode()) // _LIKELY_BYTES_PER_TOKEN + 1 for text in self._texts(call, parts)]
+
+
+def _format(call: Call[Embeddings]) -> EmbeddingFormat:
+    return registry.load_embeddings(call.target)
+
+
+EMBED = Embed()
