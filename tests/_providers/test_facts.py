@@ -17,7 +17,14 @@ from llm_provider import Client
 from llm_provider._calls.chat import CHAT
 from llm_provider._limits.concurrency import UNBOUNDED
 from llm_provider._providers import registry
-from llm_provider._providers.facts import Medium, RequestFacts, largest_limit, mentioned, variant_of
+from llm_provider._providers.facts import (
+    Medium,
+    RequestFacts,
+    SpecialPrices,
+    largest_limit,
+    mentioned,
+    variant_of,
+)
 from llm_provider._requests.request import Request
 
 PACKAGE = Path(llm_provider.__file__).parent
@@ -57,7 +64,8 @@ def test_texts_tools_and_turns_are_found_in_every_format(maker: Client, model: s
     assert {"Be brief.", "Hello there"} <= set(facts.texts)
     assert "weather" in str(facts.tools)
     assert facts.turns == 2
-    assert (facts.variant, facts.media, facts.adds_input, facts.speaks) == ("standard", [], False, False)
+    assert (facts.variant, facts.media, facts.adds_input) == ("standard", [], False)
+    assert facts.special_prices() == SpecialPrices()
 
 
 @pytest.mark.parametrize("model", FORMATS)

@@ -66,11 +66,12 @@ def _columns(facts: RequestFacts) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The columns of the price table that may bill the prompt, and those that may bill the answer."""
     reading: tuple[str, ...] = _INPUT
     writing: tuple[str, ...] = _OUTPUT
-    if facts.caches_for_an_hour:
+    special = facts.special_prices()
+    if special.caches_for_an_hour:
         reading += ("cache_write_1h",)
-    if facts.media or facts.continues_speech:
+    if facts.media or special.continues_speech:
         reading += _INPUT_MEDIA
-    if facts.speaks:
+    if special.speaks:
         writing += ("output_audio",)
     return reading, writing
 

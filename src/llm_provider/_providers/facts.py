@@ -29,6 +29,17 @@ MediumOf: TypeAlias = Callable[[dict[str, Any]], Medium | None]
 """Returns the medium in one part of a message, None if the part holds text."""
 
 
+class SpecialPrices(NamedTuple):
+    """Which special prices may apply to a request, beside those of its media."""
+
+    caches_for_an_hour: bool = False
+    """Whether the provider may keep a part of the prompt in its cache for an hour."""
+    speaks: bool = False
+    """Whether the answer may hold speech."""
+    continues_speech: bool = False
+    """Whether an earlier answer in the conversation may hold speech, which the provider bills as input."""
+
+
 class RequestFacts(NamedTuple):
     """Facts about one request. The sequences may be the payload's own, so nobody may change them."""
 
@@ -47,12 +58,8 @@ class RequestFacts(NamedTuple):
     """Whether the provider adds input of unknown length: search results, stored conversations, files."""
     prediction: Any = None
     """A predicted answer. The provider bills the wrong part of it as output."""
-    caches_for_an_hour: bool = False
-    """Whether the provider may keep a part of the prompt in its cache for an hour, at a higher price."""
-    speaks: bool = False
-    """Whether the answer may hold speech."""
-    continues_speech: bool = False
-    """Whether an earlier answer in the conversation may hold speech, which the provider bills as input."""
+    special_prices: Callable[[], SpecialPrices] = SpecialPrices
+    """Finds the special prices that may apply. Only budgets need them, and finding them takes a while."""
 
     @property
     def structures(self) -> Sequence[Any]:

@@ -111,8 +111,8 @@ def test_a_cache_entry_may_last_an_hour_wherever_it_is_asked_for(place: str) -> 
         }
         return messages(**fields[place])
 
-    assert facts(asking("1h")).caches_for_an_hour
-    assert not facts(asking("5m")).caches_for_an_hour
+    assert facts(asking("1h")).special_prices().caches_for_an_hour
+    assert not facts(asking("5m")).special_prices().caches_for_an_hour
 
 
 def test_output_settings_are_a_schema() -> None:

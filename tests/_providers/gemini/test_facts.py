@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from llm_provider._providers.adapter import EncodedRequest
-from llm_provider._providers.facts import Medium
+from llm_provider._providers.facts import Medium, SpecialPrices
 from llm_provider._providers.gemini.facts import facts, variant
 
 
@@ -75,7 +75,7 @@ def test_what_the_provider_adds(fields: dict[str, Any], adds: bool) -> None:
 @pytest.mark.parametrize(("modalities", "speaks"), [(["AUDIO"], True), (["TEXT"], False), (None, False)])
 def test_speech(modalities: list[str] | None, speaks: bool) -> None:
     found = facts(generate(generationConfig={"responseModalities": modalities}))
-    assert (found.speaks, found.continues_speech) == (speaks, False)
+    assert found.special_prices() == SpecialPrices(speaks=speaks)
 
 
 def test_settings_may_be_named_as_in_python() -> None:

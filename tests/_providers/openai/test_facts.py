@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from llm_provider._providers.adapter import EncodedRequest
-from llm_provider._providers.facts import Medium
+from llm_provider._providers.facts import Medium, SpecialPrices
 from llm_provider._providers.openai.facts import facts, tier_variant, variant
 
 
@@ -139,11 +139,13 @@ def test_a_tool_of_the_users_adds_nothing(tool: dict[str, Any]) -> None:
 
 def test_speech_hours_and_predictions() -> None:
     plain = facts(chat())
-    assert (plain.speaks, plain.continues_speech, plain.caches_for_an_hour) == (False, False, False)
+    assert plain.special_prices() == SpecialPrices()
     assert plain.prediction is None
-    assert facts(chat(modalities=["text", "audio"])).speaks
-    assert facts(chat(messages=[{"role": "assistant", "audio": {"id": "a"}}])).continues_speech
+    assert facts(chat(modalities=["text", "audio"])).special_prices().speaks
+    assert (
+        facts(chat(messages=[{"role": "assistant", "audio": {"id": "a"}}])).special_prices().continues_speech
+    )
     kept = {"type": "text", "text": "Hi", "cache_control": {"type": "ephemeral", "ttl": "1h"}}
-    assert facts(said(kept)).caches_for_an_hour
-    assert not facts(said({"type": "text", "text": 'an "audio" of "1h"'})).caches_for_an_hour
+    assert facts(said(kept)).special_prices().caches_for_an_hour
+    assert not facts(said({"type": "text", "text": 'an "audio" of "1h"'})).special_prices().caches_for_an_hour
     assert facts(chat(prediction={"type": "content"})).prediction == {"type": "content"}

@@ -331,7 +331,7 @@ class TestDecode:
         assert (answer.model, answer.id, answer.service_tier) == (
             "gpt-5.5-pro-2026-04-23",
             "resp_1",
-            "default",
+            "standard",
         )
         assert answer.usage == Usage(
             input_tokens=100,

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
 from ..adapter import EncodedRequest
-from ..facts import Conversation, Medium, RequestFacts, largest_limit, mentioned, variant_of
+from ..facts import (
+    Conversation,
+    Medium,
+    RequestFacts,
+    SpecialPrices,
+    largest_limit,
+    mentioned,
+    variant_of,
+)
 
 _LABELS = frozenset({"role", "type", "id", "tool_use_id"})
 
@@ -30,9 +39,13 @@ def facts(encoded: EncodedRequest) -> RequestFacts:
         tools=tools,
         schemas=(output,) if output else (),
         adds_input=not ADDS_INPUT.isdisjoint(payload) or any(map(_runs_at_anthropic, tools)),
-        # Any block, any tool and the request itself may set the lifetime of a cache entry.
-        caches_for_an_hour=bool(mentioned(payload, "1h")),
+        special_prices=functools.partial(_special_prices, payload),
     )
+
+
+def _special_prices(payload: dict[str, Any]) -> SpecialPrices:
+    # Any block, any tool and the request itself may set the lifetime of a cache entry.
+    return SpecialPrices(caches_for_an_hour=bool(mentioned(payload, "1h")))
 
 
 def variant(encoded: EncodedRequest) -> str:
@@ -50,10 +63,11 @@ def tier_variant(container: Mapping[str, Any]) -> str | None:
 
 def medium(part: dict[str, Any]) -> Medium | None:
     """The medium in a content block, None if the block holds text."""
-    kind, source = part.get("type"), part.get("source")
-    if kind not in ("image", "document") or not isinstance(source, dict):
+    kind = part.get("type")
+    if kind not in ("image", "document"):
         return None
-    if source.get("type") in ("text", "content"):
+    source = part.get("source")
+    if not isinstance(source, dict) or source.get("type") in ("text", "content"):
         return None
     return Medium("image" if kind == "image" else "application", source.get("data"))
 

@@ -7,9 +7,10 @@ import re
 from typing import Any
 
 from ..adapter import EncodedRequest
-from ..facts import Conversation, Medium, RequestFacts, largest_limit, variant_of
+from ..facts import Conversation, Medium, RequestFacts, SpecialPrices, largest_limit, variant_of
 
 _LABELS = frozenset({"role", "id"})
+_MEDIA = ("inlineData", "fileData", "inline_data", "file_data")
 
 
 def facts(encoded: EncodedRequest) -> RequestFacts:
@@ -30,20 +31,24 @@ def facts(encoded: EncodedRequest) -> RequestFacts:
         tools=tools,
         schemas=(schema,) if schema else (),
         adds_input=_field(payload, "cachedContent") is not None or any(map(_runs_at_google, tools)),
-        speaks="AUDIO" in str(_field(settings, "responseModalities")),
+        special_prices=functools.partial(_special_prices, settings),
     )
+
+
+def _special_prices(settings: Any) -> SpecialPrices:
+    return SpecialPrices(speaks="AUDIO" in str(_field(settings, "responseModalities")))
 
 
 def variant(encoded: EncodedRequest) -> str:
     """See `Adapter.variant`."""
-    tier = _field(encoded.payload, "serviceTier") or ""
-    return variant_of(str(tier).lower()) or "standard"
+    tier = encoded.payload.get("serviceTier") or encoded.payload.get("service_tier")
+    return variant_of(str(tier).lower() if tier else None) or "standard"
 
 
 def _medium(part: dict[str, Any], resolution: str) -> Medium | None:
     """The medium in a part of a turn, None if the part holds text."""
-    for name in ("inlineData", "fileData"):
-        inner = _field(part, name)
+    for name in _MEDIA:
+        inner = part.get(name)
         if isinstance(inner, dict):
             kind = str(_field(inner, "mimeType") or "application").partition("/")[0]
             return Medium(kind, inner.get("data"), resolution)

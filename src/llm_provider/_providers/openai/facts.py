@@ -6,12 +6,21 @@ blocks of Anthropic's on. So these count too.
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any
 
 from ..adapter import EncodedRequest
 from ..anthropic import facts as anthropic
-from ..facts import Conversation, Medium, RequestFacts, largest_limit, mentioned, variant_of
+from ..facts import (
+    Conversation,
+    Medium,
+    RequestFacts,
+    SpecialPrices,
+    largest_limit,
+    mentioned,
+    variant_of,
+)
 
 _DATA_URL = re.compile(r"data:[^;,]*;[^,]*base64,")
 
@@ -37,7 +46,6 @@ def facts(encoded: EncodedRequest) -> RequestFacts:
         conversation.add(payload.get(name))
     tools = payload.get("tools") or ()
     formats = payload.get("response_format"), payload.get("text")
-    found = mentioned(payload, "1h", "audio")
     return RequestFacts(
         variant=variant(encoded),
         max_output_tokens=largest_limit(
@@ -52,6 +60,13 @@ def facts(encoded: EncodedRequest) -> RequestFacts:
         schemas=[schema for schema in formats if schema],
         prediction=payload.get("prediction"),
         adds_input=not _ADDS_INPUT.isdisjoint(payload) or any(map(_runs_at_provider, tools)),
+        special_prices=functools.partial(_special_prices, payload),
+    )
+
+
+def _special_prices(payload: dict[str, Any]) -> SpecialPrices:
+    found = mentioned(payload, "1h", "audio")
+    return SpecialPrices(
         # Hosts take the lifetime of Anthropic's cache entries in several places.
         caches_for_an_hour="1h" in found,
         # The same word asks for speech, as a field and as a modality, and refers to an earlier answer's.
@@ -79,6 +94,8 @@ def tier_variant(tier: object) -> str | None:
 def _medium(part: dict[str, Any]) -> Medium | None:
     """The medium in a part of a message, None if the part holds text."""
     kind = part.get("type")
+    if kind is None:
+        return None
     if kind in ("image_url", "input_image"):
         image = part.get("image_url")
         place = image if isinstance(image, dict) else {**part, "url": image}
