@@ -171,9 +171,8 @@ __all__ = [
 
 # Those last that load asyncio.
 _HOMES = (
-    "_api", "_client", "_types", "_errors", "_limits.timeouts", "_requests.request", "_requests.embed_request",
-    "_cache.response_cache",
-    "_requests.api_keys", "_money.pricing", "_cache.storage.diff", "_tokens.range", "_money.track",
+    "_api", "_client", "_types", "_errors", "_limits.timeouts", "_requests.request",
+    "_requests.embed_request", "_cache.response_cache", "_requests.api_keys", "_money.pricing", "_cache.storage.diff", "_tokens.range", "_money.track",
     "_money.ledger", "_money.ledger_rows", "_money.ledger_file", "_money.model_drift", "_calls.stream",
     "_limits.scopes", "_estimates.estimate", "_money.budget", "_limits.shared_controller",
 )  # fmt: skip
