@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from llm_provider import Client, Ledger, LedgerRow, LLMError, Usage, track
 from llm_provider._money.pricing import default_prices_path
 from llm_provider.simulator import Fault, Simulator
-from llm_provider.simulator._ledger import ModelLedger
+from llm_provider.simulator._records.ledger import ModelLedger
 
 from ..report import Result, Table
 from . import Options

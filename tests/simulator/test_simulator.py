@@ -20,7 +20,7 @@ import pytest
 
 import llm_provider.simulator
 from llm_provider.simulator import Settings, Simulator
-from llm_provider.simulator._command import main
+from llm_provider.simulator._server.command import main
 from support import wait_until
 
 PACKAGE = Path(llm_provider.simulator.__file__).parent

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
 from ._addresses import environment, provider_url
-from ._ledger import Ledger
-from ._recording import RecordedRequest
+from ._records.ledger import Ledger
+from ._records.recorded_requests import RecordedRequest
 from ._settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ._faults import Fault
+    from ._behaviour.faults import Fault
 
 __all__ = ["Simulator"]
 

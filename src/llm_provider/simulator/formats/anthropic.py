@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from .._answers import count_tokens
-from .._content import text_of
-from .._wire import Completion, Frame, Headers, LimitState, Problem, Prompt, Request, Sample, Tool
-from .openai_chat import fragments
+from .content import count_tokens, fragments, text_of
+from .wire_format import Completion, Frame, Headers, LimitState, Problem, Prompt, Request, Sample, Tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from .._answers import count_tokens
-from .._content import text_of
-from .._wire import Completion, Frame, Headers, LimitState, Problem, Prompt, Request, Sample, Tool
+from .content import count_tokens, fragments, text_of
+from .wire_format import Completion, Frame, Headers, LimitState, Problem, Prompt, Request, Sample, Tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,7 +27,6 @@ __all__ = [
 ]
 
 DONE = Frame(b"data: [DONE]\n\n")
-FRAGMENT_CHARACTERS = 8
 BARE_FIELDS = 2
 USAGE_UNASKED = frozenset({"mistral"})
 SERVICE_TIERS = {"openai": "default", "groq": "on_demand"}
@@ -321,12 +319,6 @@ def _tool_deltas(completion: Completion, index: int, sample: Sample) -> Iterator
         }
         for fragment in fragments(orjson.dumps(arguments).decode()):
             yield {"index": place, "function": {"arguments": fragment}}
-
-
-def fragments(text: str) -> Iterator[str]:
-    """A text in the small pieces in which providers stream the arguments of a tool call."""
-    for start in range(0, len(text), FRAGMENT_CHARACTERS):
-        yield text[start : start + FRAGMENT_CHARACTERS]
 
 
 def _logprobs(prompt: Prompt, text: str) -> dict[str, Any] | None:

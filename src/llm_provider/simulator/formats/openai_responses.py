@@ -6,13 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from .._answers import count_tokens
-from .._content import text_of
-from .._wire import Completion, Frame, Problem, Prompt, Request
+from .content import count_tokens, fragments, text_of
 from .openai_chat import (
     context_length,
     error,
-    fragments,
     limit_headers,
     model_refuses_temperature,
     rate_limited,
@@ -20,6 +17,7 @@ from .openai_chat import (
     token_logprobs,
     unsupported,
 )
+from .wire_format import Completion, Frame, Problem, Prompt, Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -14,13 +14,13 @@ from granian.constants import Interfaces
 from granian.http import HTTP2Settings
 from granian.server.embed import Server
 
-from ._app import Application
+from .application import Application
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from ._state import State
+    from .state import State
 
 __all__ = ["serve"]
 

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_provider.simulator import Fault, Settings
-from llm_provider.simulator._limits import RateLimits, TokenBucket
+from llm_provider.simulator._behaviour.rate_limits import RateLimits, TokenBucket
 
 if TYPE_CHECKING:
     from llm_provider.simulator import Simulator
 
-    from .conftest import Post
+    from ..conftest import Post
 
 MESSAGES = {"model": "claude-sonnet-5-5", "max_tokens": 10, "messages": [{"role": "user", "content": "hi"}]}
 GENERATE = ("/gemini/v1/models/gemini-4-argon:generateContent", {"contents": [{"parts": [{"text": "hi"}]}]})

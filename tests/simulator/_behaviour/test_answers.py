@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_provider.simulator import Settings
-from llm_provider.simulator._answers import complete, count_tokens, example_of, solve
-from llm_provider.simulator._wire import Prompt, Request
+from llm_provider.simulator._behaviour.answers import complete, example_of, solve
+from llm_provider.simulator.formats.content import count_tokens
+from llm_provider.simulator.formats.wire_format import Prompt, Request
 
 if TYPE_CHECKING:
     from llm_provider.simulator import Simulator
 
-    from .conftest import Post
+    from ..conftest import Post
 
 integers = st.integers(-(10**9), 10**9)
 

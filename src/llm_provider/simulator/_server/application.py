@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from ._answers import complete
-from ._control import CONTROL_PREFIX, control
-from ._delivery import (
+from .._behaviour.answers import complete
+from .._behaviour.faults import Fault
+from .._records.recorded_requests import Record
+from ..formats.wire_format import Completion, Headers, Problem, Prompt, Request
+from .control import CONTROL_PREFIX, control
+from .delivery import (
     JSON_TYPE,
     BrokenConnectionError,
     Exchange,
@@ -23,16 +26,13 @@ from ._delivery import (
     send_json,
     send_stream,
 )
-from ._faults import Fault
-from ._recording import Record
-from ._routing import Target, find_target
-from ._wire import Completion, Headers, Problem, Prompt, Request
+from .routing import Target, find_target
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ._settings import Settings
-    from ._state import State
+    from .._settings import Settings
+    from .state import State
 
 __all__ = ["Application"]
 
@@ -46,7 +46,7 @@ CONTEXT_LENGTH_STATUS = 400
 MALFORMED = (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError)
 
 
-class _Turn(NamedTuple):
+class _PreparedAnswer(NamedTuple):
     """A request that is to be answered, with everything the answer depends on."""
 
     exchange: Exchange
@@ -79,7 +79,7 @@ class Application:
         record = Record(target.provider, path, scope["headers"], time.time(), scope["http_version"])
         record.body = body
         self._state.recorder.add(record)
-        exchange = Exchange(record, self._state.book, receive, send, tuple(scope["client"]))
+        exchange = Exchange(record, self._state.ledger, receive, send, tuple(scope["client"]))
         try:
             await self._answer(exchange, target, headers, scope["path"])
         except BrokenConnectionError:
@@ -104,7 +104,7 @@ class Application:
         key = _key(headers)
         fault = state.faults.take(target.provider, prompt.text if isinstance(prompt, Prompt) else "", key)
         if fault is not None:
-            state.book.faults += 1
+            state.ledger.faults += 1
             if await _misbehaves(exchange, target, fault):
                 return
         if settings.require_key is not None and key != settings.require_key:
@@ -121,36 +121,36 @@ class Application:
             if rejection is not None:
                 await _refuse(exchange, target, rejection)
                 return
-            turn = _Turn(exchange, target, settings, prompt, completion, fault)
-            excess = self._over_limit(turn, key)
+            prepared = _PreparedAnswer(exchange, target, settings, prompt, completion, fault)
+            excess = self._over_limit(prepared, key)
             if excess is not None:
                 await _refuse(exchange, target, excess)
             else:
-                await self._send_completion(turn)
+                await self._send_completion(prepared)
 
-    def _over_limit(self, turn: _Turn, key: str) -> Problem | None:
+    def _over_limit(self, prepared: _PreparedAnswer, key: str) -> Problem | None:
         """The error for what no limit lets through, else None; sets the rate-limit headers either way."""
-        settings, usage, book = turn.settings, turn.completion.usage, self._state.book
-        encoded, provider = turn.target.format, turn.target.provider
+        settings, usage, ledger = prepared.settings, prepared.completion.usage, self._state.ledger
+        wire_format, provider = prepared.target.format, prepared.target.provider
         if settings.context_window is not None and usage.input_tokens > settings.context_window:
-            return encoded.context_length(usage.input_tokens, settings.context_window)
-        if settings.max_concurrent is not None and book.by_provider[provider] > settings.max_concurrent:
-            book.rate_limited += 1
-            return encoded.rate_limited(None)
-        limits = self._state.limits(provider, turn.prompt.model, key, settings)
+            return wire_format.context_length(usage.input_tokens, settings.context_window)
+        if settings.max_concurrent is not None and ledger.by_provider[provider] > settings.max_concurrent:
+            ledger.rate_limited += 1
+            return wire_format.rate_limited(None)
+        limits = self._state.limits(provider, prepared.prompt.model, key, settings)
         if limits is None:
             return None
         now = time.monotonic()
         wait = limits.admit(usage.input_tokens + usage.output_tokens, now)
         if settings.rate_limit_headers:
-            turn.exchange.headers += encoded.limit_headers(limits.state(now))
+            prepared.exchange.headers += wire_format.limit_headers(limits.state(now))
         if not wait:
             return None
-        book.rate_limited += 1
-        return encoded.rate_limited(wait if wait < math.inf else None)
+        ledger.rate_limited += 1
+        return wire_format.rate_limited(wait if wait < math.inf else None)
 
-    async def _send_completion(self, turn: _Turn) -> None:
-        exchange, target, settings, prompt, completion, fault = turn
+    async def _send_completion(self, prepared: _PreparedAnswer) -> None:
+        exchange, target, settings, prompt, completion, fault = prepared
         latency = self._state.latency(settings)
         if latency and await exchange.client.left_within(latency):
             exchange.end(disconnected=True)
@@ -165,7 +165,7 @@ class Application:
                 output = min(usage.output_tokens, usage.reasoning_output_tokens + sent)
                 usage = replace(usage, output_tokens=output)
             prices, finished = self._state.prices(settings), sent is None and whole
-            self._state.book.bill(target.provider, prompt.model, usage, prices, finished=finished)
+            self._state.ledger.bill(target.provider, prompt.model, usage, prices, finished=finished)
 
         if prompt.stream:
             problem = Problem(

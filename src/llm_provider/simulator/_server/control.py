@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 import orjson
 
 if TYPE_CHECKING:
-    from ._state import State
+    from .state import State
 
 __all__ = ["CONTROL_PREFIX", "control"]
 
@@ -22,7 +22,7 @@ def control(state: State, path: str, query: bytes, body: bytes) -> tuple[int, An
         if action == "health":
             return 200, {"ready": True}
         if action == "ledger":
-            return 200, state.book.to_json()
+            return 200, state.ledger.to_json()
         if action == "requests":
             return 200, state.recorder.to_json(parse_qs(query.decode()).get("provider", [None])[0])
         if action == "clear":

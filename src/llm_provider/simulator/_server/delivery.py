@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 if TYPE_CHECKING:
-    from ._faults import Fault
-    from ._ledger import LedgerBook
-    from ._recording import Record
-    from ._wire import Frame, Headers
+    from .._behaviour.faults import Fault
+    from .._records.ledger import RunningLedger
+    from .._records.recorded_requests import Record
+    from ..formats.wire_format import Frame, Headers
 
 __all__ = [
     "JSON_TYPE",
@@ -75,17 +75,19 @@ class Exchange:
     or send the next request, which must not find the old one still in progress.
     """
 
-    __slots__ = ("_book", "_ended", "_send", "client", "headers", "identifier", "record")
+    __slots__ = ("_ended", "_ledger", "_send", "client", "headers", "identifier", "record")
 
-    def __init__(self, record: Record, book: LedgerBook, receive: Receive, send: Send, client: Any) -> None:
+    def __init__(
+        self, record: Record, ledger: RunningLedger, receive: Receive, send: Send, client: Any
+    ) -> None:
         self.record = record
         self.client = Client(receive)
         self.headers: Headers = []
         self.identifier = ""
-        self._book = book
+        self._ledger = ledger
         self._send = send
         self._ended = False
-        book.begin(record.provider, client)
+        ledger.begin(record.provider, client)
 
     def identify(self, identifier: str) -> None:
         """Name the request, under both the header OpenAI and the one Anthropic use."""
@@ -112,7 +114,7 @@ class Exchange:
         if not self._ended:
             self._ended = True
             self.record.disconnected = disconnected
-            self._book.end(self.record.provider, self.record.status, disconnected=disconnected)
+            self._ledger.end(self.record.provider, self.record.status, disconnected=disconnected)
 
 
 async def send_json(exchange: Exchange, status: int, body: Mapping[str, Any]) -> None:

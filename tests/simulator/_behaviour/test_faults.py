@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_provider.simulator import Fault
-from llm_provider.simulator._faults import FINISHES, RETRY_AFTER_STYLES, FaultQueue
+from llm_provider.simulator._behaviour.faults import FINISHES, RETRY_AFTER_STYLES, FaultQueue
 from support import wait_until
 
 if TYPE_CHECKING:
     from llm_provider.simulator import Simulator
 
-    from .conftest import Post
+    from ..conftest import Post
 
 HELLO: dict[str, Any] = {"messages": [{"role": "user", "content": "one two three"}]}
 REQUESTS = {

@@ -6,16 +6,16 @@ import random
 import time
 from typing import TYPE_CHECKING, Any
 
-from ._faults import Fault, FaultQueue
-from ._ledger import LedgerBook
-from ._limits import RateLimits
-from ._prices import PriceList
-from ._recording import Recorder
+from .._behaviour.faults import Fault, FaultQueue
+from .._behaviour.rate_limits import RateLimits
+from .._records.ledger import RunningLedger
+from .._records.prices import PriceList
+from .._records.recorded_requests import Recorder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ._settings import Settings
+    from .._settings import Settings
 
 __all__ = ["State"]
 
@@ -29,7 +29,7 @@ class State:
 
     def __init__(self, settings: Settings) -> None:
         self._initial = settings
-        self.book = LedgerBook()
+        self.ledger = RunningLedger()
         self.recorder = Recorder()
         self.faults = FaultQueue()
         self._price_lists: dict[str, PriceList] = {}
@@ -45,7 +45,7 @@ class State:
         self._random = random.Random(self._initial.seed)
         self.prices(self._initial)
         self.faults.clear()
-        self.book.clear()
+        self.ledger.clear()
         self.recorder.clear()
 
     def configure(self, provider: str | None, changes: Mapping[str, Any]) -> None:

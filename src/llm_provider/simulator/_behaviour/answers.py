@@ -14,36 +14,22 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from ._wire import Completion, Prompt, Sample, ToolCall, Usage
+from ..formats.content import CHARACTERS_PER_TOKEN, count_tokens, tokens_of_length
+from ..formats.wire_format import Completion, Prompt, Sample, ToolCall, Usage
 
 if TYPE_CHECKING:
-    from ._settings import Settings
+    from .._settings import Settings
 
-__all__ = ["complete", "count_tokens", "example_of", "solve"]
+__all__ = ["complete", "example_of", "solve"]
 
 ECHO_CHARACTERS = 200
 SEARCHED_CHARACTERS = 10_000
-CHARACTERS_PER_TOKEN = 4
 SCHEMA_DEPTH = 32
 
 _SUM = re.compile(
     r"(?<![\w.])(-?\d{1,18})\s*([-+*])\s*(-?\d{1,18})(?:\s*([-+*])\s*(-?\d{1,18}))?(?![\w.]*\w)"
 )
 _WORD = re.compile(r"\s*\S+\s*?(?=\s|$)|\s+")
-
-
-def count_tokens(text: str) -> int:
-    """Tokens of a text by the simulator's rule: a quarter of its characters, rounded up.
-
-    >>> count_tokens("four"), count_tokens("fives"), count_tokens("")
-    (1, 2, 0)
-    """
-    return tokens_of_length(len(text))
-
-
-def tokens_of_length(characters: int) -> int:
-    """Tokens of a text of so many characters."""
-    return -(-characters // CHARACTERS_PER_TOKEN)
 
 
 def solve(text: str) -> int | None:

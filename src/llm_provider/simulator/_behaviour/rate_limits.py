@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from ._wire import LimitState
+from ..formats.wire_format import LimitState
 
 if TYPE_CHECKING:
-    from ._settings import Settings
+    from .._settings import Settings
 
 __all__ = ["RateLimits", "TokenBucket"]
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_provider.simulator._recording import Record, Recorder, fingerprint
+from llm_provider.simulator._records.recorded_requests import Record, Recorder, fingerprint
 
 if TYPE_CHECKING:
     from llm_provider.simulator import Simulator
 
-    from .conftest import Post
+    from ..conftest import Post
 
 HELLO = {"role": "user", "content": "use the tool"}
 BASES: dict[str, dict[str, Any]] = {

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from llm_provider.simulator import Fault
-from llm_provider.simulator._prices import PriceList
-from llm_provider.simulator._wire import Usage
+from llm_provider.simulator._records.prices import PriceList
+from llm_provider.simulator.formats.wire_format import Usage
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from llm_provider.simulator import Simulator
 
-    from .conftest import Post
+    from ..conftest import Post
 
 HEADER = (
     "provider,model,variant,min_input_tokens,input,cache_read,cache_write,cache_write_1h,output,"

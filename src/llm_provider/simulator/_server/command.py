@@ -10,8 +10,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, get_type_hints
 
-from ._addresses import environment
-from ._settings import Settings
+from .._addresses import environment
+from .._settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,8 +35,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"simulator: {problem}", file=sys.stderr)
         return 2
     try:
-        from ._server import serve
-        from ._state import State
+        from .process import serve
+        from .state import State
     except ImportError as problem:
         print(f"simulator: {problem}; {NEEDED}", file=sys.stderr)
         return 1
@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             certificate = None
             if arguments.tls:
-                from ._certificate import write_certificate
+                from .certificate import write_certificate
 
                 certificate = write_certificate(Path(directory))
             state = State(settings)
@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"simulator: {problem}", file=sys.stderr)
             return 1
     if arguments.parent is None:
-        print(f"\n{_summary(state.book.to_json())}")
+        print(f"\n{_summary(state.ledger.to_json())}")
     return 0
 
 

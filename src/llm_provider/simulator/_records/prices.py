@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from ._wire import Usage
+    from ..formats.wire_format import Usage
 
 __all__ = ["PriceList"]
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ._prices import PriceList
-    from ._wire import Usage
+    from ..formats.wire_format import Usage
+    from .prices import PriceList
 
-__all__ = ["Ledger", "LedgerBook", "ModelLedger"]
+__all__ = ["Ledger", "ModelLedger", "RunningLedger"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,8 +130,8 @@ class _ModelCounts:
         self.unfinished_billed: Decimal | None = Decimal(0)
 
 
-class LedgerBook:
-    """The running counts behind :class:`Ledger`, on the server's side."""
+class RunningLedger:
+    """The counts of a server while it runs; :meth:`to_json` makes a :class:`Ledger` of them."""
 
     def __init__(self) -> None:
         self.in_flight = 0
