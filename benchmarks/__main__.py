@@ -35,9 +35,11 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Measure one scenario, or all of them; environments are made on first use.",
         epilog=f"scenarios:\n{listed}\n  {'all':14} every one of them\n"
+        f"  {'compare':14} this checkout against the one in DIRECTORY: CPU per call, in alternating rounds\n"
         f"  {'report':14} write docs/performance.md from the committed results",
     )
-    made.add_argument("scenario", choices=[*known, "all", "report"], metavar="scenario")
+    made.add_argument("scenario", choices=[*known, "all", "compare", "report"], metavar="scenario")
+    made.add_argument("directory", type=Path, nargs="?", help="another checkout of this repository (compare)")
     made.add_argument("--clients", help="only these, comma-separated, e.g. aiohttp,litellm,ours")
     made.add_argument("--rounds", type=int, help="repeats of every measurement (default: the scenario's own)")
     made.add_argument("--quick", action="store_true", help="a few requests only, to see that it works")
@@ -71,6 +73,12 @@ def main() -> int:
     arguments = parser().parse_args()
     if arguments.quick and arguments.write:
         parser().error("the figures of a quick run mean nothing: they are not written")
+    if (arguments.scenario == "compare") != (arguments.directory is not None):
+        parser().error("compare needs the directory of another checkout, and nothing else takes one")
+    if arguments.directory is not None and not (arguments.directory / "benchmarks" / "worker.py").is_file():
+        parser().error(f"{arguments.directory} is not a checkout of this repository")
+    if arguments.scenario == "compare" and (arguments.write or arguments.clients):
+        parser().error("compare takes neither --write nor --clients")
     if arguments.scenario == "report":
         print(report.write_page())
         return 0
@@ -82,6 +90,12 @@ def main() -> int:
         models=tuple(arguments.model),
         live=arguments.live,
     )
+    if arguments.scenario == "compare":
+        words = ["python", "-m", "benchmarks", "compare", str(arguments.directory)]
+        words += ["--rounds", str(options.rounds)] if options.rounds else []
+        result = importlib.import_module("benchmarks.compare").run(options, arguments.directory)
+        print(report.markdown("compare", report.document(result, shlex.join(words))))
+        return 0
     broken = False
     for name in list(descriptions()) if arguments.scenario == "all" else [arguments.scenario]:
         started = time.monotonic()

@@ -51,7 +51,9 @@ class Cell:
     job: Job
     settings: Mapping[str, Any] = field(default_factory=dict)
     provider: Provider | None = None
-    """Whom it asks, where that is not the fleet's own."""
+    """The provider it asks, where that is not the fleet's own."""
+    checkout: Path = ROOT
+    """The working copy of this repository whose library and worker run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,21 +97,22 @@ class WorkerError(RuntimeError):
 
 
 class _Process:
-    """The worker of one client."""
+    """The worker of one client, with the library and the `benchmarks` package of one checkout."""
 
-    def __init__(self, client: str, python: str, environment: Mapping[str, str]) -> None:
+    def __init__(self, client: str, python: str, environment: Mapping[str, str], checkout: Path) -> None:
         chosen = cores()
-        # What SDKs say there is of interest only where the worker fails.
-        self._said = Path(environment["TMPDIR"], f"{client}.log")
+        # Messages of SDKs are of interest only where the worker fails.
+        descriptor, log = tempfile.mkstemp(suffix=".log", dir=environment["TMPDIR"])
+        self._log = Path(log)
         command = [python, "-m", "benchmarks.worker", client]
-        with self._said.open("wb") as said:
+        with os.fdopen(descriptor, "wb") as output:
             self._process = subprocess.Popen(
                 command if chosen is None else [*command, str(chosen[1])],
-                cwd=ROOT,
-                env=environment,
+                cwd=checkout,
+                env={**environment, "PYTHONPATH": str(checkout / "src")},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=said,
+                stderr=output,
                 text=True,
             )
         self.versions: dict[str, str] = self._answer()
@@ -124,8 +127,8 @@ class _Process:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            said = self._said.read_text(encoding="utf-8", errors="replace")[-3000:]
-            raise WorkerError(f"{self._process.args}: exit code {self._process.wait()}\n{said}")
+            log = self._log.read_text(encoding="utf-8", errors="replace")[-3000:]
+            raise WorkerError(f"{self._process.args}: exit code {self._process.wait()}\n{log}")
         answer: dict[str, Any] = json.loads(line)
         return answer
 
@@ -153,10 +156,9 @@ class Fleet:
         self._provider = provider
         self._here = here
         self.problems: list[str] = []
-        self._workers: dict[str, _Process] = {}
+        self._workers: dict[tuple[str, Path], _Process] = {}
         self._directory = tempfile.TemporaryDirectory(prefix="benchmark-", ignore_cleanup_errors=True)
         self._environment = {**os.environ, "TMPDIR": self._directory.name}
-        self._environment.pop("PYTHONPATH", None)
         if provider is not None:
             self._environment |= provider.simulator.environment()
             self._environment["NO_PROXY"] = "127.0.0.1"
@@ -171,8 +173,8 @@ class Fleet:
 
     @property
     def versions(self) -> dict[str, dict[str, str]]:
-        """The packages of every client that was asked."""
-        return {client: worker.versions for client, worker in self._workers.items()}
+        """The Python and the packages of every client that was asked."""
+        return {client: worker.versions for (client, _), worker in self._workers.items()}
 
     def cell(
         self,
@@ -193,13 +195,24 @@ class Fleet:
         made = Job(target=target, load=load, count=count, **{**job, "warm": min(job.get("warm", 0), count)})
         return Cell(client=client, job=made, settings=settings or {}, provider=provider)
 
-    def measure(self, cells: Mapping[Key, Cell], rounds: int) -> dict[Key, Measurement]:
-        """Measure every cell once a round, in turn, so that the machine's moods meet all of them alike."""
+    def measure(
+        self, cells: Mapping[Key, Cell], rounds: int, *, alternate: bool = False
+    ) -> dict[Key, Measurement]:
+        """Measure every cell once a round, in turn, so that a disturbance of the machine affects all alike.
+
+        Args:
+            cells: The cells by key.
+            rounds: The number of rounds.
+            alternate: Reverse the order in every second round.
+        """
         taken: dict[Key, list[dict[str, Any]]] = {key: [] for key in cells}
         for number in range(rounds):
-            for place, (key, cell) in enumerate(cells.items()):
-                told = f"round {number + 1}/{rounds}, {place + 1}/{len(cells)}: {cell.client}"
-                print(f"\r{told:60}", end="", file=sys.stderr, flush=True)
+            order = list(cells.items())
+            if alternate and number % 2:
+                order.reverse()
+            for place, (key, cell) in enumerate(order):
+                progress = f"round {number + 1}/{rounds}, {place + 1}/{len(cells)}: {cell.client}"
+                print(f"\r{progress:60}", end="", file=sys.stderr, flush=True)
                 taken[key].append(self._once(cell))
         print(f"\r{'':60}\r", end="", file=sys.stderr)
         found = {key: _summary(cell.job.count, taken[key]) for key, cell in cells.items()}
@@ -210,10 +223,11 @@ class Fleet:
         return found
 
     def _once(self, cell: Cell) -> dict[str, Any]:
-        worker = self._workers.get(cell.client)
+        name = cell.client, cell.checkout
+        worker = self._workers.get(name)
         if worker is None:
             python = sys.executable if self._here else str(interpreter(offers()[cell.client].environment))
-            worker = self._workers[cell.client] = _Process(cell.client, python, self._environment)
+            worker = self._workers[name] = _Process(cell.client, python, self._environment, cell.checkout)
         provider = cell.provider or self._provider
         if provider is None:
             return {**worker.ask(cell.job), "server": 0.0, "connections": 0, "peak": 0}

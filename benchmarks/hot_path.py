@@ -111,7 +111,7 @@ def run(*command: str | Path, seconds: float = CHILD_SECONDS) -> str:
     completed = subprocess.run(
         command,
         cwd=ROOT,
-        env={**kept, "PYTHONHASHSEED": "0"},
+        env={**kept, "PYTHONHASHSEED": "0", "PYTHONPATH": str(ROOT / "src")},
         stdout=subprocess.PIPE,
         text=True,
         timeout=seconds,

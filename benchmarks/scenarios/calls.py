@@ -25,6 +25,16 @@ OF_ROUTE = {
 }
 DOCUMENTED = {"openai": "openai3", "anthropic": "anthropic", "gemini": "genai"}
 LATENCY = {"latency": 0.020}
+WAYS = {
+    ("closed", "ours"): ("`acall`", "off"),
+    ("closed", "ours_write"): ("`acall`", "stored"),
+    ("many", "ours"): ("`call_many`", "off"),
+    ("many", "ours_write"): ("`call_many`", "stored"),
+    ("threads", "ours"): ("`call` in threads", "off"),
+    ("threads", "ours_write"): ("`call` in threads", "stored"),
+    ("hit", "ours_write"): ("`acall`, a hit", "hit"),
+}
+"""The ways to call this library, and their use of the cache, by load and client."""
 LONG = 41
 """Messages of the long conversation: 40 and the question."""
 
@@ -91,10 +101,11 @@ def _cells(fleet: Fleet, plain: Provider, options: Options) -> Iterator[tuple[Ke
     for client in ("aiohttp", "openai3", "litellm", "ours"):
         how = {"warm": 32, "settings": LATENCY, "provider": plain}
         yield ("plain", "openai", client), fleet.cell(client, "openai", at_32, count, **how)
-    yield from _cells_of_ours(fleet, options)
+    yield from cells_of_ours(fleet, options)
 
 
-def _cells_of_ours(fleet: Fleet, options: Options) -> Iterator[tuple[Key, Cell]]:
+def cells_of_ours(fleet: Fleet, options: Options) -> Iterator[tuple[Key, Cell]]:
+    """The cells of every way to call this library on the OpenAI route: cache off, stored writes, hits."""
     for client in ("ours", "ours_write"):
         for width in (32, 256):
             how = {"warm": width, "settings": LATENCY}
@@ -156,17 +167,11 @@ def _long(taken: Taken) -> Table:
 
 
 def _ways(taken: Taken) -> Table:
-    names = {
-        "closed": "`acall`",
-        "many": "`call_many`",
-        "threads": "`call` in threads",
-        "hit": "`acall`, a hit",
-    }
-    rows = []
-    for key, one in taken.items():
-        if key[0] == "ways":
-            cache = {"ours": "off", "ours_write": "stored"}[key[3]] if key[1] != "hit" else "hit"
-            rows.append([names[key[1]], cache, int(key[2]), one.cpu, one.rate, one.failed])
+    rows = [
+        [*WAYS[key[1], key[3]], int(key[2]), one.cpu, one.rate, one.failed]
+        for key, one in taken.items()
+        if key[0] == "ways"
+    ]
     columns = ("way", "cache", "at a time", "CPU µs per call", "calls/s", "failed")
     return Table(title="This library's ways, OpenAI", columns=columns, rows=rows)
 
