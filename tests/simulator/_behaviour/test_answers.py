@@ -78,21 +78,6 @@ def test_a_fixed_answer_and_echo(simulator: Simulator, chat: Post) -> None:
     assert text(answer="a fixed text") == "a fixed text"
 
 
-def test_the_last_user_message_counts(chat: Post) -> None:
-    messages = [
-        {"role": "system", "content": "be brief"},
-        {"role": "user", "content": "1+1"},
-        {"role": "assistant", "content": "2"},
-        {
-            "role": "user",
-            "content": [{"type": "text", "text": "2+2"}, {"type": "image_url", "image_url": {"url": "x"}}],
-        },
-    ]
-    body = chat("openai", {"messages": messages}).json
-    assert body["choices"][0]["message"]["content"] == "4"
-    assert body["usage"]["prompt_tokens"] == (8 + 3 + 1 + 3 + 1024 + 3) // 4
-
-
 TOOL = {"type": "object", "properties": {}}
 FUNCTION = {"name": "weather", "parameters": TOOL}
 CONVERSATIONS = {

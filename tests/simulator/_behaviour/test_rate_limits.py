@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_provider.simulator import Fault, Settings
+from llm_provider.simulator import Settings
 from llm_provider.simulator._behaviour.rate_limits import RateLimits, TokenBucket
 
 if TYPE_CHECKING:
@@ -162,18 +162,3 @@ def test_concurrency_cap(simulator: Simulator, chat: Post) -> None:
     simulator.configure(max_concurrent=1)
     assert chat("openai", "hi").status == 200
     assert chat("openai", "hi").status == 200
-
-
-def test_a_change_of_limits_starts_them_rested(simulator: Simulator, chat: Post) -> None:
-    simulator.configure(requests_per_minute=1, burst=1)
-    assert [chat("openai", "hi").status for _ in range(2)] == [200, 429]
-    simulator.configure("openai", requests_per_minute=1, burst=1)
-    assert [chat("openai", "hi").status for _ in range(2)] == [200, 429]
-    simulator.clear()
-    assert chat("openai", "hi").status == 200
-
-
-def test_faults_come_before_limits(simulator: Simulator, chat: Post) -> None:
-    simulator.configure(requests_per_minute=1, burst=1)
-    simulator.inject(Fault(status=500))
-    assert [chat("openai", "hi").status for _ in range(3)] == [500, 200, 429]

@@ -6,11 +6,7 @@ import dataclasses
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-import pytest
-
 from llm_provider.simulator import Fault
-from llm_provider.simulator._records.prices import PriceList
-from llm_provider.simulator.formats.wire_format import Usage
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,27 +14,6 @@ if TYPE_CHECKING:
     from llm_provider.simulator import Simulator
 
     from ..conftest import Post
-
-HEADER = (
-    "provider,model,variant,min_input_tokens,input,cache_read,cache_write,cache_write_1h,output,"
-    "effective_from,source,as_of\n"
-)
-ROWS = """\
-openai,gpt-6.1-sol,standard,0,2,0.1,2.5,,10,,made up,2026-11-20
-openai,gpt-6.1-sol,batch,0,1,0.05,1.25,,5,,made up,2026-11-20
-openai,tiered,standard,0,1,,,,1,,made up,2026-11-20
-openai,tiered,standard,100,3,,,,3,,made up,2026-11-20
-openai,dated,standard,0,1,,,,1,2026-01-01,made up,2026-11-20
-openai,dated,standard,0,5,,,,5,2026-06-01,made up,2026-11-20
-openai,dated,standard,0,9,,,,9,2999-01-01,made up,2026-11-20
-"""
-
-
-@pytest.fixture
-def prices(tmp_path: Path) -> Path:
-    path = tmp_path / "prices.csv"
-    path.write_text(HEADER + ROWS, encoding="utf-8")
-    return path
 
 
 def test_counts(simulator: Simulator, chat: Post) -> None:
@@ -88,23 +63,3 @@ def test_a_model_without_a_price_makes_the_sum_unknown(
     assert ledger.model("openai", "gpt-6.1-sol").billed == Decimal("0.000022")
     assert ledger.model("groq", "gpt-6.1-sol").billed is None
     assert ledger.billed is None
-
-
-def test_price_list(prices: Path) -> None:
-    table = PriceList(prices, today="2026-11-20")
-
-    def cost(model: str, **usage: int) -> Decimal | None:
-        found = table.cost("openai", model, Usage(**usage))
-        return None if found is None else found * 1_000_000
-
-    assert cost("gpt-6.1-sol", input_tokens=10, output_tokens=1) == 30
-    assert cost("tiered", input_tokens=99, output_tokens=1) == 100
-    assert cost("tiered", input_tokens=100, output_tokens=1) == 303
-    assert cost("tiered", input_tokens=100, cache_read_input_tokens=1) is None
-    assert cost("dated", input_tokens=1) == 5
-    assert cost("unknown", input_tokens=1) is None
-
-
-def test_a_price_list_that_is_not_there(simulator: Simulator, tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError, match="No such file"):
-        simulator.configure(prices=str(tmp_path / "none.csv"))
