@@ -1,7 +1,7 @@
-"""What the simulated models say: the same prompt always gets the same answer.
+"""The answers of the simulated models: the same prompt always gets the same answer.
 
-Nothing here is random: an answer is a function of model, prompt, seed and sample number, so that two runs,
-a stream and its non-streamed twin, and a cached and a fresh answer can be compared.
+An answer is a function of model, prompt, seed and sample number. Nothing is random, so that two runs can be
+compared, and a stream with the same answer in one piece, and a cached answer with a fresh one.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def solve(text: str) -> int | None:
 def complete(
     prompt: Prompt, settings: Settings, identifier: str, created: int, finish: str | None
 ) -> Completion:
-    """Answer a prompt. ``finish`` forces an unusual end, see :class:`Fault`."""
+    """Answer a prompt. ``finish`` forces an unusual finish reason, see :class:`Fault`."""
     number = 0 if finish == "no_choices" else prompt.samples
     samples = [_sample(prompt, settings, index, finish) for index in range(number)]
     reasoning_tokens = output_tokens = 0
@@ -81,7 +81,7 @@ def complete(
 
 
 def example_of(schema: Mapping[str, Any], depth: int = 0, root: Mapping[str, Any] | None = None) -> Any:
-    """A small value that fits a JSON schema (types, enum, const, properties, items, references, bounds).
+    """A small value that is valid for a JSON schema (type, enum, const, properties, items, $ref, bounds).
 
     >>> example_of({"properties": {"city": {"type": "string"}, "days": {"type": "integer"}}})
     {'city': 'text', 'days': 1}

@@ -1,4 +1,4 @@
-"""Faults to order: what goes wrong, how often, and for which requests."""
+"""Faults on order: what goes wrong, how often, and with which requests."""
 
 from __future__ import annotations
 
@@ -19,31 +19,29 @@ RETRY_AFTER_STYLES = ("seconds", "ms", "date", "retry_info")
 class Fault:
     """One thing that goes wrong with one request.
 
-    Without any field set a fault changes nothing. Fields combine where that makes sense: ``delay`` with
-    everything, ``retry_after`` with ``status``.
+    A fault without any field changes nothing. Fields can be combined: ``delay`` with every other field,
+    ``retry_after`` with ``status``.
 
     Attributes:
         status: HTTP status of an error answer, in the provider's own form.
-        code, type, message: replace what the provider's form holds for that status.
-        retry_after: sent as it is, however senseless (``"nan"``, ``"-1"``, ``"1e400"``).
+        code, type, message: replace the provider's usual values for that status.
+        retry_after: sent unchanged, also where it is invalid (``"nan"``, ``"-1"``, ``"1e400"``).
         retry_after_style: ``"seconds"`` and ``"date"`` send it as ``retry-after``, ``"ms"`` as
-            ``retry-after-ms``,
-            ``"retry_info"`` in the body as Gemini does.
-        quota: the error of a used-up quota instead of a rate limit (status defaults to the provider's).
+            ``retry-after-ms``, ``"retry_info"`` in the body as Gemini does.
+        quota: the error of an exhausted quota instead of a rate limit; its status defaults to the
+            provider's.
         context_length: the provider's error for a prompt that is too long.
         body: a raw body instead of the answer, with ``status`` (default 200) and ``content_type``.
-        redirect: address to redirect to, with ``status`` (default 307).
-        hang: nothing is sent until the client leaves.
+        redirect: the address to redirect to, with ``status`` (default 307).
+        hang: nothing is sent until the client disconnects.
         delay: seconds to wait first; with ``stall_after`` the length of the stall.
-        cut_after: the stream ends cleanly after this many text chunks, without its terminal event.
-        abort_after: the connection breaks after this many text chunks; for an answer that is not a stream,
-            inside its body.
-        error_after: an error event after this many text chunks (its kind from ``status``, default 500).
-        stall_after: the stream pauses ``delay`` seconds (default: for ever) after this many text chunks.
-        empty_stream: a stream with status 200 and no event at all.
-        finish: the answer ends in an unusual way: ``length``, ``content_filter``, ``tool_calls``,
-            ``refusal``,
-            ``empty`` (text of no characters), ``no_choices``, ``null_content``.
+        cut_after: the stream ends cleanly after this many text chunks, without its last event.
+        abort_after: the connection breaks after this many text chunks; without streaming, within the body.
+        error_after: an error event after this many text chunks (of the kind of ``status``, default 500).
+        stall_after: the stream pauses for ``delay`` seconds (default: for ever) after this many text chunks.
+        empty_stream: a stream with status 200 and without any event.
+        finish: an unusual end of the answer: ``length``, ``content_filter``, ``tool_calls``, ``refusal``,
+            ``empty`` (an empty text), ``no_choices``, ``null_content``.
 
     >>> Fault(status=429, retry_after="2").retry_after
     '2'
@@ -81,13 +79,13 @@ class Fault:
 
     @property
     def answers_with_error(self) -> bool:
-        """Whether the answer is an error in the provider's form, sent instead of any completion."""
+        """Whether an error in the provider's form replaces the answer."""
         if self.body is not None or self.redirect is not None or self.error_after is not None:
             return False
         return self.quota or self.context_length or (self.status is not None and self.status >= 300)
 
     def to_json(self) -> dict[str, Any]:
-        """The fields that are set, as JSON types; bytes as ``{"base64": …}``."""
+        """The fields that differ from their defaults, as JSON types; bytes become ``{"base64": …}``."""
         values: dict[str, Any] = {}
         for one in fields(self):
             value = getattr(self, one.name)
@@ -115,7 +113,7 @@ class _Order:
     key: str | None
     left: int | None
 
-    def fits(self, provider: str, text: str, key: str) -> bool:
+    def matches(self, provider: str, text: str, key: str) -> bool:
         return (
             self.provider in (None, provider)
             and self.key in (None, key)
@@ -124,7 +122,7 @@ class _Order:
 
 
 class FaultQueue:
-    """Orders in the sequence they were given; the first that fits a request is used for it.
+    """Ordered faults in their sequence; a request meets the first one that matches it.
 
     >>> queue = FaultQueue()
     >>> queue.add(Fault(status=500), times=1)
@@ -146,14 +144,14 @@ class FaultQueue:
         match: str | None = None,
         key: str | None = None,
     ) -> None:
-        """Order ``fault`` for the next ``times`` fitting requests, or for all of them with ``None``."""
+        """Order ``fault`` for the next ``times`` matching requests; None for all of them."""
         if times is None or times > 0:
             self._orders.append(_Order(fault, provider, match, key, times))
 
     def take(self, provider: str, text: str, key: str) -> Fault | None:
-        """The fault for a request with this provider, last user message and API key, counted as used."""
+        """The fault for a request with this provider, last user message and API key; it counts as used."""
         for order in self._orders:
-            if not order.fits(provider, text, key):
+            if not order.matches(provider, text, key):
                 continue
             if order.left is not None:
                 order.left -= 1

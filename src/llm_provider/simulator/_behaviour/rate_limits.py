@@ -1,4 +1,4 @@
-"""Rate limits as providers keep them: token buckets that refill without pause."""
+"""Rate limits like those of the providers: token buckets that refill continuously."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SECONDS_PER_MINUTE = 60.0
 
 
 class TokenBucket:
-    """A bucket that refills at a constant rate up to its capacity. Time is passed in, in seconds.
+    """A bucket that refills at a constant rate up to its capacity. Callers pass the time in seconds.
 
     >>> bucket = TokenBucket(per_minute=60, capacity=2, now=0.0)
     >>> bucket.wait(1, now=0.0), bucket.take(2, now=0.0), bucket.wait(1, now=0.5)
@@ -33,16 +33,16 @@ class TokenBucket:
         self._seen = now
 
     def level(self, now: float) -> float:
-        """What is in the bucket now; negative after a request larger than the bucket."""
+        """The content of the bucket; negative after a request that was larger than the bucket."""
         if now > self._seen:
             self._level = min(self.capacity, self._level + (now - self._seen) * self._rate)
             self._seen = now
         return self._level
 
     def wait(self, amount: float, now: float) -> float:
-        """Seconds until ``amount`` may be taken; 0 if now, infinite if the rate is zero.
+        """Seconds until ``amount`` may be taken; 0 for now, infinite if the rate is zero.
 
-        An amount larger than the bucket may be taken from a full one, as it never could be otherwise.
+        An amount larger than the bucket may be taken from a full bucket; otherwise it would wait for ever.
         """
         missing = min(amount, self.capacity) - self.level(now)
         if missing <= 0:
@@ -50,11 +50,11 @@ class TokenBucket:
         return missing / self._rate if self._rate else math.inf
 
     def take(self, amount: float, now: float) -> None:
-        """Take ``amount`` out, whether or not it is there."""
+        """Remove ``amount``, even if the bucket holds less."""
         self._level = self.level(now) - amount
 
     def state(self, now: float) -> tuple[float, float, float]:
-        """Limit per minute, whole units left, seconds until full."""
+        """The limit per minute, the whole units left, and the seconds until the bucket is full."""
         level = self.level(now)
         missing = self.capacity - level
         reset = 0.0 if missing <= 0 else missing / self._rate if self._rate else math.inf
@@ -75,7 +75,7 @@ class RateLimits:
             self._tokens = TokenBucket(settings.tokens_per_minute, settings.burst_tokens, now)
 
     def admit(self, tokens: int, now: float) -> float:
-        """0 and the charge made if a request of so many tokens passes, else the seconds until it would."""
+        """Charge a request with this number of tokens and return 0, or return the seconds until it passes."""
         wait = 0.0
         if self._requests is not None:
             wait = self._requests.wait(1, now)
@@ -89,7 +89,7 @@ class RateLimits:
         return wait
 
     def state(self, now: float) -> LimitState:
-        """What the rate-limit headers say."""
+        """The values for the rate-limit headers."""
         return LimitState(
             None if self._requests is None else self._requests.state(now),
             None if self._tokens is None else self._tokens.state(now),

@@ -1,4 +1,4 @@
-"""What the simulator counted and what it would have billed."""
+"""The simulator's counts, and the bill that its price list gives."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ __all__ = ["Ledger", "ModelLedger", "RunningLedger"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelLedger:
-    """What one model was asked and used.
+    """Requests to one model, their tokens and their price.
 
     Token totals include their parts: cache reads and writes are in ``input_tokens``, reasoning in
     ``output_tokens``.
 
     Attributes:
-        requests: answered with status 200, cut and cancelled streams included.
-        billed: USD, None if no price list was given or the model is not in it.
-        unfinished: those of ``requests`` whose answer did not come to its end.
-        unfinished_billed: the part of ``billed`` that is for these.
+        requests: requests answered with status 200, including cut and cancelled streams.
+        billed: USD; None without a price list, or if the model is not in it.
+        unfinished: the number of these requests whose answer did not reach its end.
+        unfinished_billed: the part of ``billed`` for unfinished answers.
     """
 
     provider: str
@@ -48,15 +48,15 @@ class Ledger:
     """Counts since the start or the last ``clear()``.
 
     Attributes:
-        requests: requests that reached a provider's path, whatever came of them.
-        answered: those answered with status 200.
+        requests: all requests to a path of a provider.
+        answered: requests answered with status 200.
         connections: distinct client addresses (host and port) seen.
-        disconnects: requests whose client left before the answer was complete.
-        in_flight: requests in progress now; ``peak_in_flight`` the most there ever were.
+        disconnects: requests whose client disconnected before the answer was complete.
+        in_flight: requests in progress now; ``peak_in_flight``: their greatest number so far.
         rate_limited: requests refused by a limit (not by an injected fault).
         faults: requests that met an injected fault.
         statuses: number of answers by HTTP status.
-        models: one entry for each model that was answered, sorted by provider and name.
+        models: one entry for each model with an answer, sorted by provider and name.
     """
 
     requests: int = 0
@@ -72,7 +72,7 @@ class Ledger:
     models: tuple[ModelLedger, ...] = ()
 
     def model(self, provider: str, model: str) -> ModelLedger:
-        """The entry of one model; an empty one if it was never answered."""
+        """The entry of one model; an empty one for a model without answers."""
         for entry in self.models:
             if (entry.provider, entry.model) == (provider, model):
                 return entry
@@ -90,7 +90,7 @@ class Ledger:
 
     @property
     def billed(self) -> Decimal | None:
-        """USD of all models; None as soon as one of them has no price."""
+        """USD of all models; None if one of them has no price."""
         total = Decimal(0)
         for entry in self.models:
             if entry.billed is None:
@@ -100,7 +100,7 @@ class Ledger:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Ledger:
-        """Build a ledger from what the control channel sent."""
+        """Build a ledger from the JSON of :meth:`RunningLedger.to_json`."""
         arguments = dict(values)
         arguments["statuses"] = {int(status): number for status, number in arguments["statuses"].items()}
         arguments["models"] = tuple(
@@ -139,7 +139,7 @@ class RunningLedger:
         self.clear()
 
     def clear(self) -> None:
-        """Start all counts again; requests in progress stay counted as such."""
+        """Reset all counts except the requests in progress."""
         self.requests = self.disconnects = self.rate_limited = self.faults = 0
         self.peak_in_flight = self.in_flight
         self.statuses: Counter[int] = Counter()
@@ -148,7 +148,7 @@ class RunningLedger:
         self._models: dict[tuple[str, str], _ModelCounts] = {}
 
     def begin(self, provider: str, client: Any) -> None:
-        """A request arrived."""
+        """Count a request that has arrived."""
         self.requests += 1
         self.in_flight += 1
         self.peak_in_flight = max(self.peak_in_flight, self.in_flight)
@@ -157,7 +157,7 @@ class RunningLedger:
         self._clients.add(client)
 
     def end(self, provider: str, status: int, *, disconnected: bool) -> None:
-        """A request is done with; ``status`` 0 if nothing was answered."""
+        """Count the end of a request; ``status`` is 0 if nothing was answered."""
         self.in_flight -= 1
         self.by_provider[provider] -= 1
         if status:
@@ -168,7 +168,7 @@ class RunningLedger:
     def bill(
         self, provider: str, model: str, usage: Usage, prices: PriceList | None, *, finished: bool
     ) -> None:
-        """Count the tokens of an answer, or of what there was of it, and their price."""
+        """Count the tokens of an answer, or of the part of it that was sent, and their price."""
         counts = self._models.get((provider, model))
         if counts is None:
             counts = self._models[(provider, model)] = _ModelCounts()
@@ -185,7 +185,7 @@ class RunningLedger:
             counts.unfinished_billed = _added(counts.unfinished_billed, cost)
 
     def to_json(self) -> dict[str, Any]:
-        """The counts as JSON types; USD as text so that nothing is rounded."""
+        """The counts as JSON types; USD as text, which is not rounded."""
         models = [
             ModelLedger(
                 provider=provider,

@@ -1,4 +1,4 @@
-"""What the simulated providers charge."""
+"""The price list of the simulated providers."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class PriceList:
     """Standard prices read from a CSV file, independently of the library's own price table.
 
     The columns used are provider, model, variant (only ``standard``), min_input_tokens, input, cache_read,
-    cache_write, output (USD per million tokens) and effective_from (ISO date, blank for always). The row with
-    the greatest ``min_input_tokens`` not above the request's input applies to all its tokens.
+    cache_write, output (USD per million tokens) and effective_from (ISO date; empty: always in force). The
+    row with the greatest ``min_input_tokens`` not above a request's input tokens applies to all its tokens.
     """
 
     def __init__(self, path: str | Path, today: str | None = None) -> None:
@@ -44,7 +44,7 @@ class PriceList:
                 self._rows.setdefault((line["provider"], line["model"]), []).append(row)
 
     def cost(self, provider: str, model: str, usage: Usage) -> Decimal | None:
-        """Exact USD for a usage; None without a price for a class of tokens that was used."""
+        """Exact USD for a usage; None if a class of tokens in it has no price."""
         rows = self._rows.get((provider, model), [])
         newest = max((row.effective_from for row in rows), default="")
         fitting = [

@@ -1,4 +1,4 @@
-"""The last requests, kept as they came and made readable only when somebody asks."""
+"""The last requests, kept as received and converted to a readable form only on demand."""
 
 from __future__ import annotations
 
@@ -28,14 +28,13 @@ class RecordedRequest:
     """A request as the simulator saw it.
 
     Attributes:
-        provider: which simulated provider was addressed; ``model`` the model it was asked for.
+        provider: the simulated provider; ``model``: the requested model.
         path: path with query string.
-        body: the parsed JSON body, None if it was not JSON.
-        headers: names in lower case; the value of a header that holds a key is ``sha256:`` and 8 hexadecimal
-            digits.
-        time: when it arrived, seconds since 1970.
-        status: what was answered, 0 if nothing (yet).
-        disconnected: whether the client left before the answer was complete.
+        body: the parsed JSON body; None if it was not JSON.
+        headers: names in lower case; a value that holds a key becomes ``sha256:`` and 8 hexadecimal digits.
+        time: the time of arrival, in seconds since 1970.
+        status: the status of the answer; 0 without an answer (yet).
+        disconnected: whether the client disconnected before the answer was complete.
         http_version: ``"1.1"`` or ``"2"``.
     """
 
@@ -51,7 +50,7 @@ class RecordedRequest:
 
 
 class Record:
-    """A request in progress or done, in the form that is cheapest to keep."""
+    """A request in progress or completed, in the form that is cheapest to keep."""
 
     __slots__ = (
         "body",
@@ -79,7 +78,7 @@ class Record:
         self.disconnected = False
 
     def to_json(self) -> dict[str, Any]:
-        """The fields of :class:`RecordedRequest`, secrets replaced by fingerprints."""
+        """The fields of :class:`RecordedRequest`, with fingerprints in place of secrets."""
         try:
             body = json.loads(self.body)
         except (ValueError, RecursionError):
@@ -98,7 +97,7 @@ class Record:
 
 
 class Recorder:
-    """A ring of the last requests, bounded in number and in bytes."""
+    """The last requests, bounded in number and in bytes."""
 
     def __init__(self, requests_kept: int = REQUESTS_KEPT, bytes_kept: int = BYTES_KEPT) -> None:
         self._records: deque[Record] = deque()
@@ -107,7 +106,7 @@ class Recorder:
         self._bytes = 0
 
     def add(self, record: Record) -> None:
-        """Keep a record whose body is complete, dropping the oldest where there is no room."""
+        """Keep a record whose body is complete, and drop the oldest records beyond the bounds."""
         self._records.append(record)
         self._bytes += len(record.body)
         while len(self._records) > self._requests_kept or (
@@ -116,17 +115,17 @@ class Recorder:
             self._bytes -= len(self._records.popleft().body)
 
     def clear(self) -> None:
-        """Forget all of them."""
+        """Drop all records."""
         self._records.clear()
         self._bytes = 0
 
     def to_json(self, provider: str | None = None) -> list[dict[str, Any]]:
-        """The records of one provider, or all, newest last."""
+        """The records of one provider, or of all, newest last."""
         return [record.to_json() for record in self._records if provider in (None, record.provider)]
 
 
 def fingerprint(secret: str) -> str:
-    """What stands for a secret: enough to tell two apart, too little to use.
+    """A short hash of a secret: it tells two secrets apart, and cannot be used as a key.
 
     >>> fingerprint("sk-example")
     'sha256:f2d4b279'
@@ -135,7 +134,7 @@ def fingerprint(secret: str) -> str:
 
 
 def redacted(headers: list[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Headers as text with lower-case names, keys as fingerprints (of the key, without ``Bearer``)."""
+    """Headers as text with lower-case names; API keys (without ``Bearer``) become fingerprints."""
     readable: dict[str, str] = {}
     for raw_name, raw_value in headers:
         name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")

@@ -1,4 +1,4 @@
-"""The ASGI application: from a request to the answer, stage by stage."""
+"""The ASGI application: it turns a request into an answer, stage by stage."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ Scope = dict[str, Any]
 NO_FAULT = Fault()
 QUOTA_STATUS = 429
 CONTEXT_LENGTH_STATUS = 400
-# The formats read a body without checking the type of every value deep inside it. What then goes wrong is the
-# request's fault, and a real server answers 400 to all of it alike.
+# The formats do not check the type of every nested value of a body. These exceptions therefore mean an
+# invalid request, which a real server answers with 400 too.
 MALFORMED = (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError)
 
 
 class _PreparedAnswer(NamedTuple):
-    """A request that is to be answered, with everything the answer depends on."""
+    """A request and the answer to it, before limits and latency."""
 
     exchange: Exchange
     target: Target
@@ -58,7 +58,7 @@ class _PreparedAnswer(NamedTuple):
 
 
 class Application:
-    """The simulator as an ASGI application. One event loop, no threads: nothing here needs a lock."""
+    """The simulator as an ASGI application. It runs in one event loop, without threads and without locks."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -85,7 +85,7 @@ class Application:
         except BrokenConnectionError:
             raise
         except Exception:
-            # The server answers 500 without a word, and a mistake in here has to be seen.
+            # The HTTP server answers 500 without any message, and a bug of the simulator must be visible.
             traceback.print_exc()
             raise
         finally:
@@ -99,7 +99,7 @@ class Application:
         settings = state.settings(target.provider)
         identifier = state.next_identifier()
         exchange.identify(f"req_{identifier}")
-        prompt = _understand(target, exchange.record.body, headers, path)
+        prompt = _read_prompt(target, exchange.record.body, headers, path)
         exchange.record.model = prompt.model if isinstance(prompt, Prompt) else ""
         key = _key(headers)
         fault = state.faults.take(target.provider, prompt.text if isinstance(prompt, Prompt) else "", key)
@@ -129,7 +129,7 @@ class Application:
                 await self._send_completion(prepared)
 
     def _over_limit(self, prepared: _PreparedAnswer, key: str) -> Problem | None:
-        """The error for what no limit lets through, else None; sets the rate-limit headers either way."""
+        """The error if a limit is exceeded, else None; sets the rate-limit headers in both cases."""
         settings, usage, ledger = prepared.settings, prepared.completion.usage, self._state.ledger
         wire_format, provider = prepared.target.format, prepared.target.provider
         if settings.context_window is not None and usage.input_tokens > settings.context_window:
@@ -191,8 +191,8 @@ class Application:
 async def _read_body(receive: Receive, headers: Mapping[bytes, bytes]) -> bytes:
     message = await receive()
     body: bytes = message["body"]
-    # The last message of a body is always an empty one, for which the server's other threads would have to be
-    # asked once more: some 7 % of the time of a small answer.
+    # An empty message always ends a body. Receiving it needs the other threads of the HTTP server once more,
+    # which takes some 7 % of the time of a small answer.
     if headers.get(b"content-length") == b"%d" % len(body):
         return body
     parts = [body]
@@ -202,7 +202,7 @@ async def _read_body(receive: Receive, headers: Mapping[bytes, bytes]) -> bytes:
     return b"".join(parts)
 
 
-def _understand(target: Target, body: bytes, headers: Mapping[bytes, bytes], path: str) -> Prompt | Problem:
+def _read_prompt(target: Target, body: bytes, headers: Mapping[bytes, bytes], path: str) -> Prompt | Problem:
     try:
         parsed = orjson.loads(body)
         if not isinstance(parsed, dict):
@@ -219,7 +219,7 @@ def _malformed(mistake: Exception) -> Problem:
 
 
 async def _misbehaves(exchange: Exchange, target: Target, fault: Fault) -> bool:
-    """Do what a fault does instead of an answer; False if an answer follows."""
+    """Carry out a fault that replaces the answer; False if an answer follows."""
     if fault.hang:
         await exchange.client.left_within(None)
         exchange.end(disconnected=True)

@@ -1,4 +1,4 @@
-"""A certificate for the loopback addresses, made for one run."""
+"""A certificate for the loopback addresses, created for one run."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ VALID_FOR = timedelta(days=30)
 def write_certificate(directory: Path) -> tuple[Path, Path]:
     """Write ``certificate.pem`` and ``key.pem`` into a directory; the certificate is its own authority.
 
-    It is valid for ``localhost``, ``127.0.0.1`` and ``::1``. A client that is to trust it is given the
-    certificate as its only authority.
+    It is valid for ``localhost``, ``127.0.0.1`` and ``::1``. A client that trusts it has this
+    certificate among its authorities.
     """
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization

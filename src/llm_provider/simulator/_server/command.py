@@ -22,10 +22,10 @@ NEEDED = "the simulator needs its extra: pip install 'llm-provider[simulator]'"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the simulator until Ctrl-C, then print what it counted.
+    """Run the simulator until Ctrl-C, then print its counts.
 
     Returns:
-        0 after Ctrl-C or SIGTERM, 1 if it could not start, 2 for wrong arguments.
+        0 after Ctrl-C or SIGTERM, 1 if it could not start, 2 for invalid arguments.
     """
     arguments = _parser().parse_args(argv)
     names = [one.name for one in fields(Settings)]
@@ -79,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
         "--port", type=int, default=8080, help="port to listen on, 0 for any (default %(default)s)"
     )
     parser.add_argument(
-        "--tls", action="store_true", help="HTTPS with HTTP/2 and a certificate made for this run"
+        "--tls", action="store_true", help="HTTPS with HTTP/2 and a certificate created for this run"
     )
     parser.add_argument(
         "--punctual",
@@ -104,7 +104,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _announce(arguments: argparse.Namespace, port: int, certificate: Path | None) -> None:
-    """Tell the parent, as one line of JSON, or the user, as lines to paste into a shell."""
+    """Print the address: one line of JSON for a parent process, else lines to paste into a shell."""
     if arguments.parent is not None:
         ready = {"port": port, "certificate": None if certificate is None else str(certificate)}
         print(json.dumps(ready), flush=True)

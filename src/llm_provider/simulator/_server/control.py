@@ -1,4 +1,4 @@
-"""The control channel: what a :class:`Simulator` asks of its server, as JSON over HTTP."""
+"""The control channel: JSON over HTTP, by which a :class:`Simulator` controls its server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ CONTROL_PREFIX = "/_simulator/"
 
 
 def control(state: State, path: str, query: bytes, body: bytes) -> tuple[int, Any]:
-    """Do what is asked; status and JSON of the answer, 400 with the reason for a mistake."""
+    """Carry out an action.
+
+    Returns:
+        Status and JSON of the answer: 400 and the reason for an invalid request, 404 for an unknown action.
+    """
     action = path.removeprefix(CONTROL_PREFIX)
     try:
         if action == "health":

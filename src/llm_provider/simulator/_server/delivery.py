@@ -1,4 +1,4 @@
-"""How answers are sent, and how they go wrong on the way."""
+"""Sends answers, and the faults that occur while an answer is sent."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ FLUSH_SECONDS = 0.05
 
 
 class BrokenConnectionError(Exception):
-    """Raised out of the application so that the server drops the connection in the middle of a body."""
+    """Leaves the application, upon which the HTTP server drops the connection in the middle of a body."""
 
 
 class Client:
-    """The other end of a request: says whether it has left.
+    """The client of a request, watched for its disconnect.
 
-    Nothing is watched until the first wait, so that an answer that is sent at once pays nothing for it.
+    The watch starts with the first wait, so that an answer without any wait does not pay for it.
     """
 
     __slots__ = ("_receive", "_watch")
@@ -52,7 +52,7 @@ class Client:
         self._watch: asyncio.Task[None] | None = None
 
     async def left_within(self, seconds: float | None) -> bool:
-        """Wait so many seconds (None: for ever); True as soon as the client has left."""
+        """Wait for a number of seconds (None: for ever); True as soon as the client has disconnected."""
         if self._watch is None:
             self._watch = asyncio.ensure_future(self._until_it_leaves())
         done, _ = await asyncio.wait((self._watch,), timeout=seconds)
@@ -69,10 +69,10 @@ class Client:
 
 
 class Exchange:
-    """A request in progress: where its end is counted, once, and before the client can know of it.
+    """A request in progress. Its end is counted once, before the last byte of its answer is sent.
 
-    Counting comes before the last byte is sent because a client that has its answer may look into the ledger,
-    or send the next request, which must not find the old one still in progress.
+    A client that has its answer may read the ledger or send its next request, and the old request must not
+    count as in progress then.
     """
 
     __slots__ = ("_ended", "_ledger", "_send", "client", "headers", "identifier", "record")
@@ -90,7 +90,7 @@ class Exchange:
         ledger.begin(record.provider, client)
 
     def identify(self, identifier: str) -> None:
-        """Name the request, under both the header OpenAI and the one Anthropic use."""
+        """Set the identifier of the request, in the headers of OpenAI and of Anthropic."""
         self.identifier = identifier
         name = identifier.encode()
         self.headers = [(b"x-request-id", name), (b"request-id", name)]
@@ -105,12 +105,12 @@ class Exchange:
         await self._send({"type": "http.response.body", "body": body, "more_body": True})
 
     async def last(self, body: bytes = b"") -> None:
-        """Send the rest of the body."""
+        """Send the last piece of the body."""
         self.end()
         await self._send({"type": "http.response.body", "body": body, "more_body": False})
 
     def end(self, *, disconnected: bool = False) -> None:
-        """Count the request as done with."""
+        """Count the end of the request."""
         if not self._ended:
             self._ended = True
             self.record.disconnected = disconnected
@@ -123,16 +123,16 @@ async def send_json(exchange: Exchange, status: int, body: Mapping[str, Any]) ->
 
 
 async def send_bytes(exchange: Exchange, status: int, body: bytes, content_type: tuple[bytes, bytes]) -> None:
-    """Answer with a body as it is."""
+    """Answer with a raw body."""
     await exchange.start(status, [content_type])
     await exchange.last(body)
 
 
 async def send_broken(exchange: Exchange, body: bytes) -> None:
-    """Send half of a body whose whole length was announced, then drop the connection."""
+    """Send half of a body with the length of the whole body, then drop the connection."""
     await exchange.start(200, [JSON_TYPE, (b"content-length", b"%d" % len(body))])
     await exchange.more(body[: len(body) // 2])
-    # The half that was sent has to leave the server before the connection is dropped, or nothing arrives.
+    # The first half must have left the server before the connection is dropped, or nothing arrives.
     await asyncio.sleep(FLUSH_SECONDS)
     exchange.end()
     raise BrokenConnectionError
@@ -147,15 +147,15 @@ async def send_stream(
     error: bytes,
     bill: Callable[[int | None], None],
 ) -> None:
-    """Send a stream, with the faults ordered for it.
+    """Send a stream, with the fault ordered for it.
 
     Args:
         exchange: the request.
         frames: the whole stream.
         interval: seconds between text chunks.
-        fault: only what concerns streams is looked at.
-        error: the event sent for ``fault.error_after``.
-        bill: called once before the end is sent, with the output tokens sent so far, None if all were.
+        fault: the fault; only its fields for streams are used.
+        error: the event for ``fault.error_after``.
+        bill: called once before the end is sent, with the output tokens sent so far; None for all of them.
     """
     await exchange.start(200, [STREAM_TYPE])
     break_at = -1
@@ -192,7 +192,7 @@ def _chunks_before_break(fault: Fault) -> int | None:
 
 
 def _place_after(frames: Sequence[Frame], chunks: int) -> int:
-    """Index of the frame before which the stream breaks, after so many text chunks or the last of fewer."""
+    """Index of the frame before which the stream breaks: after this many text chunks, or after the last."""
     texts = [number for number, frame in enumerate(frames) if frame.tokens]
     if not texts:
         return min(1, len(frames) - 1)
@@ -200,7 +200,7 @@ def _place_after(frames: Sequence[Frame], chunks: int) -> int:
 
 
 async def _break(exchange: Exchange, fault: Fault, error: bytes) -> bool:
-    """Do what the fault says; False if the stream goes on after it."""
+    """Carry out the fault; False if the stream continues after it."""
     if fault.error_after is not None:
         await exchange.more(error)
     elif fault.stall_after is not None:

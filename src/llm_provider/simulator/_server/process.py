@@ -1,4 +1,4 @@
-"""The server process: granian round the ASGI application, in one process with one event loop."""
+"""The server process: granian serves the ASGI application in one process with one event loop."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ def serve(
     """Serve until SIGINT or SIGTERM arrives.
 
     Args:
-        state: what is served.
+        state: the state of the server.
         host: address to listen on.
-        port: 0 for any that is free.
+        port: port to listen on; 0 for any free one.
         certificate: paths of certificate and key, for HTTPS with HTTP/2 and HTTP/1.1.
         punctual: whether to wait to the microsecond.
-        parent: process whose end ends this one, however it ends.
+        parent: the process whose end, of whatever cause, ends this process.
         ready: called with the port once connections are accepted.
 
     Raises:
         OSError: the port is taken.
     """
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as reserved:
-        # Held, but never listened on, while the server runs: a port chosen here cannot go to anybody else
-        # before granian binds it. Only Linux lets two sockets share a port that way.
+        # While the server runs, this socket is bound but never listens, so that no other process gets the
+        # port before granian binds it. Only Linux lets two sockets share a port in this way.
         hold = port == 0 and sys.platform == "linux"
         reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT if hold else socket.SO_REUSEADDR, 1)
         reserved.bind((host, port))
@@ -70,9 +70,9 @@ def serve(
 
 
 def _punctual_loop() -> asyncio.AbstractEventLoop:
-    """A loop whose timers come when they are due: epoll, which asyncio prefers, waits whole milliseconds.
+    """An event loop with punctual timers: epoll, which asyncio prefers, waits whole milliseconds.
 
-    What makes epoll necessary elsewhere is not here: the sockets are granian's, none of them the loop's.
+    `select` is limited to low file numbers. That does no harm here, because the sockets belong to granian.
     """
     return asyncio.SelectorEventLoop(selectors.SelectSelector())
 
@@ -111,7 +111,7 @@ async def _serve(
         task.cancel()
     if stop.is_set() and parent is None:
         server.stop()  # type: ignore[no-untyped-call]  # granian's
-        # Requests that hang by order would keep a graceful end waiting for ever.
+        # Requests that hang on order would delay a graceful shutdown for ever.
         await asyncio.wait((serving,), timeout=GRACE_SECONDS)
     if serving.done():
         serving.result()

@@ -1,4 +1,4 @@
-"""Which path belongs to which wire format and provider."""
+"""The table of operations: which path belongs to which wire format and provider."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATHS_REMEMBERED = 4096
 
 
 class Target(NamedTuple):
-    """What a request is addressed to."""
+    """The provider and the wire format of a request."""
 
     provider: str
     format: WireFormat
@@ -27,9 +27,9 @@ class Operation(NamedTuple):
     """An operation of a provider's API.
 
     Attributes:
-        path: regular expression of its path, without the name of a provider in front.
-        owner: provider that is addressed where the path names none.
-        format: module of ``formats/`` that reads its requests and writes its answers.
+        path: regular expression for its path, without the leading name of a provider.
+        owner: the provider of a path without the name of a provider.
+        format: the module of ``formats/`` that reads its requests and writes its answers.
     """
 
     path: str
@@ -51,7 +51,7 @@ _PATTERNS = tuple((re.compile(_PROVIDER + operation.path), operation) for operat
 
 @lru_cache(maxsize=PATHS_REMEMBERED)
 def find_target(path: str) -> Target | None:
-    """The provider and wire format of a path, None if nothing is served there.
+    """The provider and the wire format of a path; None if the path serves nothing.
 
     >>> find_target("/together_ai/v1/chat/completions").provider, find_target("/v1/messages").provider
     ('together_ai', 'anthropic')

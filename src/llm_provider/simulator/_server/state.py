@@ -1,4 +1,4 @@
-"""Everything that changes while the server runs."""
+"""The state of a server: everything that changes while it runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class State:
     """Settings, limits, ordered faults, counts and recorded requests of one server.
 
     Args:
-        settings: what :meth:`clear` goes back to.
+        settings: the settings of the start, which :meth:`clear` restores.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -37,7 +37,7 @@ class State:
         self.clear()
 
     def clear(self) -> None:
-        """Drop faults, counts, recorded requests and all changes of settings; limits start rested."""
+        """Drop faults, counts, recorded requests and all changes of settings; buckets start full."""
         self._common = self._initial
         self._changes: dict[str, dict[str, Any]] = {}
         self._settings: dict[str, Settings] = {}
@@ -49,10 +49,10 @@ class State:
         self.recorder.clear()
 
     def configure(self, provider: str | None, changes: Mapping[str, Any]) -> None:
-        """Change settings of one provider, or of all; the limits that are affected start rested.
+        """Change settings of one provider, or of all; the buckets of the affected limits start full.
 
         Raises:
-            TypeError, ValueError: as :class:`Settings`; nothing is changed then.
+            TypeError, ValueError: as for :class:`Settings`; nothing is changed then.
             OSError: the price list cannot be read.
         """
         self.prices(self._common.changed(changes))
@@ -77,7 +77,7 @@ class State:
         return found
 
     def limits(self, provider: str, model: str, key: str, settings: Settings) -> RateLimits | None:
-        """The buckets a request falls under, None if the provider has no rate limit."""
+        """The rate limits that apply to a request; None if the provider has none."""
         limited = (settings.requests_per_minute, settings.tokens_per_minute) != (None, None)
         if not limited and not settings.key_limits:
             return None
@@ -93,7 +93,7 @@ class State:
         return found
 
     def prices(self, settings: Settings) -> PriceList | None:
-        """The price list the ledger bills by."""
+        """The price list of the ledger."""
         if settings.prices is None:
             return None
         found = self._price_lists.get(settings.prices)
@@ -102,18 +102,18 @@ class State:
         return found
 
     def latency(self, settings: Settings) -> float:
-        """Seconds this answer takes to its first byte."""
+        """Seconds until the first byte of the next answer."""
         if settings.latency_jitter:
             return settings.latency + self._random.random() * settings.latency_jitter
         return settings.latency
 
     def next_identifier(self) -> str:
-        """A name for the next answer, never used before by this server."""
+        """An identifier for the next answer, which this server has never used before."""
         self._answers += 1
         return f"{self._answers:024x}"
 
     def inject(self, order: Mapping[str, Any]) -> None:
-        """Order a fault as the control channel describes it."""
+        """Order a fault, described as on the control channel."""
         fault = Fault.from_json(order["fault"])
         self.faults.add(
             fault, provider=order["provider"], times=order["times"], match=order["match"], key=order["key"]

@@ -1,4 +1,4 @@
-"""The text in the content of a message, whatever the wire format calls its parts."""
+"""The text of a message and its size, in the spellings of all wire formats."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ MEDIA_FIELDS = frozenset({"inlineData", "inline_data", "fileData", "file_data"})
 def text_of(content: Any) -> tuple[str, int]:
     """The text of a message's content and the number of characters it counts for.
 
-    Media count 1,024 characters each; parts that are neither, such as tool calls, the length of their JSON.
-    The result of a tool is text, so that a conversation with tools goes on from it.
+    A medium counts 1,024 characters. A part that is neither text nor a medium, such as a tool call, counts
+    the length of its JSON. The result of a tool is text, so that a conversation with tools continues from it.
 
     >>> text_of([{"type": "text", "text": "What is this?"}, {"type": "image_url"}])
     ('What is this?', 1037)

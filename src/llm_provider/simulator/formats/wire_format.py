@@ -1,4 +1,4 @@
-"""The terms in which the wire formats and the rest of the simulator talk to each other."""
+"""The protocol that every wire format implements, and the types in its signatures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class Request(NamedTuple):
-    """A request as it came, its body parsed; header names are in lower case."""
+    """A request as received, with its body parsed; header names are in lower case."""
 
     provider: str
     body: Mapping[str, Any]
@@ -50,20 +50,20 @@ class ToolCall(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Prompt:
-    """A request, understood: what every provider asks for, whatever it calls it.
+    """The meaning of a request, in the same terms for every wire format.
 
     Attributes:
-        provider: which simulated provider was addressed.
-        model: the model's name as the request had it.
-        text: text of the last user message, or of the tool's result that came after it.
-        characters: length of all text sent (system, messages, tools).
-        max_tokens: most output tokens, reasoning included.
-        samples: how many answers (``n``).
-        force_tool: True if a tool has to be called, or the name of the one.
-        schema: JSON schema of the answer, ``{}`` for any JSON object.
-        reasoning: whether reasoning was asked for; ``show_reasoning`` whether its text was.
-        logprobs: number of alternatives per token, None without log probabilities.
-        request: the request as it came, for what only its own format knows.
+        provider: the simulated provider.
+        model: the name of the model as in the request.
+        text: text of the last user message, or of the result of a tool after it.
+        characters: length of all text in the request (system, messages, tools).
+        max_tokens: greatest number of output tokens, including reasoning.
+        samples: number of answers (``n``).
+        force_tool: True if a tool must be called, or the name of the tool.
+        schema: JSON schema of the answer; ``{}`` for any JSON object.
+        reasoning: whether reasoning is requested; ``show_reasoning``: whether its text is.
+        logprobs: number of alternatives per token; None without log probabilities.
+        request: the request as received, for facts that only its own format knows.
     """
 
     provider: str
@@ -109,7 +109,7 @@ class Sample:
 
 @dataclass(slots=True, kw_only=True)
 class Completion:
-    """What the model says to a prompt: all samples and what they cost in tokens."""
+    """The answer of a model to a prompt: all samples and their token counts."""
 
     identifier: str
     created: int
@@ -120,7 +120,7 @@ class Completion:
 
 @dataclass(slots=True, kw_only=True)
 class Problem:
-    """An error to be answered in the provider's own form."""
+    """An error that is answered in the provider's own form."""
 
     status: int
     message: str | None = None
@@ -135,27 +135,27 @@ class Problem:
 
 
 class Frame(NamedTuple):
-    """A piece of a streamed body; ``tokens`` is the output it carries, 0 for what is not text."""
+    """A piece of a streamed body; ``tokens`` are the output tokens in it, 0 for a piece without text."""
 
     data: bytes
     tokens: int = 0
 
 
 class LimitState(NamedTuple):
-    """What a limit stands at: of each kind the limit per minute, what is left, seconds until full."""
+    """The state of limits: for each kind the limit per minute, the units left, and the seconds until full."""
 
     requests: tuple[float, float, float] | None
     tokens: tuple[float, float, float] | None
 
 
 class WireFormat(Protocol):
-    """What a wire format has to offer: pure functions between parsed JSON and bytes."""
+    """The functions of a wire format: pure functions between parsed JSON and bytes."""
 
     def read(self, request: Request) -> Prompt | Problem:
-        """Understand a request, or say what is wrong with it."""
+        """Read a request, or return the error that answers it."""
 
     def rejection(self, prompt: Prompt) -> Problem | None:
-        """The error the real provider answers to parameters this model does not take."""
+        """The error with which the real provider answers parameters that this model does not accept."""
 
     def reply(self, prompt: Prompt, completion: Completion) -> dict[str, Any]:
         """The whole answer."""
@@ -170,10 +170,10 @@ class WireFormat(Protocol):
         """An error inside a stream."""
 
     def context_length(self, tokens: int, limit: int) -> Problem:
-        """The error of a prompt with more tokens than the model's context window holds."""
+        """The error for a prompt with more tokens than the model's context window."""
 
     def limit_headers(self, state: LimitState, /) -> Headers:
         """The provider's rate-limit headers."""
 
     def rate_limited(self, seconds: float | None) -> Problem:
-        """The error of a limit that lets the next request through in so many seconds (None: nobody knows)."""
+        """The error of a rate limit; ``seconds`` until the next request passes, None if unknown."""
