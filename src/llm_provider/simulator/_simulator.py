@@ -101,7 +101,7 @@ class Simulator:
         return self
 
     def close(self) -> None:
-        """End the server; its counts are lost. A second call does nothing, nor does one in a forked process."""
+        """End the server; its counts are lost. A second call, or one in a forked process, does nothing."""
         process, self._process = self._process, None
         if process is not None and self._owner == os.getpid():
             process.terminate()
