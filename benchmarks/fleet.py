@@ -1,4 +1,4 @@
-"""Workers, one per client, and the measurement of many cells in turn, round after round."""
+"""Worker processes, one per client, and the measurement of many cells in turn, round after round."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ SUM = "What is {n}+{n}?"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What a worker does in one round.
+    """The work of a worker in one round.
 
-    `load` is the name of a shape in `loads` and its parameters, `count` how many calls it makes, `warm`
-    how many are made before the clock starts. `fresh` has the client made anew, on the clock, so that no
-    connection is open. `question` and `answer` may contain {n}, which no two calls share, and {twice};
-    an `answer` of None takes any text. `messages` is the length of each conversation.
+    `load` is the name of a load in `loads` and its parameters, `count` the number of its calls, `warm` the
+    number of calls before the clock starts. With `fresh` a new client is created after the clock has
+    started, without open connections. `question` and `answer` may contain {n}, a number that differs from
+    call to call, and {twice}, its double; an `answer` of None accepts any text. `messages` is the length of
+    each conversation.
     """
 
     target: Target
@@ -45,7 +46,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One cell of a table: who does what, and how the provider behaves meanwhile."""
+    """One cell of a table: a client, its job, and the settings of the provider."""
 
     client: str
     job: Job
@@ -58,12 +59,12 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
-    """What a cell's rounds gave: medians over the rounds, except for the sums and peaks at the end.
+    """The figures of a cell: medians over its rounds, except for the sums and peaks at the end.
 
-    What is not right counts for nothing: `cpu` is microseconds of the client's process per right answer,
-    `rate` right answers a second, latencies are those of right answers; not a number where there are none.
-    `wall`, latencies and times to the first token are seconds, `slow` is the part of the calls that took
-    above ten of them. `server_share` is the part of one core that the provider used meanwhile.
+    Only right answers count: `cpu` is CPU time of the client's process per right answer, in microseconds,
+    `rate` right answers a second, and latencies are those of right answers. Without a right answer they are
+    not a number. `wall`, latencies and times to the first token are in seconds; `slow` is the fraction of
+    calls above ten seconds. `server_share` is the fraction of one core that the provider used.
     """
 
     calls: int
@@ -87,7 +88,7 @@ class Measurement:
     samples: Sequence[Mapping[str, float]] = ()
 
     def figure(self, name: str) -> float:
-        """A figure to be compared with a goal: not a number where calls failed, which proves nothing."""
+        """A figure to compare with a goal; not a number if calls failed, as it proves nothing then."""
         value: float = getattr(self, name)
         return math.nan if self.failed else value
 
@@ -145,11 +146,11 @@ class _Process:
 
 
 class Fleet:
-    """The workers of a scenario, started when first asked.
+    """The workers of a scenario, each started by its first job.
 
     Args:
-        provider: Who is asked; None for real providers, whose keys are then the environment's.
-        here: Run every client in this very environment, with the packages that it has, instead of its own.
+        provider: The simulated provider; None for real providers, with the API keys of the environment.
+        here: Run every client in the current environment, with its packages, instead of the client's own.
     """
 
     def __init__(self, provider: Provider | None, *, here: bool = False) -> None:
@@ -188,7 +189,7 @@ class Fleet:
         settings: Mapping[str, Any] | None = None,
         **job: Any,
     ) -> Cell:
-        """A cell that asks the simulated provider, or what stands before it on another port."""
+        """A cell for the simulated provider, or for a proxy in front of it on another port."""
         asked = provider or self._provider
         assert asked is not None
         target = Target(route=route, model=MODELS[route], base_url=asked.url(route, port))
@@ -244,7 +245,7 @@ class Fleet:
 
 
 def closed(concurrency: int, *, stream: bool = False) -> dict[str, Any]:
-    """The load of so many calls at a time."""
+    """The load of a fixed number of concurrent calls."""
     return {"name": "closed", "concurrency": concurrency, "stream": stream}
 
 
@@ -291,7 +292,7 @@ def _summary(count: int, rounds: Sequence[Mapping[str, Any]]) -> Measurement:
 
 
 def quantile(values: Sequence[float], part: float) -> float:
-    """The value below which a part of them lies; not a number where there are none.
+    """The value below which a fraction of the values lies; not a number without values.
 
     >>> quantile([4.0, 1.0, 3.0, 2.0], 0.5), quantile([], 0.5)
     (3.0, nan)

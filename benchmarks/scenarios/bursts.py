@@ -52,10 +52,10 @@ EARLIER = {
     },
     ("openai", "litellm"): {"64": (1872, 1318, 1409), "256": (4785, 1953, 2097), "warm": (3842, 873, 2317)},
 }
-"""Wall, first token p50 and p95, ms, at 20 ms, in the measurements that the goals were set by."""
+"""Wall time, first token p50 and p95 in ms, at 20 ms, in the measurements on which the goals are based."""
 
 Key = tuple[str, str, float, int, bool]
-"""Route, client, round trip, size, whether the connections were open before."""
+"""Route, client, round trip, size, and whether connections are open at the start."""
 Taken = Mapping[Key, Measurement]
 
 
@@ -77,9 +77,9 @@ def run(options: Options) -> Result:
         versions, problems = fleet.versions, fleet.problems
     return Result(
         title="Bursts",
-        text="All calls start at once, over TLS through a delay line; the provider thinks 300 ms and then "
-        "sends eight chunks, 40 ms apart. The clock of a cold burst starts before the client is made; what "
-        "its SDK imports is loaded. Connections are those that the provider saw.",
+        text="All calls start at once, over TLS through a delay line. The provider waits 300 ms and then "
+        "sends eight chunks, 40 ms apart. The clock of a cold burst starts before the client is created, "
+        "with the modules of its SDK already imported. Connections are counted by the provider.",
         tables=[
             _table("Cold, 20 ms round trip", taken, NEAR, warm=False),
             _table("Cold, 80 ms round trip", taken, FAR, warm=False),

@@ -49,10 +49,10 @@ EARLIER = {
     ("gemini", "genai"): 1032,
     ("gemini", "litellm"): 2101,
 }
-"""CPU per call, µs, in the measurements that the goals were set by."""
+"""CPU per call in µs, in the measurements on which the goals are based."""
 
 Key = tuple[str, ...]
-"""Which table, which route, which client."""
+"""The table, the route and the client."""
 Taken = Mapping[Key, Measurement]
 
 
@@ -69,8 +69,8 @@ def run(options: Options) -> Result:
     routes = [route for route in ROUTES if any(key[:2] == ("many at once", route) for key in taken)]
     return Result(
         title="One call",
-        text="CPU per call is that of the client's whole process, the load's own included. Unless a table "
-        "says otherwise: 32 calls at a time, an answer after 20 ms, TLS, connections warm, cache off.",
+        text="CPU per call is that of the client's whole process, including the load generator. Unless a "
+        "table says otherwise: 32 calls at a time, an answer after 20 ms, TLS, connections warm, cache off.",
         tables=[
             *(_headline(route, taken) for route in routes),
             _alone(taken),
@@ -142,7 +142,7 @@ def _headline(route: str, taken: Taken) -> Table:
             "failed",
         ),
         rows=rows,
-        notes=("*earlier µs*: the measurements by which the goals were set, on another day.",),
+        notes=("*earlier µs*: the measurements on which the goals are based, on another day.",),
     )
 
 

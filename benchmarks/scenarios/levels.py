@@ -11,9 +11,9 @@ from ..report import Chart, Result, Table
 from . import Options
 
 COUNTS = {1: 12, 10: 100, 32: 256, 64: 384, 100: 400, 256: 768}
-"""How many calls are made at each level."""
+"""The number of calls at each level."""
 ELSEWHERE = (32, 256)
-"""The levels of the routes other than OpenAI's, where the transports are the same."""
+"""The levels of the other routes, whose transports are the same as on the OpenAI route."""
 
 OF_ROUTE = {
     "openai": (
@@ -44,7 +44,7 @@ EARLIER = {
     ("anthropic", "anthropic_best"): {32: (578, 761), 64: (1037, 601), 256: (1622, 577)},
     ("anthropic", "litellm"): {32: (361, 2048), 64: (471, 1999), 256: (441, 2262)},
 }
-"""Calls a second and CPU µs per call in the measurements that the goals were set by."""
+"""Calls a second and CPU µs per call in the measurements on which the goals are based."""
 
 Taken = Mapping[tuple[str, str, int], Measurement]
 
@@ -63,7 +63,7 @@ def run(options: Options) -> Result:
         versions, problems = fleet.versions, fleet.problems
     return Result(
         title="Concurrency from 1 to 256",
-        text="The provider answers in 50 ms, over TLS; connections are warm; cache off unless said.",
+        text="The provider answers in 50 ms, over TLS. Connections are warm, cache off unless a row says otherwise.",
         tables=[_table(route, taken) for route in OF_ROUTE],
         charts=[_chart(taken)],
         measured=_measured(taken),
@@ -87,7 +87,7 @@ def _table(route: str, taken: Taken) -> Table:
         title=ROUTES[route],
         columns=columns,
         rows=rows,
-        notes=("*earlier*: the measurements by which the goals were set, on another day.",),
+        notes=("*earlier*: the measurements on which the goals are based, on another day.",),
     )
 
 

@@ -1,4 +1,4 @@
-"""Hooks and metrics on against off, and logging as well, with a new random user id on every call."""
+"""The overhead of hooks, metrics and logging, with a new random user id in every call."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ CLIENTS = (
     ("ours_user", "ours_metered", "ours_observed"),
     ("litellm_user", "litellm_metered", "litellm_observed"),
 )
-"""Each without observers, with a hook that counts, and with a log as well."""
+"""Each without observers, with a counting hook, and with a hook and a log."""
 REPORTED = (27.0, 42.0)
-"""A proxy with a metrics callback: per cent more mean and p95 latency, with random user ids only."""
+"""Reports about a proxy with a metrics callback: per cent more mean and p95 latency with random user ids."""
 
 
 def run(options: Options) -> Result:
@@ -56,11 +56,11 @@ def run(options: Options) -> Result:
     )
     return Result(
         title="Observability",
-        text="32 calls at a time to a provider that answers in 20 ms, each with a random user id that no "
-        "other has. The hook counts calls, tokens and time; the log is a line of Python's `logging` in a "
-        "file for each call. A proxy became 27 % slower with a metrics callback, its users reported, as each "
-        "new id missed a cache and hit a database on the way of the call.",
-        tables=[Table(title="On against off", columns=columns, rows=rows)],
+        text="32 calls at a time to a provider that answers in 20 ms, each with a new random user id. The "
+        "hook counts calls, tokens and time. The log is one line of Python's `logging` in a file for each "
+        "call. Users of a proxy reported that it was 27 % slower with a metrics callback, because each new "
+        "id missed a cache and caused a database query within the call.",
+        tables=[Table(title="With and without observers", columns=columns, rows=rows)],
         measured=measured,
         versions=versions,
         problems=problems,

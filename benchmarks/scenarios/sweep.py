@@ -1,4 +1,4 @@
-"""100 requests at each of 1, 10, 30, 50 and 100 at a time: how latency grows, as a proxy's did."""
+"""The growth of latency with concurrency: 100 requests, 1, 10, 30, 50 and 100 at a time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REPORTED: Mapping[int, tuple[float, float, int]] = {
     50: (2087, 6975, 0),
     100: (7721, 14019, 33),
 }
-"""A proxy before a local mock: mean ms, p95 ms, per cent above 10 s."""
+"""Reports about a proxy in front of a local mock: mean ms, p95 ms, per cent above 10 s."""
 
 
 def run(options: Options) -> Result:

@@ -1,4 +1,4 @@
-"""100 threads, each waiting in a synchronous call: success, latency, calls a second, peak in flight."""
+"""100 threads that each wait in a synchronous call: success, latency, calls a second, peak in flight."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from . import Options
 CLIENTS = ("openai3_per_thread", "openai3_shared", "openai3_run", "litellm", "ours_default")
 THREADS = 100
 CALLS = {0.050: 1000, 0.300: 500}
-"""How many calls are made at each latency of the provider, all threads together."""
+"""The number of calls of all threads together, by the latency of the provider."""
 
 EARLIER = {
     "openai3_run": (215, 554, 1472),
@@ -21,7 +21,7 @@ EARLIER = {
     "openai3_per_thread": (1069, 92, 250),
     "ours_default": (1600, 58, 137),
 }
-"""Calls a second, p50 and p99 ms at 50 ms; ours was a prototype."""
+"""Calls a second, p50 and p99 in ms, at 50 ms; those of this library are from a prototype."""
 
 
 def run(options: Options) -> Result:
