@@ -75,7 +75,7 @@ class Offer(NamedTuple):
     make: Callable[[Target], Client]
     packages: tuple[str, ...]
     routes: tuple[str, ...] = ("openai",)
-    what: str = ""
+    description: str = ""
 
 
 @functools.cache
@@ -93,10 +93,10 @@ def offers() -> Mapping[str, Offer]:
     return found
 
 
-def what(client: str) -> str:
-    """A description of a client.
+def describe(client: str) -> str:
+    """Describe a client in words.
 
-    >>> what("aiohttp")
+    >>> describe("aiohttp")
     'raw aiohttp'
     """
-    return offers()[client].what
+    return offers()[client].description

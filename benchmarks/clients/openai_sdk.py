@@ -131,7 +131,7 @@ class RunPerCall(ClientPerThread):
             return answer.choices[0].message.content
 
 
-def _both(suffix: str, make: Callable[[Target], Client], what: str) -> list[Offer]:
+def _both(suffix: str, make: Callable[[Target], Client], description: str) -> list[Offer]:
     return [
         Offer(
             f"openai{major}{suffix}",
@@ -139,7 +139,7 @@ def _both(suffix: str, make: Callable[[Target], Client], what: str) -> list[Offe
             make,
             ("openai", library),
             ("openai",),
-            f"openai {major} {what}",
+            f"openai {major} {description}",
         )
         for major, library in ((2, "httpx"), (3, "httpx2"))
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 
-from ..clients import what
+from ..clients import describe
 from ..delay_line import DelayLine
 from ..fleet import Cell, Fleet, Measurement, closed
 from ..provider import Provider, text_of_tokens
@@ -129,7 +129,7 @@ def _table(title: str, taken: Taken, round_trip: float, *, warm: bool) -> Table:
             continue
         figures = EARLIER.get((route, client), {}) if round_trip == NEAR else {}
         earlier = figures.get("warm" if warm else str(size))
-        row = [f"{what(client)}, {route}", one.calls, one.wall * 1e3]
+        row = [f"{describe(client)}, {route}", one.calls, one.wall * 1e3]
         row += [one.first_p50 * 1e3, one.first_p95 * 1e3]
         row += [one.connections, one.failed, one.server_share]
         rows.append([*row, None if earlier is None else " / ".join(map(str, earlier))])
@@ -140,7 +140,7 @@ def _table(title: str, taken: Taken, round_trip: float, *, warm: bool) -> Table:
 
 def _chart(taken: Taken) -> Chart:
     shown = {
-        f"{what(client)}, {route}": one.first_p50 * 1e3
+        f"{describe(client)}, {route}": one.first_p50 * 1e3
         for (route, client, own, size, warm), one in taken.items()
         if (own, warm) == (NEAR, False) and size == max(key[3] for key in taken)
     }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ..clients import what
+from ..clients import describe
 from ..fleet import Cell, Fleet, Measurement, closed
 from ..provider import Provider
 from ..report import Chart, Result, Table
@@ -129,7 +129,7 @@ def _headline(route: str, taken: Taken) -> Table:
         one = taken["many at once", route, client]
         share = None if floor is None else one.cpu / floor.cpu
         earlier = EARLIER.get((route, client))
-        rows.append([what(client), one.cpu, share, one.rate, earlier, one.server_share, one.failed])
+        rows.append([describe(client), one.cpu, share, one.rate, earlier, one.server_share, one.failed])
     return Table(
         title=f"{ROUTES[route]}: 32 at a time",
         columns=(
@@ -148,7 +148,7 @@ def _headline(route: str, taken: Taken) -> Table:
 
 def _alone(taken: Taken) -> Table:
     rows = [
-        [ROUTES[key[1]], what(key[2]), one.p50 * 1e3, one.p99 * 1e3, one.cpu, one.failed]
+        [ROUTES[key[1]], describe(key[2]), one.p50 * 1e3, one.p99 * 1e3, one.cpu, one.failed]
         for key, one in taken.items()
         if key[0] == "alone"
     ]
@@ -158,7 +158,7 @@ def _alone(taken: Taken) -> Table:
 
 def _long(taken: Taken) -> Table:
     rows = [
-        [ROUTES[key[1]], what(key[2]), one.cpu, one.rate, one.failed]
+        [ROUTES[key[1]], describe(key[2]), one.cpu, one.rate, one.failed]
         for key, one in taken.items()
         if key[0] == "long"
     ]
@@ -177,13 +177,15 @@ def _ways(taken: Taken) -> Table:
 
 
 def _plain(taken: Taken) -> Table:
-    rows = [[what(key[2]), one.cpu, one.rate, one.failed] for key, one in taken.items() if key[0] == "plain"]
+    rows = [
+        [describe(key[2]), one.cpu, one.rate, one.failed] for key, one in taken.items() if key[0] == "plain"
+    ]
     columns = ("client", "CPU µs per call", "calls/s", "failed")
     return Table(title="Without TLS, OpenAI, 32 at a time", columns=columns, rows=rows)
 
 
 def _chart(route: str, taken: Taken) -> Chart:
-    shown = {what(key[2]): one.cpu for key, one in taken.items() if key[:2] == ("many at once", route)}
+    shown = {describe(key[2]): one.cpu for key, one in taken.items() if key[:2] == ("many at once", route)}
     return Chart(
         title=f"{ROUTES[route]}: CPU per call, 32 at a time",
         x=list(shown),

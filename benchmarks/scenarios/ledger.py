@@ -265,10 +265,10 @@ def chaos(calls: int, folder: Path, seed: int = 1) -> Findings:
         f"{one.route}: the rest of the bill is outside the bounds" for one in checked if not one.within
     ]
     problems += _disagreements(client.usage, {"the track": tracked, "the file": Ledger.read(file)})
-    told, spent = sum(cost or 0 for cost in costs), float(sum(one.spent for one in checked))
+    reported, spent = sum(cost or 0 for cost in costs), float(sum(one.spent for one in checked))
     # These are sums of rounded floats.
-    if not math.isclose(told, spent, rel_tol=1e-9):
-        problems.append(f"the responses say {told} USD, the ledger {spent}")
+    if not math.isclose(reported, spent, rel_tol=1e-9):
+        problems.append(f"the responses report {reported} USD, the ledger {spent}")
     return Findings(made, checked, problems, client.usage)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..clients import what
+from ..clients import describe
 from ..fleet import Fleet, Measurement, closed
 from ..provider import Provider
 from ..report import Chart, Result, Table
@@ -63,7 +63,7 @@ def run(options: Options) -> Result:
         versions, problems = fleet.versions, fleet.problems
     return Result(
         title="Concurrency from 1 to 256",
-        text="The provider answers in 50 ms, over TLS. Connections are warm, cache off unless a row says otherwise.",
+        text="The provider answers in 50 ms, over TLS. Connections are warm. Cache off unless stated.",
         tables=[_table(route, taken) for route in OF_ROUTE],
         charts=[_chart(taken)],
         measured=_measured(taken),
@@ -79,7 +79,7 @@ def _table(route: str, taken: Taken) -> Table:
     for (own, client, level), one in taken.items():
         if own == route:
             rate, cpu = EARLIER.get((route, client), {}).get(level, (None, None))
-            row = [what(client), level, one.rate, one.cpu, one.p50 * 1e3, one.p99 * 1e3]
+            row = [describe(client), level, one.rate, one.cpu, one.p50 * 1e3, one.p99 * 1e3]
             rows.append([*row, rate, cpu, one.server_share, one.failed])
     columns = ("client", "at a time", "calls/s", "CPU µs per call", "p50 ms", "p99 ms")
     columns += ("earlier calls/s", "earlier µs", "provider's core", "failed")
@@ -93,7 +93,9 @@ def _table(route: str, taken: Taken) -> Table:
 
 def _chart(taken: Taken) -> Chart:
     clients = dict.fromkeys(client for route, client, _ in taken if route == "openai")
-    series = {what(client): [taken["openai", client, level].rate for level in COUNTS] for client in clients}
+    series = {
+        describe(client): [taken["openai", client, level].rate for level in COUNTS] for client in clients
+    }
     return Chart(
         title="OpenAI: calls a second",
         x=list(COUNTS),

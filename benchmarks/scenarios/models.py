@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import ExitStack
 
-from ..clients import what
+from ..clients import describe
 from ..fleet import Cell, Fleet, Job, Measurement, closed
 from ..live import refuse_without_keys, target_of
 from ..provider import Provider, text_of_tokens
@@ -96,7 +96,7 @@ def _table(model: str, taken: Mapping[Key, Measurement]) -> Table:
     for (own, level, client), one in taken.items():
         if own == model:
             tokens = one.characters_rate / CHARACTERS_PER_TOKEN
-            row = [level, what(client), tokens, one.first_p50 * 1e3, one.first_p95 * 1e3]
+            row = [level, describe(client), tokens, one.first_p50 * 1e3, one.first_p95 * 1e3]
             rows.append([*row, one.wall, one.cpu / 1e3, one.server_share, one.failed])
     columns = (
         "at a time",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..clients import what
+from ..clients import describe
 from ..fleet import Fleet, closed
 from ..provider import Provider
 from ..report import Result, Table
@@ -40,7 +40,7 @@ def run(options: Options) -> Result:
         for client in options.chosen(clients):
             one, before = taken[client], taken.get(clients[0], taken[client])
             more = [_more(getattr(one, name), getattr(before, name)) for name in ("cpu", "mean", "p95")]
-            rows.append([what(client), one.cpu, one.mean * 1e3, one.p95 * 1e3, *more, one.failed])
+            rows.append([describe(client), one.cpu, one.mean * 1e3, one.p95 * 1e3, *more, one.failed])
             if client == "ours_metered":
                 measured["observed"] = 100 * (one.figure("cpu") / before.figure("cpu") - 1)
     rows.append(["the proxy reported", None, None, None, None, *(f"{one:+.0f} %" for one in REPORTED), None])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..clients import what
+from ..clients import describe
 from ..fleet import Fleet
 from ..provider import Provider
 from ..report import Chart, Result, Table
@@ -37,7 +37,7 @@ def run(options: Options) -> Result:
         for client, one in taken.items()
     }
     rows = [
-        [what(client), *overheads[client], one.cpu, one.rate, one.server_share, one.failed]
+        [describe(client), *overheads[client], one.cpu, one.rate, one.server_share, one.failed]
         for client, one in taken.items()
     ]
     rows.append(["the gateway reported", *REPORTED, None, None, None, None])
@@ -61,7 +61,7 @@ def run(options: Options) -> Result:
                 x=["p50", "p90", "p99"],
                 y_label="ms",
                 series={
-                    **{what(client): found for client, found in overheads.items()},
+                    **{describe(client): found for client, found in overheads.items()},
                     "the gateway reported": REPORTED,
                 },
                 logarithmic=True,

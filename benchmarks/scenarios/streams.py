@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..clients import what
+from ..clients import describe
 from ..fleet import Fleet, Measurement, closed
 from ..provider import Provider, text_of_tokens
 from ..report import Chart, Result, Table
@@ -97,7 +97,7 @@ def _table(route: str, taken: Taken) -> Table:
     for (own, client, chunks, latency), one in taken.items():
         if own == route and not latency:
             earlier = EARLIER.get((route, client), {}).get(chunks)
-            row = [what(client), chunks, one.cpu, one.cpu / chunks, one.rate, earlier]
+            row = [describe(client), chunks, one.cpu, one.cpu / chunks, one.rate, earlier]
             rows.append([*row, one.server_share, one.failed])
     columns = ("client", "chunks", "CPU µs per stream", "per chunk", "streams/s")
     columns += ("earlier µs per stream", "provider's core", "failed")
@@ -113,7 +113,7 @@ def _table(route: str, taken: Taken) -> Table:
 
 def _first_tokens(taken: Taken) -> Table:
     rows = [
-        [what(client), one.first_p50 * 1e3, one.first_p95 * 1e3, one.failed]
+        [describe(client), one.first_p50 * 1e3, one.first_p95 * 1e3, one.failed]
         for (_, client, _, latency), one in taken.items()
         if latency
     ]
@@ -129,7 +129,7 @@ def _chart(taken: Taken) -> Chart:
     }
     return Chart(
         title="OpenAI: CPU per stream of 30 chunks",
-        x=[what(client) for client in openai],
+        x=[describe(client) for client in openai],
         y_label="µs",
         series={"CPU µs per stream": [one.cpu for one in openai.values()]},
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..clients import what
+from ..clients import describe
 from ..fleet import Fleet, Measurement
 from ..provider import Provider
 from ..report import Chart, Result, Table
@@ -43,7 +43,7 @@ def run(options: Options) -> Result:
             if own == latency:
                 right = 100 * (1 - one.failed / (one.calls * options.rounds_or(3)))
                 earlier = EARLIER.get(client) if latency < 0.1 else None
-                row = [what(client), f"{right:.0f} %", one.mean * 1e3, one.p50 * 1e3, one.p99 * 1e3]
+                row = [describe(client), f"{right:.0f} %", one.mean * 1e3, one.p50 * 1e3, one.p99 * 1e3]
                 row += [one.rate, one.peak, one.cpu]
                 rows.append([*row, None if earlier is None else " / ".join(map(str, earlier))])
         columns = ("client", "right", "mean ms", "median ms", "p99 ms", "calls/s", "peak in flight")
@@ -52,14 +52,14 @@ def run(options: Options) -> Result:
         tables.append(Table(title=title, columns=columns, rows=rows))
     return Result(
         title="100 threads",
-        text="100 threads, each with one synchronous call after the other, over TLS; each has asked once "
-        "before the clock starts. In the report that this follows, 100 clients at once all failed until the "
-        "pools of 10 connections and 32 threads that they queued for had grown to 100 and more.",
+        text="100 threads make one synchronous call after the other, over TLS. Each thread makes one call "
+        "before the clock starts. The scenario follows a report in which 100 concurrent clients failed until "
+        "the pools of 10 connections and 32 threads had been enlarged to 100 and more.",
         tables=tables,
         charts=[
             Chart(
                 title="100 threads, provider answering in 50 ms",
-                x=[what(client) for client, latency in taken if latency < 0.1],
+                x=[describe(client) for client, latency in taken if latency < 0.1],
                 y_label="calls/s",
                 series={"calls/s": [one.rate for (_, latency), one in taken.items() if latency < 0.1]},
             )

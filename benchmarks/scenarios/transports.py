@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import replace
 
-from ..clients import what
+from ..clients import describe
 from ..delay_line import DelayLine
 from ..fleet import Cell, Fleet, Job, closed
 from ..live import refuse_without_keys, target_of
@@ -62,7 +62,7 @@ def run(options: Options) -> Result:
         versions, problems = fleet.versions, fleet.problems
     rows = []
     for (model, level, client), one in taken.items():
-        row = [model, level, what(client), one.rate, one.p50 * 1e3, one.p95 * 1e3, one.cpu]
+        row = [model, level, describe(client), one.rate, one.p50 * 1e3, one.p95 * 1e3, one.cpu]
         rows.append([*row, one.connections or None, one.failed])
     columns = (
         "model",
