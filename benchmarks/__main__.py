@@ -18,7 +18,7 @@ SCENARIOS = Path(__file__).parent / "scenarios"
 
 
 def descriptions() -> dict[str, str]:
-    """Every scenario with the first line of its docstring, without importing any."""
+    """Every scenario with the first line of its docstring; no scenario is imported."""
     found = {}
     for path in sorted(SCENARIOS.glob("[!_]*.py")):
         text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
@@ -33,15 +33,19 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="python -m benchmarks",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Measure one scenario, or all of them; environments are made on first use.",
-        epilog=f"scenarios:\n{listed}\n  {'all':14} every one of them\n"
+        description="Measure one scenario, or all of them; environments are created on first use.",
+        epilog=f"scenarios:\n{listed}\n  {'all':14} all of these scenarios\n"
+        f"  {'compare':14} this checkout against the one in DIRECTORY: CPU per call, in alternating rounds\n"
         f"  {'report':14} write docs/performance.md from the committed results",
     )
-    made.add_argument("scenario", choices=[*known, "all", "report"], metavar="scenario")
-    made.add_argument("--clients", help="only these, comma-separated, e.g. aiohttp,litellm,ours")
+    made.add_argument("scenario", choices=[*known, "all", "compare", "report"], metavar="scenario")
+    made.add_argument("directory", type=Path, nargs="?", help="another checkout of this repository (compare)")
+    made.add_argument("--clients", help="only these clients, comma-separated, e.g. aiohttp,litellm,ours")
     made.add_argument("--rounds", type=int, help="repeats of every measurement (default: the scenario's own)")
-    made.add_argument("--quick", action="store_true", help="a few requests only, to see that it works")
-    made.add_argument("--here", action="store_true", help="every client in this environment, not its own")
+    made.add_argument("--quick", action="store_true", help="a few requests only, to check that it works")
+    made.add_argument(
+        "--here", action="store_true", help="run every client in this environment instead of its own"
+    )
     made.add_argument("--write", action="store_true", help="write benchmarks/results/<scenario>.*")
     made.add_argument("--model", action="append", default=[], help="a model to ask (models, transports)")
     made.add_argument("--live", action="store_true", help="ask the real providers: this costs money")
@@ -49,7 +53,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def command(scenario: str, options: Options) -> str:
-    """The command line that makes a result again.
+    """The command line that measures a result again.
 
     >>> command("calls", Options(rounds=3))
     'python -m benchmarks calls --rounds 3 --write'
@@ -67,10 +71,16 @@ def command(scenario: str, options: Options) -> str:
 
 
 def main() -> int:
-    """Run what the command line asks for; 1 where a client failed as a whole."""
+    """Run the command line; 1 if the worker of a client failed."""
     arguments = parser().parse_args()
     if arguments.quick and arguments.write:
-        parser().error("the figures of a quick run mean nothing: they are not written")
+        parser().error("the figures of a quick run mean nothing, so they are not written")
+    if (arguments.scenario == "compare") != (arguments.directory is not None):
+        parser().error("compare needs the directory of another checkout, and nothing else takes one")
+    if arguments.directory is not None and not (arguments.directory / "benchmarks" / "worker.py").is_file():
+        parser().error(f"{arguments.directory} is not a checkout of this repository")
+    if arguments.scenario == "compare" and (arguments.write or arguments.clients):
+        parser().error("compare takes neither --write nor --clients")
     if arguments.scenario == "report":
         print(report.write_page())
         return 0
@@ -82,13 +92,19 @@ def main() -> int:
         models=tuple(arguments.model),
         live=arguments.live,
     )
+    if arguments.scenario == "compare":
+        words = ["python", "-m", "benchmarks", "compare", str(arguments.directory)]
+        words += ["--rounds", str(options.rounds)] if options.rounds else []
+        result = importlib.import_module("benchmarks.compare").run(options, arguments.directory)
+        print(report.markdown("compare", report.document(result, shlex.join(words))))
+        return 0
     broken = False
     for name in list(descriptions()) if arguments.scenario == "all" else [arguments.scenario]:
         started = time.monotonic()
         try:
             result = importlib.import_module(f"benchmarks.scenarios.{name}").run(options)
         except WorkerError as error:
-            # One client that does not start must not cost the scenarios that come after.
+            # One client that does not start must not prevent the scenarios after it.
             print(f"{name}: {error}", file=sys.stderr)
             broken = True
             continue

@@ -1,4 +1,4 @@
-"""What a budget costs a request: CPU time of setting money aside and of counting what was spent.
+"""CPU time that a budget adds to a request: a reservation of money, and its settlement.
 
 Run: python benchmarks/budgets.py
 """
@@ -24,11 +24,11 @@ from llm_provider._requests.request import Request
 REPEATS = 7
 REQUESTS = 1000
 PROCESSES = 8
-"""Sharing one file, without a pause between their requests: far more than calls would do."""
+"""Processes that share one file, without a pause between requests: a far higher load than that of calls."""
 
 
 async def spend(budget: Budget, requests: int) -> float:
-    """CPU time of one request's bookkeeping, in microseconds."""
+    """CPU time of one reservation and its settlement, in microseconds."""
     began = time.process_time()
     for _ in range(requests):
         reservation = await budget.reserve(Decimal("0.01"))
@@ -44,7 +44,7 @@ def work(path: Path, start: Barrier, pipe: Connection) -> None:
 
 
 def crowd(path: Path) -> tuple[float, float]:
-    """CPU time of a request's bookkeeping where many processes share a file, and requests a second of all."""
+    """CPU time of a reservation while many processes share a file, and their requests a second together."""
     context = multiprocessing.get_context("spawn")
     start = context.Barrier(PROCESSES + 1)
     pipes = [context.Pipe(duplex=False) for _ in range(PROCESSES)]
@@ -61,7 +61,7 @@ def crowd(path: Path) -> tuple[float, float]:
 
 
 def bound() -> float:
-    """CPU time of finding out what a request can cost at most, in microseconds."""
+    """CPU time of the computation of a request's worst-case price, in microseconds."""
     table = PriceTable.load()
     engine = Client(cache="off")._engine  # noqa: SLF001 -- the engine has no public name
     call = engine.prepare(CHAT, Request.build("gpt-6.1-sol", "Hi", {"max_tokens": 100}), UNBOUNDED)
@@ -79,14 +79,14 @@ def main() -> None:
         budgets = {"in memory": Budget(1000), "in a file": Budget(1000, path=Path(directory) / "alone")}
         best = dict.fromkeys(budgets, float("inf"))
         for _ in range(REPEATS):
-            # Interleaved, so that a busy machine treats all alike.
+            # Interleaved, so that a busy machine affects all alike.
             for name, budget in budgets.items():
                 best[name] = min(best[name], asyncio.run(spend(budget, REQUESTS)))
-        print(f"the most it can cost: {bound():.1f} µs of CPU time a request")
+        print(f"worst-case price: {bound():.1f} µs of CPU time a request")
         for name, time_taken in best.items():
             print(f"{name}: {time_taken:.1f} µs")
         shared, rate = crowd(Path(directory) / "shared")
-        print(f"in a file of {PROCESSES} processes: {shared:.1f} µs, {rate:,.0f} requests a second in all")
+        print(f"in a file shared by {PROCESSES} processes: {shared:.1f} µs, {rate:,.0f} requests a second")
 
 
 if __name__ == "__main__":

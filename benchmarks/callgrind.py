@@ -1,7 +1,8 @@
-"""Machine instructions and allocations of a call, counted by valgrind: C code included, and exact.
+"""Exact counts of the machine instructions and allocations of a call, including C code, by valgrind.
 
-Each case is made N times and 3N times; the difference of the two is that of 2N calls, whatever starting,
-warming and counting cost. Of the routes it is OpenAI's alone: under valgrind an SDK's import takes a minute.
+Each case runs N times and 3N times. The difference of the two counts belongs to 2N calls, and contains no
+share of the start, the warm-up or the count itself. Only the route of OpenAI is counted, because the import
+of an SDK takes a minute under valgrind.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from . import hot_path
 SDKS = ("openai", "aiohttp")
 ROUTE = "acall, OpenAI"
 CALLS = 20
-"""N. Batches and streams are made a few times only, being longer."""
+"""N. Batches and streams run only a few times, because they take longer."""
 
 SECONDS = 900.0
 ALLOCATORS = ("_PyObject_Malloc", "_PyObject_Calloc")
-"""What CPython gets every block from, small or large."""
+"""The functions from which CPython gets every memory block, small or large."""
 
 
 def available() -> bool:
@@ -36,7 +37,7 @@ def available() -> bool:
 
 
 def measured() -> dict[str, tuple[float, float]]:
-    """Machine instructions and allocated blocks of a call of each case, in this interpreter's environment.
+    """Machine instructions and allocated blocks of one call of each case, in this interpreter's environment.
 
     Raises:
         CalledProcessError: valgrind, or the program below it, failed; its message is on standard error.
@@ -95,7 +96,7 @@ def _dump() -> None:
 
 
 def main() -> None:
-    """Under valgrind: print how many calls N is for each case, in the order of the dumps."""
+    """Run under valgrind: print the number of calls N of each case, in the order of the dumps."""
     with Simulator() as simulator:
         hot_path.prepare(simulator, SDKS)
         for name, calls in asyncio.run(_count_all()).items():

@@ -1,20 +1,21 @@
-"""A link of a chosen round trip time, in user space: needs no rights, no kernel module, no other network.
+"""A network link with a chosen round-trip time, in user space: without privileges or a kernel module.
 
     with DelayLine("127.0.0.1", server_port, round_trip=0.020) as line:
         ...connect to 127.0.0.1:line.port instead...
 
-The model. Whatever one side sends reaches the other half a round trip later, in order, as it was sent: bytes,
-the end of a direction, a reset. Nothing limits the bandwidth and nothing is lost, so slow start is no part
-of it. TLS passes through untouched.
+The model: everything that one side sends reaches the other side half a round trip later, unchanged and in
+order: bytes, the end of a direction, a reset. The bandwidth is unlimited and nothing is lost, so there is
+no slow start. TLS passes through unchanged.
 
-A handshake takes a round trip before the client may send. Here the kernel has accepted the connection at
-once, so a client that connects at 0 sends its first bytes at 0 too. They are treated as if sent when the
-handshake would have ended, one round trip later. From connecting on, the first answer so takes two round
-trips over plain TCP and three with TLS 1.3, as over a real link; only `connect` itself returns too early. A
-server that refuses shows as a reset after one round trip.
+On a real link a handshake takes a round trip before the client may send. Here the kernel accepts the
+connection at once, so a client that connects at time 0 also sends its first bytes at time 0. The proxy
+treats them as if they were sent at the end of the handshake, one round trip later. Counted from the
+connect, the first answer therefore takes two round trips over plain TCP and three with TLS 1.3, as over a
+real link; only `connect` itself returns too early. A server that refuses the connection appears as a reset
+after one round trip.
 
-The proxy is a process of its own, so that it costs the measured process nothing. It uses the standard library
-only. Where time is measured, its share of the machine is `cpu_seconds`.
+The proxy is a separate process, so that it costs the measured process no time. It uses the standard library
+only. Its own CPU time is `cpu_seconds`.
 """
 
 from __future__ import annotations
@@ -42,15 +43,15 @@ HOST = "127.0.0.1"
 BACKLOG = 4096
 ENDING_SECONDS = 5.0
 NO_LINGER = struct.pack("ii", 1, 0)
-"""SO_LINGER on, for no time: closing sends a reset."""
+"""SO_LINGER with a time of 0: a close sends a reset."""
 
 
 class DelayLine:
-    """A TCP proxy on loopback whose clients and server seem `round_trip` seconds apart.
+    """A TCP proxy on the loopback address that sets clients and server `round_trip` seconds apart.
 
     Args:
-        host: Where the server listens.
-        port: Where the server listens.
+        host: Address of the server.
+        port: Port of the server.
         round_trip: Seconds from one end to the other and back.
 
     Raises:
@@ -65,7 +66,7 @@ class DelayLine:
         self._command += ["--host", host, "--port", str(port), "--round-trip", str(round_trip)]
 
     def __enter__(self) -> Self:
-        # A session of its own: Ctrl-C is for this process, whose end closes the pipe and so ends the proxy.
+        # In a separate session Ctrl-C reaches only this process. Its end closes the pipe and ends the proxy.
         self._process = subprocess.Popen(
             self._command,
             stdin=subprocess.PIPE,
@@ -122,7 +123,7 @@ class DelayLine:
 
 
 class _Selector(selectors.DefaultSelector):
-    """Waits to the microsecond; epoll by itself rounds up to the next millisecond."""
+    """A selector that waits to the microsecond; epoll alone rounds up to the next millisecond."""
 
     def select(self, timeout: float | None = None) -> list[Any]:
         if timeout is not None and timeout > 0:
@@ -132,10 +133,10 @@ class _Selector(selectors.DefaultSelector):
 
 
 class _Direction:
-    """What is on its way from one end to the other: things to do there, each at its time, in order.
+    """The data in transit from one end to the other: actions in order, each with its time of arrival.
 
     Args:
-        seconds: From one end to the other.
+        seconds: Time in transit.
         opens: Loop time before which nothing can have been sent.
     """
 
@@ -146,14 +147,14 @@ class _Direction:
         self._due: deque[tuple[float, Callable[[], None]]] = deque()
 
     def send(self, deliver: Callable[[], None]) -> None:
-        """Have `deliver` called when what is sent now arrives."""
+        """Call `deliver` when data that is sent now arrives."""
         due = max(self._loop.time(), self._opens) + self._seconds
         self._due.append((due, deliver))
         if len(self._due) == 1:
             self._loop.call_at(due, self._arrive)
 
     def _arrive(self) -> None:
-        # A timer may fire a nanosecond early, so the clock is not asked about the first.
+        # A timer may fire a nanosecond early, so the first action does not check the clock.
         while True:
             self._due[0][1]()
             self._due.popleft()
@@ -165,15 +166,15 @@ class _Direction:
 
 
 class _End(asyncio.Protocol):
-    """One side's connection; what it receives goes to the other end."""
+    """The connection of one side; it sends received data to the other end."""
 
     other: _End
     towards_other: _Direction
 
     def __init__(self) -> None:
         self.transport: asyncio.Transport | None = None
-        self._heard_all = False
-        self._said_all = False
+        self._received_all = False
+        self._sent_all = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
@@ -182,9 +183,9 @@ class _End(asyncio.Protocol):
         self.towards_other.send(lambda: self.other.write(data))
 
     def eof_received(self) -> bool:
-        self._heard_all = True
+        self._received_all = True
         self.towards_other.send(self.other.finish)
-        return not self._said_all
+        return not self._sent_all
 
     def connection_lost(self, error: Exception | None) -> None:
         self.transport = None
@@ -204,12 +205,12 @@ class _End(asyncio.Protocol):
             self.transport.write(data)
 
     def finish(self) -> None:
-        """The other side sends no more; where this one does not either, that is the end."""
-        self._said_all = True
+        """End the direction from the other side; close the connection if this side has ended too."""
+        self._sent_all = True
         if self.transport is not None:
-            with contextlib.suppress(OSError):  # a connection that was reset meanwhile has ended already
+            with contextlib.suppress(OSError):  # the connection may have been reset in the meantime
                 self.transport.write_eof()
-            if self._heard_all:
+            if self._received_all:
                 self.transport.close()
 
     def reset(self) -> None:
@@ -220,7 +221,7 @@ class _End(asyncio.Protocol):
 
 
 class _ClientEnd(_End):
-    """The accepted connection; it opens the one to the server and is not read before that is there."""
+    """The accepted connection. It opens the connection to the server, and is read once that is open."""
 
     def __init__(self, proxy: _Proxy) -> None:
         super().__init__()
@@ -237,7 +238,7 @@ class _ClientEnd(_End):
 
 
 class _Proxy:
-    """Opens a connection to the server for each that is accepted, and counts them."""
+    """Opens a connection to the server for each accepted connection, and counts them."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, host: str, port: int, round_trip: float) -> None:
         self.opened = 0
@@ -278,7 +279,7 @@ async def _serve(host: str, port: int, round_trip: float) -> None:
     stdin = sys.stdin.fileno()
 
     def answer() -> None:
-        """Each line asks for the facts; the end of the pipe is the end of the parent, or of its interest."""
+        """Answer each line with the facts; stop at the end of the pipe, which the parent closes."""
         asked = os.read(stdin, 4096).count(b"\n")
         if not asked:
             loop.remove_reader(stdin)
@@ -297,7 +298,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--round-trip", type=float, required=True, help="seconds")
     arguments = parser.parse_args()
-    # Two files for each connection; the usual limit of 1024 would end at about 500 of them.
+    # Each connection takes two files, so the usual limit of 1024 would allow about 500 connections.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(_Selector())) as runner:

@@ -1,4 +1,4 @@
-"""One virtual environment per peer, made with uv on first use from a file of pins and hashes."""
+"""One virtual environment per peer, created by uv on first use from a file of pins and hashes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ ROOT = Path(__file__).parent.parent
 REQUIREMENTS = Path(__file__).parent / "requirements"
 
 OURS = {"ours-openai2": ".venv", "ours-openai3": ".venv-highest"}
-"""The project's own environments, which `make` builds."""
+"""The project's own environments, which `make` creates."""
 
 
 def interpreter(name: str) -> Path:
-    """The Python of an environment; the environment is made, or renewed after a change of its pins.
+    """The Python of an environment; creates the environment, or renews it after a change of its pins.
 
     Args:
         name: A stem of `requirements/*.txt`, or a key of `OURS`.

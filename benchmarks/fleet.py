@@ -1,4 +1,4 @@
-"""Workers, one per client, and the measurement of many cells in turn, round after round."""
+"""Worker processes, one per client, and the measurement of many cells in turn, round after round."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ SUM = "What is {n}+{n}?"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What a worker does in one round.
+    """The work of a worker in one round.
 
-    `load` is the name of a shape in `loads` and its parameters, `count` how many calls it makes, `warm`
-    how many are made before the clock starts. `fresh` has the client made anew, on the clock, so that no
-    connection is open. `question` and `answer` may contain {n}, which no two calls share, and {twice};
-    an `answer` of None takes any text. `messages` is the length of each conversation.
+    `load` is the name of a load in `loads` and its parameters, `count` the number of its calls, `warm` the
+    number of calls before the clock starts. With `fresh` a new client is created after the clock has
+    started, without open connections. `question` and `answer` may contain {n}, a number that differs from
+    call to call, and {twice}, its double; an `answer` of None accepts any text. `messages` is the length of
+    each conversation.
     """
 
     target: Target
@@ -45,23 +46,25 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One cell of a table: who does what, and how the provider behaves meanwhile."""
+    """One cell of a table: a client, its job, and the settings of the provider."""
 
     client: str
     job: Job
     settings: Mapping[str, Any] = field(default_factory=dict)
     provider: Provider | None = None
-    """Whom it asks, where that is not the fleet's own."""
+    """The provider it asks, where that is not the fleet's own."""
+    checkout: Path = ROOT
+    """The working copy of this repository whose library and worker run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
-    """What a cell's rounds gave: medians over the rounds, except for the sums and peaks at the end.
+    """The figures of a cell: medians over its rounds, except for the sums and peaks at the end.
 
-    What is not right counts for nothing: `cpu` is microseconds of the client's process per right answer,
-    `rate` right answers a second, latencies are those of right answers; not a number where there are none.
-    `wall`, latencies and times to the first token are seconds, `slow` is the part of the calls that took
-    above ten of them. `server_share` is the part of one core that the provider used meanwhile.
+    Only right answers count: `cpu` is CPU time of the client's process per right answer, in microseconds,
+    `rate` right answers a second, and latencies are those of right answers. Without a right answer they are
+    not a number. `wall`, latencies and times to the first token are in seconds; `slow` is the fraction of
+    calls above ten seconds. `server_share` is the fraction of one core that the provider used.
     """
 
     calls: int
@@ -85,7 +88,7 @@ class Measurement:
     samples: Sequence[Mapping[str, float]] = ()
 
     def figure(self, name: str) -> float:
-        """A figure to be compared with a goal: not a number where calls failed, which proves nothing."""
+        """A figure to compare with a goal; not a number if calls failed, as it proves nothing then."""
         value: float = getattr(self, name)
         return math.nan if self.failed else value
 
@@ -95,21 +98,22 @@ class WorkerError(RuntimeError):
 
 
 class _Process:
-    """The worker of one client."""
+    """The worker of one client, with the library and the `benchmarks` package of one checkout."""
 
-    def __init__(self, client: str, python: str, environment: Mapping[str, str]) -> None:
+    def __init__(self, client: str, python: str, environment: Mapping[str, str], checkout: Path) -> None:
         chosen = cores()
-        # What SDKs say there is of interest only where the worker fails.
-        self._said = Path(environment["TMPDIR"], f"{client}.log")
+        # Messages of SDKs are of interest only where the worker fails.
+        descriptor, log = tempfile.mkstemp(suffix=".log", dir=environment["TMPDIR"])
+        self._log = Path(log)
         command = [python, "-m", "benchmarks.worker", client]
-        with self._said.open("wb") as said:
+        with os.fdopen(descriptor, "wb") as output:
             self._process = subprocess.Popen(
                 command if chosen is None else [*command, str(chosen[1])],
-                cwd=ROOT,
-                env=environment,
+                cwd=checkout,
+                env={**environment, "PYTHONPATH": str(checkout / "src")},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=said,
+                stderr=output,
                 text=True,
             )
         self.versions: dict[str, str] = self._answer()
@@ -124,8 +128,8 @@ class _Process:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            said = self._said.read_text(encoding="utf-8", errors="replace")[-3000:]
-            raise WorkerError(f"{self._process.args}: exit code {self._process.wait()}\n{said}")
+            log = self._log.read_text(encoding="utf-8", errors="replace")[-3000:]
+            raise WorkerError(f"{self._process.args}: exit code {self._process.wait()}\n{log}")
         answer: dict[str, Any] = json.loads(line)
         return answer
 
@@ -142,21 +146,20 @@ class _Process:
 
 
 class Fleet:
-    """The workers of a scenario, started when first asked.
+    """The workers of a scenario, each started by its first job.
 
     Args:
-        provider: Who is asked; None for real providers, whose keys are then the environment's.
-        here: Run every client in this very environment, with the packages that it has, instead of its own.
+        provider: The simulated provider; None for real providers, with the API keys of the environment.
+        here: Run every client in the current environment, with its packages, instead of the client's own.
     """
 
     def __init__(self, provider: Provider | None, *, here: bool = False) -> None:
         self._provider = provider
         self._here = here
         self.problems: list[str] = []
-        self._workers: dict[str, _Process] = {}
+        self._workers: dict[tuple[str, Path], _Process] = {}
         self._directory = tempfile.TemporaryDirectory(prefix="benchmark-", ignore_cleanup_errors=True)
         self._environment = {**os.environ, "TMPDIR": self._directory.name}
-        self._environment.pop("PYTHONPATH", None)
         if provider is not None:
             self._environment |= provider.simulator.environment()
             self._environment["NO_PROXY"] = "127.0.0.1"
@@ -171,8 +174,8 @@ class Fleet:
 
     @property
     def versions(self) -> dict[str, dict[str, str]]:
-        """The packages of every client that was asked."""
-        return {client: worker.versions for client, worker in self._workers.items()}
+        """The Python and the packages of every client that was asked."""
+        return {client: worker.versions for (client, _), worker in self._workers.items()}
 
     def cell(
         self,
@@ -186,20 +189,31 @@ class Fleet:
         settings: Mapping[str, Any] | None = None,
         **job: Any,
     ) -> Cell:
-        """A cell that asks the simulated provider, or what stands before it on another port."""
+        """A cell for the simulated provider, or for a proxy in front of it on another port."""
         asked = provider or self._provider
         assert asked is not None
         target = Target(route=route, model=MODELS[route], base_url=asked.url(route, port))
         made = Job(target=target, load=load, count=count, **{**job, "warm": min(job.get("warm", 0), count)})
         return Cell(client=client, job=made, settings=settings or {}, provider=provider)
 
-    def measure(self, cells: Mapping[Key, Cell], rounds: int) -> dict[Key, Measurement]:
-        """Measure every cell once a round, in turn, so that the machine's moods meet all of them alike."""
+    def measure(
+        self, cells: Mapping[Key, Cell], rounds: int, *, alternate: bool = False
+    ) -> dict[Key, Measurement]:
+        """Measure every cell once a round, in turn, so that a disturbance of the machine affects all alike.
+
+        Args:
+            cells: The cells by key.
+            rounds: The number of rounds.
+            alternate: Reverse the order in every second round.
+        """
         taken: dict[Key, list[dict[str, Any]]] = {key: [] for key in cells}
         for number in range(rounds):
-            for place, (key, cell) in enumerate(cells.items()):
-                told = f"round {number + 1}/{rounds}, {place + 1}/{len(cells)}: {cell.client}"
-                print(f"\r{told:60}", end="", file=sys.stderr, flush=True)
+            order = list(cells.items())
+            if alternate and number % 2:
+                order.reverse()
+            for place, (key, cell) in enumerate(order):
+                progress = f"round {number + 1}/{rounds}, {place + 1}/{len(cells)}: {cell.client}"
+                print(f"\r{progress:60}", end="", file=sys.stderr, flush=True)
                 taken[key].append(self._once(cell))
         print(f"\r{'':60}\r", end="", file=sys.stderr)
         found = {key: _summary(cell.job.count, taken[key]) for key, cell in cells.items()}
@@ -210,10 +224,11 @@ class Fleet:
         return found
 
     def _once(self, cell: Cell) -> dict[str, Any]:
-        worker = self._workers.get(cell.client)
+        name = cell.client, cell.checkout
+        worker = self._workers.get(name)
         if worker is None:
             python = sys.executable if self._here else str(interpreter(offers()[cell.client].environment))
-            worker = self._workers[cell.client] = _Process(cell.client, python, self._environment)
+            worker = self._workers[name] = _Process(cell.client, python, self._environment, cell.checkout)
         provider = cell.provider or self._provider
         if provider is None:
             return {**worker.ask(cell.job), "server": 0.0, "connections": 0, "peak": 0}
@@ -230,7 +245,7 @@ class Fleet:
 
 
 def closed(concurrency: int, *, stream: bool = False) -> dict[str, Any]:
-    """The load of so many calls at a time."""
+    """The load of a fixed number of concurrent calls."""
     return {"name": "closed", "concurrency": concurrency, "stream": stream}
 
 
@@ -277,7 +292,7 @@ def _summary(count: int, rounds: Sequence[Mapping[str, Any]]) -> Measurement:
 
 
 def quantile(values: Sequence[float], part: float) -> float:
-    """The value below which a part of them lies; not a number where there are none.
+    """The value below which a fraction of the values lies; not a number without values.
 
     >>> quantile([4.0, 1.0, 3.0, 2.0], 0.5), quantile([], 0.5)
     (3.0, nan)

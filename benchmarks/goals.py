@@ -1,4 +1,4 @@
-"""What the library set out to reach: a scenario measures a value under a goal's name, the report compares."""
+"""The goals of the library: scenarios measure values by the names of goals, and the report compares them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 class Goal(NamedTuple):
     """One limit.
 
-    `name` is the key under which a scenario reports what it measured, `at_least` says that more is better.
+    `name` is the key of the scenario's measured value. With `at_least` higher values are better.
     """
 
     name: str
@@ -19,7 +19,7 @@ class Goal(NamedTuple):
     at_least: bool = False
 
     def met(self, measured: float) -> bool:
-        """Whether a measured value keeps the limit."""
+        """Whether a measured value is within the limit."""
         return measured >= self.limit if self.at_least else measured <= self.limit
 
     @property

@@ -1,15 +1,15 @@
-"""What a call costs in counts, which come out the same on a busy machine as on a quiet one.
+"""Counts of the work of a call, which are the same on a busy machine and on a quiet one.
 
     python -m benchmarks.hot_path        # the counts of this interpreter's environment, as JSON
 
-Counted are, per call, over the real SDKs and real sockets, the server in a process of its own:
+The counts are per call, with the real SDKs over real sockets and the server in a separate process:
 
-- *instructions*: bytecode instructions executed by all threads together, by package; the median call's.
+- *instructions*: bytecode instructions of all threads together, by package; those of the median call.
 - *garbage*: objects that only the garbage collector can free.
-- *blocks*: memory blocks that a call holds while it waits for its answer, its connection included.
+- *blocks*: memory blocks that a call and its connection hold while the call waits for its answer.
 
-`tests/test_hot_path.py` compares them with those of the last `python -m benchmarks hot_path --write`. Machine
-instructions and all allocations, which need valgrind, are in `callgrind`.
+`tests/benchmarks/test_hot_path.py` compares them with the counts of the last `python -m benchmarks hot_path
+--write`. `callgrind` counts machine instructions and all allocations, with valgrind.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ BASELINES = Path(__file__).parent / "results" / "hot_path.json"
 RENEW = "python -m benchmarks hot_path --write"
 
 LIMITS = {"instructions": (1.10, 0.0), "garbage": (1.5, 2.0), "blocks": (1.10, 5.0)}
-"""What a count may become: so many times what it was, and so much more, which is nothing where it is near 0.
+"""The greatest accepted growth of each count: a factor, and an absolute amount for counts near 0.
 
-Repeated on a machine with other work to do, instructions and blocks differ by up to 4 %. What one call leaves
-to the collector is found with it or with the next, so a fifth more garbage is no news, nor is an object.
+Repeated on a busy machine, instructions and blocks differ by up to 4 %. The garbage of a call is found with
+this call or with the next one, so a fifth more garbage, or one object more, is within the variation.
 """
 
 BATCH = 24
@@ -56,14 +56,14 @@ SDKS = ("openai", "anthropic", "google.genai", "aiohttp")
 MODELS = {"OpenAI": "gpt-6.1-sol", "Anthropic": "claude-sonnet-5-5", "Gemini": "gemini-3.8-flash"}
 
 Work = Callable[[int], Awaitable[object]]
-"""Something to do, given its number."""
+"""The work of one round, given the number of the round."""
 
 Count = dict[str, Any]
-"""A case's counts: floats by name, and under `packages` the instructions by package."""
+"""The counts of a case: floats by name, and under `packages` the instructions by package."""
 
 
 class Case(NamedTuple):
-    """Work that makes so many calls each time, and how often it is counted."""
+    """Work that makes `calls` calls in each round, and the number of rounds."""
 
     work: Work
     calls: int = 1
@@ -72,7 +72,7 @@ class Case(NamedTuple):
 
 
 def environment() -> str:
-    """What counts depend on: only runs of the same Python and SDK are compared.
+    """The name of the environment: counts are compared only for the same Python and the same SDK.
 
     >>> environment().startswith("Python 3.")
     True
@@ -82,7 +82,7 @@ def environment() -> str:
 
 
 def baselines() -> dict[str, dict[str, Count]]:
-    """The committed counts: environment → case → count; empty where there are none."""
+    """The committed counts: environment → case → count; empty without any."""
     if not BASELINES.exists():
         return {}
     known: dict[str, dict[str, Count]] = json.loads(BASELINES.read_text(encoding="utf-8"))["data"]["counts"]
@@ -90,7 +90,7 @@ def baselines() -> dict[str, dict[str, Count]]:
 
 
 def measured(interpreter: str | Path = sys.executable) -> tuple[str, dict[str, Count]]:
-    """Count in a process of its own, whose settings, hashes and modules no other program has touched.
+    """Count in a new process, so that settings, hashes and modules are the same in every run.
 
     Args:
         interpreter: The Python of the environment to count in.
@@ -106,12 +106,12 @@ def measured(interpreter: str | Path = sys.executable) -> tuple[str, dict[str, C
 
 
 def run(*command: str | Path, seconds: float = CHILD_SECONDS) -> str:
-    """What a program with a clean environment prints, started in the root of the repository."""
+    """The output of a program, run in the root of this checkout with a clean environment and its library."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
     completed = subprocess.run(
         command,
         cwd=ROOT,
-        env={**kept, "PYTHONHASHSEED": "0"},
+        env={**kept, "PYTHONHASHSEED": "0", "PYTHONPATH": str(ROOT / "src")},
         stdout=subprocess.PIPE,
         text=True,
         timeout=seconds,
@@ -121,7 +121,7 @@ def run(*command: str | Path, seconds: float = CHILD_SECONDS) -> str:
 
 
 def grown(before: Mapping[str, Count], now: Mapping[str, Count]) -> list[str]:
-    """What has grown beyond its limit, one line each with the packages it grew in.
+    """The counts that have grown beyond their limits, one line each, with the packages that grew.
 
     >>> before = {"acall": {"instructions": 1000, "packages": {"llm_provider": 400, "asyncio": 600}}}
     >>> grown(before, {"acall": {"instructions": 1100, "packages": {"llm_provider": 500, "asyncio": 600}}})
@@ -146,11 +146,11 @@ def _where(before: Mapping[str, int], now: Mapping[str, int]) -> str:
     return "".join(f"; {package} +{count:,}" for package, count in more.most_common(3) if count > 0)
 
 
-# --- the process that counts --------------------------------------------------------------------------------
+# --- the counting process --------------------------------------------------------------------------------
 
 
 class Instructions:
-    """Counts bytecode instructions by code object, in this thread and in those that start after this."""
+    """Counts bytecode instructions by code object, in this thread and in threads that start later."""
 
     def __init__(self) -> None:
         self._counts: Counter[CodeType] = Counter()
@@ -166,13 +166,13 @@ class Instructions:
 
     @contextlib.contextmanager
     def counting(self) -> Iterator[None]:
-        """Count meanwhile: it slows everything down."""
+        """Count within the block, which runs slowly."""
         self._switch(True)
         yield
         self._switch(False)
 
     def so_far(self) -> dict[CodeType, int]:
-        """The counts by now; other threads may go on."""
+        """A copy of the current counts; other threads may continue."""
         return dict(self._counts)
 
     def _switch(self, counting: bool) -> None:
@@ -195,9 +195,9 @@ class Instructions:
 
 
 def package(filename: str) -> str:
-    """Whose code a file holds.
+    """The package of a source file.
 
-    >>> package("/lib/python3.11/site-packages/openai/_client.py"), package("/src/llm_provider/_many.py")
+    >>> package("/lib/python3.11/site-packages/openai/_client.py"), package("/src/llm_provider/_client.py")
     ('openai', 'llm_provider')
     >>> package("/lib/python3.11/asyncio/events.py"), package("/lib/python3.11/weakref.py")
     ('asyncio', 'standard library')
@@ -212,7 +212,7 @@ def package(filename: str) -> str:
 
 
 async def count(case: Case, instructions: Instructions) -> Count:
-    """The counts of one case, for each of its calls."""
+    """The counts of one case, per call."""
     for number in range(case.warm):
         await case.work(number)
     gc.collect()
@@ -241,7 +241,7 @@ def _by_package(before: Mapping[CodeType, int], after: Mapping[CodeType, int]) -
 
 
 async def held_blocks(ask: Work, simulator: Simulator) -> float:
-    """Memory blocks that one call holds while the provider thinks; the fewest seen, as some go late."""
+    """Memory blocks that a waiting call holds; the lowest reading, because some blocks are freed late."""
     seen = []
     for _ in range(REPEATS):
         few, many = [await _parked(ask, simulator, calls) for calls in PARKED]
@@ -263,7 +263,7 @@ async def _parked(ask: Work, simulator: Simulator, number: int) -> int:
 
 
 async def _settled(read: Callable[[], int], awaited: int | None = None) -> int:
-    """What is read twice running, or the value that is waited for."""
+    """Read until a value comes twice in a row, or until the awaited value comes."""
     last, value = None, read()
     while value != (last if awaited is None else awaited):
         await asyncio.sleep(POLL_SECONDS)
@@ -273,7 +273,7 @@ async def _settled(read: Callable[[], int], awaited: int | None = None) -> int:
 
 @contextlib.contextmanager
 def cases() -> Iterator[dict[str, Case]]:
-    """Every case by name."""
+    """All cases by name."""
     with (
         tempfile.TemporaryDirectory() as directory,
         Client(cache="off", max_concurrent=PARKED[1]) as client,
@@ -286,7 +286,7 @@ def cases() -> Iterator[dict[str, Case]]:
         unasked = itertools.count()
 
         async def stored(number: int) -> None:
-            # Rounds count from 0 like those that warm up, and what was stored before would only be found.
+            # The warm-up has already stored the questions of the first rounds, which would be hits.
             await caching.acall(MODELS["OpenAI"], f"Question {next(unasked):03d}")
 
         async def hit(number: int) -> None:
@@ -323,7 +323,7 @@ async def _count_all(simulator: Simulator) -> dict[str, Count]:
 
 
 def prepare(simulator: Simulator, sdks: Sequence[str] = SDKS) -> None:
-    """Have this process ask a simulator, with SDKs loaded; what is garbage stays until it is counted."""
+    """Direct this process to a simulator and load SDKs; garbage then stays until it is counted."""
     os.environ.update(simulator.environment())
     for name in sdks:
         importlib.import_module(name)

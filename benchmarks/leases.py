@@ -1,4 +1,4 @@
-"""What single flight costs a call, and why its leases are locks of several files: CPU time, best of seven.
+"""CPU time that single flight adds to a call, and of the locks behind its leases: the best of seven runs.
 
 Run: python benchmarks/leases.py
 """
@@ -24,7 +24,7 @@ CALLS = 4000
 
 
 def microseconds(function: Callable[[int], object], times: int = 1000) -> float:
-    """CPU time of one call of `function`, which is given another number each time."""
+    """CPU time of one call of `function` in microseconds; each call gets a number of its own."""
     best, number = float("inf"), 0
     for _ in range(REPEATS):
         began = time.process_time()
@@ -35,22 +35,29 @@ def microseconds(function: Callable[[int], object], times: int = 1000) -> float:
     return best
 
 
-async def of_flights(flights: Flights[int] | None, width: int, keys: str) -> float:
-    """CPU time of one uncontended call in microseconds, with `width` under way; None for the call alone."""
+class Answer:
+    """A request that is answered in the next event-loop iteration, and is not stored."""
 
-    async def work() -> int:
+    async def ask(self) -> int:
+        """Give the answer."""
         await asyncio.sleep(0)
         return 1
 
-    async def nothing() -> None:
+    async def stored(self) -> int | None:
+        """Find nothing."""
         return None
+
+
+async def of_flights(flights: Flights[int] | None, width: int, keys: str) -> float:
+    """CPU time of one uncontended call in microseconds, with `width` in flight; None for the call alone."""
+    source = Answer()
 
     async def worker(worker: int) -> None:
         for number in range(CALLS // width):
             if flights is None:
-                await work()
+                await source.ask()
             else:
-                await flights.run(f"{keys}-{worker}-{number}", work, nothing)
+                await flights.run(f"{keys}-{worker}-{number}", source)
 
     began = time.process_time()
     await asyncio.gather(*(worker(number) for number in range(width)))
@@ -58,9 +65,9 @@ async def of_flights(flights: Flights[int] | None, width: int, keys: str) -> flo
 
 
 async def calls(directory: Path) -> None:
-    """Print what sharing adds to a call, in this process alone and with leases."""
+    """Print the CPU time that sharing adds to a call, within one process and with leases."""
     for width in (1, 32, 256):
-        # Interleaved, so that a busy machine treats all alike.
+        # Interleaved, so that a busy machine affects all alike.
         ways = {
             "alone": None,
             "in process": Flights[int](Leases(None)),
@@ -71,21 +78,21 @@ async def calls(directory: Path) -> None:
             for way, flights in ways.items():
                 best[way] = min(best[way], await of_flights(flights, width, f"{width}-{repeat}"))
         added = "  ".join(f"{way} +{best[way] - best['alone']:.1f}" for way in list(ways)[1:])
-        print(f"{width:>4} calls under way: {added} µs per call")
+        print(f"{width:>4} calls in flight: {added} µs per call")
 
 
 def hold(path: Path, count: int, ready: Event, end: Event) -> None:
-    """Hold many locks until told to end."""
+    """Hold many locks until the event `end` is set."""
     with path.open("r+b") as file:
         for number in range(count):
-            # Neighbours would be merged into one.
+            # The kernel would merge adjacent ranges into one lock.
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 2 * number)
         ready.set()
         end.wait()
 
 
 def locks(path: Path) -> None:
-    """Print what a lock costs while another process holds many of the same file."""
+    """Print the CPU time of a lock while another process holds many locks of the same file."""
     path.touch()
     descriptor = os.open(path, os.O_RDWR)
 
@@ -106,7 +113,7 @@ def locks(path: Path) -> None:
 
 
 def rows(path: Path) -> None:
-    """Print what the same costs as a row of a SQLite table, written by nobody else."""
+    """Print the CPU time of the same lease as a row of a SQLite table that no other process writes."""
     database = sqlite3.connect(path, isolation_level=None)
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = OFF")

@@ -1,4 +1,4 @@
-"""Asking models by their full names: at the simulator, or at the real providers with the user's own keys."""
+"""Targets by the full name of a model: the simulator, or real providers with the user's own API keys."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .provider import Provider
 
 
 def target_of(model: str, provider: Provider | None) -> Target:
-    """Whom to ask for a model: the simulated provider, or the real one where there is none.
+    """The target for a model: the simulated provider, or the real one.
 
     Args:
-        model: As `llm_provider.call` takes it.
-        provider: The simulated one; None for the real one, with the key of the environment.
+        model: A name as for `llm_provider.call`.
+        provider: The simulated provider; None for the real one, with the API key of the environment.
     """
     target = resolve(model)
     base_url = None if provider is None else provider.url(target.provider)
@@ -25,10 +25,10 @@ def target_of(model: str, provider: Provider | None) -> Target:
 
 
 def refuse_without_keys(models: Sequence[str]) -> None:
-    """End the program, before anything is sent, where the environment lacks a key.
+    """End the program before anything is sent if the environment lacks an API key.
 
     Raises:
-        SystemExit: with what is missing.
+        SystemExit: a key is missing; the message names it.
     """
     missing = {}
     for model in models:

@@ -1,6 +1,6 @@
-"""The shapes of load that a worker puts on its client, and what it notes while doing so.
+"""The loads that a worker puts on its client, and the notes on every call.
 
-Runs in every peer's environment: the standard library only.
+Runs in every peer's environment, so it imports only the standard library.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Any, NamedTuple, Self
 from .clients import Client
 
 SECONDS_AT_MOST = 120.0
-"""No load takes longer; what is not done by then has failed."""
+"""Time limit of a load; calls that are not done by then have failed."""
 
 
 class Prompt(NamedTuple):
-    """A question in the client's own form, and its right answer; None where any text will do."""
+    """A question in the client's own form, and its right answer; None if any text is right."""
 
     prepared: Any
     answer: str | None
@@ -31,7 +31,7 @@ class Prompt(NamedTuple):
 
 @dataclass(slots=True)
 class Notes:
-    """What happened to each call. Times are seconds; characters stand for the tokens of a stream."""
+    """The outcome of every call. Times are in seconds; characters stand for the tokens of a stream."""
 
     begun: float = 0.0
     begun_cpu: float = 0.0
@@ -42,11 +42,11 @@ class Notes:
     error: str | None = None
 
     def start(self) -> None:
-        """Start the clock, or start it again."""
+        """Start or restart the clock."""
         self.begun, self.begun_cpu = time.perf_counter(), time.process_time()
 
     def answered(self, prompt: Prompt, text: str, begun: float) -> None:
-        """Note an answer, which counts only where it is right."""
+        """Note an answer, which counts only if it is right."""
         if text and prompt.answer in (None, text):
             self.right += 1
             self.latencies.append(time.perf_counter() - begun)
@@ -55,7 +55,7 @@ class Notes:
             self.failure(ValueError(f"expected {prompt.answer!r}, got {text!r}"))
 
     def failure(self, error: BaseException) -> None:
-        """Note what went wrong; the first message is kept."""
+        """Note an error; only the first message is kept."""
         self.error = self.error or f"{type(error).__name__}: {error}"[:500]
 
 
@@ -85,7 +85,7 @@ async def _stream(client: Client, prompt: Prompt, notes: Notes, begun: float) ->
 async def closed(
     client: Client, prompts: Sequence[Prompt], notes: Notes, *, concurrency: int, stream: bool
 ) -> None:
-    """So many at a time, the next as soon as one is done."""
+    """Keep `concurrency` calls in flight: each starts as soon as another one is done."""
     ask = _stream if stream else _call
     waiting = iter(prompts)
 
@@ -100,13 +100,13 @@ async def closed(
 async def arrivals(
     client: Client, prompts: Sequence[Prompt], notes: Notes, *, rate: float, seed: int
 ) -> None:
-    """They come on their own, `rate` a second on average (Poisson), whether or not earlier ones are done.
+    """Start calls at random times, `rate` a second on average (Poisson), also while earlier ones run.
 
     A latency is counted from the time at which a call was due: a late start counts against the client.
     """
     draw = random.Random(seed)
     due = time.perf_counter()
-    # None is kept longer than it takes: what piles up makes the garbage collector go through all of it.
+    # Finished calls are dropped at once, because the garbage collector would traverse them again and again.
     calls: set[asyncio.Task[None]] = set()
     async with asyncio.timeout(SECONDS_AT_MOST):
         with _Clock() as clock:
@@ -121,9 +121,9 @@ async def arrivals(
 
 
 class _Clock:
-    """Waits until a moment of `time.perf_counter`, through the kernel's own timer (timerfd_create(2)).
+    """Waits until a time of `time.perf_counter` with a timer of the kernel (timerfd_create(2)).
 
-    asyncio's timers wait whole milliseconds, and would be what is measured.
+    asyncio's timers wait whole milliseconds, which would distort the measurement.
     """
 
     _ABSOLUTE = 1
@@ -150,10 +150,10 @@ class _Clock:
             self._reached.set_result(None)
 
     async def reach(self, moment: float) -> None:
-        """Wait until then."""
+        """Wait until a time."""
         self._reached = self._loop.create_future()
         seconds, rest = divmod(moment, 1)
-        # An interval of 0: once.
+        # An interval of 0: the timer fires once.
         when = (ctypes.c_long * 4)(0, 0, int(seconds), max(1, int(rest * 1e9)))
         if self._kernel.timerfd_settime(self._descriptor, self._ABSOLUTE, when, None):
             raise OSError(ctypes.get_errno(), "timerfd_settime")
@@ -161,16 +161,16 @@ class _Clock:
 
 
 def threads(client: Client, prompts: Sequence[Prompt], notes: Notes, *, concurrency: int) -> None:
-    """Threads that each wait for one answer at a time.
+    """Run threads that each wait for one answer at a time.
 
-    Each asks once before the clock starts, so that a client that belongs to its thread is there, and
-    connected; then all of them start together.
+    Each thread makes one call before the clock starts, so that a client that belongs to the thread exists
+    and is connected. Then all threads start together.
     """
     waiting = iter(prompts)
     start = threading.Barrier(concurrency, action=notes.start)
 
     def one_after_another() -> None:
-        with contextlib.suppress(Exception):  # what fails once will fail again, on the clock
+        with contextlib.suppress(Exception):  # an error will occur again after the clock has started
             client.call_blocking(prompts[0].prepared)
         start.wait()
         for prompt in waiting:
@@ -190,7 +190,7 @@ def threads(client: Client, prompts: Sequence[Prompt], notes: Notes, *, concurre
 
 
 def many(client: Client, prompts: Sequence[Prompt], notes: Notes, *, concurrency: int) -> None:
-    """All of them handed over at once; the latency of each is that of the batch."""
+    """Make all calls as one batch; the latency of each is that of the batch."""
     begun = time.perf_counter()
     texts = client.call_many([prompt.prepared for prompt in prompts], concurrency)
     for prompt, text in zip(prompts, texts, strict=True):
@@ -209,11 +209,11 @@ def run(
 
     Args:
         name: "closed" or "arrivals", which run in the runner's event loop, "threads" or "many".
-        client: Who is asked.
-        prompts: What it is asked.
-        notes: What happens is noted there.
-        runner: Keeps one event loop over all loads, and with it the client's connections.
-        **how: The load's own parameters.
+        client: The client.
+        prompts: Its prompts.
+        notes: Receives the outcome of every call.
+        runner: Keeps one event loop for all loads, and with it the client's connections.
+        **how: The parameters of the load.
     """
     loads: dict[str, Callable[..., Any]] = {
         "closed": closed,

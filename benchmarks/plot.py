@@ -1,4 +1,4 @@
-"""Draws a result's charts: `python -m benchmarks.plot <result.json> <picture.png>`; needs matplotlib."""
+"""Draws the charts of a result: `python -m benchmarks.plot <result.json> <picture.png>`; needs matplotlib."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OURS = "this library"
 
 
 def draw(charts: list[dict[str, Any]], picture: Path) -> None:
-    """One below the other, in one file."""
+    """Draw charts one below the other in one file."""
     figure, axes = pyplot.subplots(
         len(charts), 1, figsize=(INCHES[0], INCHES[1] * len(charts)), squeeze=False
     )
@@ -31,7 +31,7 @@ def draw(charts: list[dict[str, Any]], picture: Path) -> None:
             _groups(axis, chart)
         axis.set_title(chart["title"])
     figure.tight_layout()
-    # Without the date and the version of matplotlib, the same figures are the same file.
+    # Without the version of matplotlib in it, the same figures give the same file.
     figure.savefig(picture, dpi=DOTS_PER_INCH, metadata={"Software": None})
 
 

@@ -1,4 +1,4 @@
-"""The simulated provider of a scenario: the simulator, on a core of its own, its CPU time in view."""
+"""The simulated provider of a scenario: the simulator on a separate core, with its CPU time."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, Self
 from llm_provider.simulator import Simulator
 
 MODELS = {"openai": "gpt-6.1-sol", "anthropic": "claude-sonnet-5-5", "gemini": "gemini-3.8-flash"}
-"""The model that is asked on each route."""
+"""The model of each route."""
 
 
 def cores() -> tuple[int, int] | None:
-    """The provider's core and the clients'; None where there is but one."""
+    """The core of the provider and the core of the clients; None on a machine with one core."""
     if not hasattr(os, "sched_getaffinity"):
         return None
     found = sorted(os.sched_getaffinity(0))
@@ -27,7 +27,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def text_of_tokens(tokens: int) -> str:
-    """What the simulator answers where `output_tokens` is set: numbered words, four characters a token.
+    """The answer of the simulator with `output_tokens`: numbered words, four characters a token.
 
     >>> text_of_tokens(5)
     'word1 word2 word3 wo'
@@ -60,18 +60,18 @@ class Provider:
         self.simulator.close()
 
     def url(self, route: str, port: int | None = None) -> str:
-        """The base URL of a route, on another port where something stands between."""
+        """The base URL of a route; `port` is that of a proxy in front of the simulator."""
         own = self.simulator.url(route)
         return own if port is None else own.replace(f":{self.simulator.port}/", f":{port}/", 1)
 
     def behave(self, **settings: Any) -> None:
-        """Start counting afresh, with these settings and no others."""
+        """Reset all counts, and apply these settings and no others."""
         self.simulator.clear()
         if settings:
             self.simulator.configure(**settings)
 
     @property
     def cpu(self) -> float:
-        """Seconds of CPU used so far."""
+        """CPU time used so far, in seconds."""
         assert self.simulator.pid is not None
         return cpu_seconds(self.simulator.pid)

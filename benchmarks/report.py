@@ -1,4 +1,4 @@
-"""Results: one JSON file, one page and one picture per scenario, and docs/performance.md out of them all."""
+"""Results: one JSON file, one page and one picture per scenario, and docs/performance.md from all of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Cell = str | int | float | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table as it is printed; None is a cell without a value."""
+    """A printed table; None is an empty cell."""
 
     title: str
     columns: Sequence[str]
@@ -34,7 +34,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """A picture: one line (or group of bars) per series over the labels of the x axis."""
+    """A picture: one line, or one group of bars, per series over the labels of the x axis."""
 
     title: str
     x: Sequence[str | int | float]
@@ -48,10 +48,10 @@ class Chart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What a scenario found.
+    """The result of a scenario.
 
-    `measured` holds values under the names of `goals.GOALS`. `versions` maps a client or environment to
-    its packages' versions. `data` is whatever else a reader may want to compute with.
+    `measured` holds values by the names of `goals.GOALS`. `versions` maps a client or environment to the
+    versions of its packages. `data` holds further figures for readers who compute with them.
     """
 
     title: str
@@ -62,12 +62,12 @@ class Result:
     versions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     rounds: int | None = None
     problems: Sequence[str] = ()
-    """What failed, in words."""
+    """Descriptions of failures."""
     data: Any = None
 
 
 def machine() -> str:
-    """The machine in words: processor, cores, system, interpreter.
+    """A description of the machine: processor, cores, system, interpreter.
 
     >>> "core" in machine()
     True
@@ -78,7 +78,7 @@ def machine() -> str:
 
 
 def document(result: Result, command: str) -> dict[str, Any]:
-    """The result as the JSON file holds it, with when, where and how it was made."""
+    """The content of the JSON file: the result with its date, machine and command."""
     stamp = {"command": command, "date": datetime.now(UTC).date().isoformat(), "machine": machine()}
     facts = {**stamp, **_finite(asdict(result))}
     facts["measured"] = {name: value for name, value in facts["measured"].items() if value is not None}
@@ -89,9 +89,9 @@ def write_results(name: str, result: Result, command: str) -> Path:
     """Write `results/<name>.json`, `.md` and, where there are charts, `.png`.
 
     Args:
-        name: The scenario's.
-        result: What it found.
-        command: The command line that makes it again.
+        name: The name of the scenario.
+        result: Its result.
+        command: The command line that measures it again.
 
     Returns:
         The page.
@@ -101,7 +101,7 @@ def write_results(name: str, result: Result, command: str) -> Path:
     source = RESULTS / f"{name}.json"
     source.write_text(_json(facts), encoding="utf-8")
     if result.charts:
-        # Only here: what draws lives in an environment of its own, and most runs need no picture.
+        # Imported here, because most runs need no picture; matplotlib is in a separate environment.
         from .environments import run_in
 
         run_in("plot", "-m", "benchmarks.plot", str(source), str(RESULTS / f"{name}.png"))
@@ -111,12 +111,12 @@ def write_results(name: str, result: Result, command: str) -> Path:
 
 
 def markdown(name: str, facts: Mapping[str, Any]) -> str:
-    """A result's page."""
+    """The page of a result."""
     rounds = "" if facts["rounds"] is None else f" Medians of {facts['rounds']} interleaved rounds."
     parts = [
         f"# {facts['title']}",
         facts["text"],
-        f"Made by `{facts['command']}` on {facts['date']}: {facts['machine']}.{rounds}",
+        f"Measured by `{facts['command']}` on {facts['date']}: {facts['machine']}.{rounds}",
     ]
     if facts["charts"]:
         parts.append(f"![{facts['title']}]({name}.png)")
@@ -137,7 +137,7 @@ def markdown(name: str, facts: Mapping[str, Any]) -> str:
 
 
 def goals_table(scenario: str | None, measured: Mapping[str, float]) -> str:
-    """The goals of a scenario (None: of all) beside what was measured; empty where it has none."""
+    """The goals of a scenario (None: of all) beside the measured values; empty without goals."""
     rows = [
         [goal.statement, goal.shown_limit, *_compared(goal.name, measured)]
         for goal in GOALS
@@ -168,7 +168,7 @@ def _section(name: str, facts: Mapping[str, Any]) -> str:
     for table in facts["tables"]:
         parts += [f"**{table['title']}**", _table(table["columns"], table["rows"]), *table["notes"]]
     if facts["problems"]:
-        parts.append("**Not every call succeeded**: see the page of the result.")
+        parts.append("**Some calls failed**: see the page of the result.")
     if facts["charts"]:
         parts.append(f"![{facts['title']}]({place}/{name}.png)")
     parts.append(f"`{facts['command']}`, {facts['date']}: [versions and machine]({place}/{name}.md).")
@@ -199,7 +199,7 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
 
 
 def shown(cell: Cell) -> str:
-    """A cell in print: floats with three figures or so, None as nothing.
+    """The text of a cell: floats with about three figures, None as an empty text.
 
     >>> shown(0.1234), shown(12.345), shown(1234.5), shown(None), shown(7)
     ('0.123', '12.3', '1,234', '', '7')
@@ -213,7 +213,7 @@ def shown(cell: Cell) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """The same with None for what is not a number, which JSON does not know.
+    """The same value with None in place of floats that JSON cannot represent.
 
     >>> _finite({"a": [1.5, float("nan")]})
     {'a': [1.5, None]}

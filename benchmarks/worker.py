@@ -1,4 +1,4 @@
-"""One client in a process of its own: takes jobs as lines of JSON, answers each with a line of JSON.
+"""One client in a separate process, which answers each job, a line of JSON, with a line of JSON.
 
     python -m benchmarks.worker <client> [core]
 
@@ -26,7 +26,7 @@ ANSWER_BEFORE = "An answer before the last one."
 
 
 class Worker:
-    """Keeps its clients, and one event loop for all of them, from job to job, so that they are warm."""
+    """Keeps its clients and their event loop from job to job, so that they are warm."""
 
     def __init__(self, make: Callable[[Target], Client], runner: asyncio.Runner) -> None:
         self._make = make
@@ -35,7 +35,7 @@ class Worker:
         self._asked = 0
 
     def run(self, job: dict[str, Any]) -> dict[str, Any]:
-        """Do a `fleet.Job`."""
+        """Carry out a `fleet.Job`."""
         target, load, fresh = Target(**job["target"]), dict(job["load"]), job["fresh"]
         name = load.pop("name")
         client = self._clients.get(target)
@@ -83,7 +83,7 @@ class Worker:
 
 
 def conversation(question: str, length: int) -> Messages:
-    """A conversation of so many messages, an even number asking for one less, that ends with a question.
+    """A conversation of `length` messages that ends with a question; an even length gives one message less.
 
     >>> [message["role"] for message in conversation("What is 1+1?", 3)]
     ['user', 'assistant', 'user']
@@ -96,8 +96,8 @@ def conversation(question: str, length: int) -> Messages:
 
 
 def main() -> None:
-    """Say hello, then do jobs until the standard input ends."""
-    # What an SDK prints must not get between the answers.
+    """Print the versions of the packages, then carry out jobs until the standard input ends."""
+    # Output of an SDK must not mix with the answers.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     offer = offers()[sys.argv[1]]

@@ -1,10 +1,10 @@
 """Evaluate models on sums, twice: over the network, then from the cache.
 
     python examples/demo.py                        four simulated providers; needs no API key
-    python examples/demo.py --model gpt-6.1-sol    a real model; its key is in the environment
+    python examples/demo.py --model gpt-6.1-sol    a real model; its API key is in the environment
 
-Without `--model` every request goes through the provider's real SDK to a simulator on this machine, which
-makes mistakes, refuses with HTTP 429 what comes too fast, and counts what it would have billed.
+Without `--model` every request goes through the provider's real SDK to a simulator on this machine. The
+simulator makes mistakes, refuses requests that come too fast with HTTP 429, and adds up the bill.
 """
 
 import argparse
@@ -27,7 +27,7 @@ TASK = "Answer with the number alone."
 OPERATIONS = {"+": add, "-": sub, "*": mul}
 
 RATE_LIMIT = {"requests_per_minute": 6000, "burst": 20}
-# What is peculiar to each simulated provider; all of them answer after 50 ms.
+# The settings of each simulated provider; all of them answer after 50 ms.
 SIMULATED: dict[str, dict[str, Any]] = {
     "gpt-6.1-sol": {"provider": "openai", "error_rate": 0.02},
     "claude-sonnet-5-5": {"provider": "anthropic", "error_rate": 0.03, "max_concurrent": 12},
@@ -38,17 +38,17 @@ SIMULATED: dict[str, dict[str, Any]] = {
 
 @dataclass
 class Score:
-    """One model's answers, and what getting them took."""
+    """The answers of one model, and the requests they took."""
 
     model: str
     results: list[Response | LLMError]
     accuracy: float
     requests: int
-    refused: int | None  # how many of the requests were answered with 429; None where nobody counted
+    refused: int | None  # requests answered with 429; None for a real provider
 
     @property
     def answers(self) -> list[Response]:
-        """The results that are no errors."""
+        """The results without the errors."""
         return [result for result in self.results if isinstance(result, Response)]
 
     @property
@@ -58,7 +58,7 @@ class Score:
 
 
 def questions(number: int) -> list[tuple[str, int]]:
-    """Different sums and what they come to; the same ones every time."""
+    """Different sums with their values; the same sums in every run."""
     source = random.Random(2026)
     sums = []
     for pair in source.sample(range(1_000_000), number):
@@ -75,7 +75,7 @@ def is_correct(result: Response | LLMError, expected: int) -> bool:
 
 
 def evaluate(client: Client, model: str, sums: list[tuple[str, int]], simulator: Simulator | None) -> Score:
-    """Ask one model everything at once; the bar shows on a terminal and stays away from a pipe."""
+    """Ask one model all questions in one batch; `call_many` shows its progress on a terminal."""
     before = simulator.ledger() if simulator else None
     results = client.call_many(model, [question for question, _ in sums])
     errors = [result for result in results if isinstance(result, LLMError)]
@@ -92,7 +92,7 @@ def evaluate(client: Client, model: str, sums: list[tuple[str, int]], simulator:
 
 
 def print_table(scores: list[Score]) -> None:
-    """One line per model. Latency is the provider's: without waiting for a slot and without our own work."""
+    """Print one line per model. Latency is the provider's, without the wait for a slot and our own work."""
     columns = "{:<12} {:<18} {:>8} {:>7} {:>7} {:>9} {:>8} {:>8} {:>9} {:>8}"
     head = "provider,model,accuracy,tokens,tokens,cost,latency,latency,requests,refused"
     unit = ",,,in,out,USD,p50 s,p95 s,sent,429"
@@ -117,7 +117,7 @@ def print_table(scores: list[Score]) -> None:
 
 
 def print_stream(client: Client, model: str) -> Response:
-    """Show one answer as it is written."""
+    """Print one answer while it arrives."""
     with client.stream(model, "Say in one sentence why the sky is blue, then stop.") as deltas:
         for delta in deltas:
             print(delta.text, end="", flush=True)
@@ -155,7 +155,7 @@ def demonstrate(models: list[str], number: int, simulator: Simulator | None) -> 
 
 
 def check(first: list[Score], second: list[Score], paid: float, simulator: Simulator | None) -> bool:
-    """Say what went wrong, if anything did."""
+    """Print every problem; True if there is none."""
     failures = [result for score in first for result in score.results if isinstance(result, LLMError)]
     problems = [f"calls that failed: {len(failures)}; the first: {failures[0]}"] if failures else []
     if any(score.requests or score.cost for score in second):
@@ -171,9 +171,9 @@ def check(first: list[Score], second: list[Score], paid: float, simulator: Simul
 
 
 def main() -> int:
-    """Read the command line; an error of the library or a missing extra ends the script with its message."""
+    """Read the command line. An error of the library or a missing extra ends the script with its message."""
     parser = argparse.ArgumentParser(description="Evaluate models twice; the second time from the cache.")
-    parser.add_argument("--model", action="append", help="a real model, its key in the environment")
+    parser.add_argument("--model", action="append", help="a real model, with its API key in the environment")
     parser.add_argument("--questions", type=int, default=200, help="how many (default %(default)s)")
     arguments = parser.parse_args()
     if not 1 <= arguments.questions <= 1_000_000:
@@ -185,7 +185,7 @@ def main() -> int:
 
 
 def run(models: list[str] | None, number: int) -> int:
-    """Demonstrate with real models, or with a simulator to which every SDK is pointed."""
+    """Run the demonstration with real models, or with a simulator in place of the providers."""
     if models:
         return demonstrate(models, number, None)
     with Simulator(latency=0.05, chunk_interval=0.03, prices=str(PRICES)) as simulator:

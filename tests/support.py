@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Protocol
 
 
@@ -22,6 +23,19 @@ def wait_until(condition: Callable[[], bool], seconds: float = 30.0) -> bool:
             return True
         time.sleep(0.01)
     return condition()
+
+
+def process_ended(pid: int) -> bool:
+    """Whether a process ends in time; a zombie, which nobody has waited for yet, has ended."""
+
+    def gone() -> bool:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+        except FileNotFoundError:
+            return True
+        return state == "Z"
+
+    return wait_until(gone)
 
 
 class TooSlowError(AssertionError):

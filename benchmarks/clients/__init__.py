@@ -1,6 +1,6 @@
-"""One file per client. A file lists what it offers in `CLIENTS`; SDKs are imported when one is made.
+"""One file per client. Each file lists its clients in `CLIENTS`; SDKs are imported when a client is created.
 
-This package runs in every peer's environment, so it needs nothing beyond the standard library.
+This package runs in every peer's environment, so it imports only the standard library.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 KEY = "simulator-key"
-"""What simulated providers are shown; it opens nothing."""
+"""The API key for simulated providers; it is no secret."""
 
 Messages = list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """Whom a client asks.
+    """The provider and the model that a client asks.
 
-    `route` is the provider as litellm's names have it ("openai", "anthropic", "gemini"), `model` the name
-    without that prefix. `base_url` is as the provider's own SDK wants it; None is the provider itself, asked
-    with the key of the environment.
+    `route` is the provider's name as in litellm ("openai", "anthropic", "gemini"), `model` the name without
+    that prefix. `base_url` is in the form of the provider's own SDK; None means the real provider, with the
+    API key of the environment.
     """
 
     route: str
@@ -33,34 +33,34 @@ class Target:
 
     @property
     def key(self) -> str | None:
-        """The API key to give; None leaves it to the environment."""
+        """The API key; None for the key of the environment."""
         return None if self.base_url is None else KEY
 
 
 class Client:
-    """What a worker drives. A client implements the ways it has."""
+    """A client of a worker. It implements those methods that its library supports."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
 
     def prepare(self, messages: Messages) -> Any:
-        """OpenAI-style messages in the client's own form; not on the clock."""
+        """Convert OpenAI-style messages to the client's own form, before the clock starts."""
         return messages
 
     async def call(self, prepared: Any) -> str:
-        """The answer's text."""
+        """Return the text of the answer."""
         raise NotImplementedError
 
     def stream(self, prepared: Any) -> AsyncIterator[str]:
-        """The answer's text, piece by piece."""
+        """Yield the text of the answer, piece by piece."""
         raise NotImplementedError
 
     def call_blocking(self, prepared: Any) -> str:
-        """The answer's text, in a thread that waits for it."""
+        """Return the text of the answer, in a thread that waits for it."""
         raise NotImplementedError
 
     def call_many(self, prepared: Sequence[Any], concurrency: int) -> list[str]:
-        """The texts of all answers."""
+        """Return the texts of all answers."""
         raise NotImplementedError
 
     async def close(self) -> None:
@@ -68,14 +68,14 @@ class Client:
 
 
 class Offer(NamedTuple):
-    """A client by name: the environment it runs in, the routes it serves, the packages that make it up."""
+    """A client by name: its environment, its routes, and the packages it consists of."""
 
     name: str
     environment: str
     make: Callable[[Target], Client]
     packages: tuple[str, ...]
     routes: tuple[str, ...] = ("openai",)
-    what: str = ""
+    description: str = ""
 
 
 @functools.cache
@@ -93,10 +93,10 @@ def offers() -> Mapping[str, Offer]:
     return found
 
 
-def what(client: str) -> str:
-    """A client in words.
+def describe(client: str) -> str:
+    """Describe a client in words.
 
-    >>> what("aiohttp")
+    >>> describe("aiohttp")
     'raw aiohttp'
     """
-    return offers()[client].what
+    return offers()[client].description

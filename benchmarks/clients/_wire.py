@@ -1,4 +1,4 @@
-"""The three wire formats, as far as a raw HTTP client needs them: what to send, where the text is."""
+"""The three wire formats as a raw HTTP client needs them: the request, and the text of the answer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from . import Messages, Target
 
 
 def headers(target: Target) -> dict[str, str]:
-    """The request's headers."""
+    """The headers of a request."""
     own = {
         "openai": {"Authorization": f"Bearer {target.key}"},
         "anthropic": {"Authorization": f"Bearer {target.key}", "anthropic-version": "2026-10-21"},
@@ -20,7 +20,7 @@ def headers(target: Target) -> dict[str, str]:
 
 
 def url(target: Target, *, stream: bool = False) -> str:
-    """Where the request goes."""
+    """The address of a request."""
     if target.route == "openai":
         return f"{target.base_url}/chat/completions"
     if target.route == "anthropic":
@@ -30,7 +30,7 @@ def url(target: Target, *, stream: bool = False) -> str:
 
 
 def body(target: Target, messages: Messages, *, stream: bool = False) -> dict[str, Any]:
-    """The request's body."""
+    """The body of a request."""
     if target.route == "gemini":
         return {"contents": contents(messages)}
     fields: dict[str, Any] = {"model": target.model, "messages": messages}
@@ -42,7 +42,7 @@ def body(target: Target, messages: Messages, *, stream: bool = False) -> dict[st
 
 
 def contents(messages: Messages) -> list[dict[str, Any]]:
-    """Messages as Gemini has them."""
+    """Messages in the form of Gemini."""
     roles = {"user": "user", "assistant": "model"}
     return [{"role": roles[one["role"]], "parts": [{"text": one["content"]}]} for one in messages]
 
@@ -57,7 +57,7 @@ def text(target: Target, reply: Any) -> str:
 
 
 def piece(target: Target, event: Any) -> str:
-    """The text that an event of a stream adds; empty where it adds none."""
+    """The text in an event of a stream; empty for an event without text."""
     if target.route == "openai":
         choices = event["choices"]
         return (choices[0]["delta"].get("content") or "") if choices else ""
@@ -69,13 +69,13 @@ def piece(target: Target, event: Any) -> str:
 
 
 class Events:
-    """Splits the bytes of a stream into its JSON events: the simplest way is the fastest."""
+    """Splits the bytes of a stream into its JSON events in the simplest way, which is the fastest."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def feed(self, data: bytes) -> Iterator[Any]:
-        r"""The events that are complete now.
+        r"""Add received bytes, and yield the events that are complete.
 
         >>> list(Events().feed(b'data: {"a": 1}\n\ndata: [DONE]\n\ndata: {"b'))
         [{'a': 1}]

@@ -1,4 +1,4 @@
-"""The anthropic SDK: as its documentation shows it, and given aiohttp."""
+"""The anthropic SDK: as its documentation shows it, and with aiohttp."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_TOKENS = 1000
 
 
 class Documented(Client):
-    """`await AsyncAnthropic().messages.create(...)`, with the HTTP client it comes with."""
+    """`await AsyncAnthropic().messages.create(...)`, with its default HTTP client."""
 
     def __init__(self, target: Target) -> None:
         super().__init__(target)
@@ -44,7 +44,7 @@ class Documented(Client):
 
 
 class Best(Documented):
-    """Given aiohttp."""
+    """The same with aiohttp."""
 
     def _http_client(self) -> Any:
         return self._sdk.DefaultAioHttpClient()

@@ -1,4 +1,4 @@
-"""google-genai: as its documentation shows it; the same given aiohttp, which it takes where it finds it."""
+"""google-genai as its documentation shows it, without aiohttp and with it (used where it is installed)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""litellm: `await litellm.acompletion(...)`, kept off the network at its import."""
+"""litellm: `await litellm.acompletion(...)`, without network access at its import."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _VERSION_IN_BASE_URL = {"gemini": "/v1beta"}
 
 
 class Litellm(Client):
-    """The function of its documentation."""
+    """`acompletion` and `completion`, as its documentation shows them."""
 
     def __init__(self, target: Target) -> None:
         super().__init__(target)
@@ -43,7 +43,7 @@ class Litellm(Client):
 
     async def close(self) -> None:
         await self._litellm.close_litellm_async_clients()
-        # It would go on using them, closed.
+        # litellm would continue to use the closed clients.
         self._litellm.in_memory_llm_clients_cache.flush_cache()
 
 

@@ -1,6 +1,6 @@
-"""Clients that send a random user id with every call: without observers, with a hook, and with a log as well.
+"""Clients that send a random user id with every call: without observers, with a hook, and with a log too.
 
-The hook counts calls, tokens and time in a dictionary of its own; the log is a line for each call in a file.
+The hook counts calls, tokens and time in a dictionary. The log is one line per call in a file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .ours import OURS, Ours
 
 
 class Observer:
-    """Metrics in memory and, if a logger is named, a log on disk."""
+    """Metrics in memory and, with the name of a logger, a log on disk."""
 
     def __init__(self, logger: str | None = None) -> None:
         self._counts: Counter[str] = Counter()
@@ -48,7 +48,7 @@ class OursForUser(Ours):
 
 
 class OursMetered(OursForUser):
-    """The same, with `on_result` of the client counting each call."""
+    """The same, with the client's `on_result` counting each call."""
 
     LOGGER: str | None = None
 
@@ -62,7 +62,7 @@ class OursMetered(OursForUser):
 
 
 class OursObserved(OursMetered):
-    """The same, with a line to a file for each call, and the library's logger at DEBUG."""
+    """The same, with a line in a file for each call, and the library's logger at DEBUG."""
 
     LOGGER = "llm_provider"
 
@@ -76,7 +76,7 @@ class LitellmForUser(Litellm):
 
 
 class LitellmMetered(LitellmForUser):
-    """The same, with one of its custom loggers counting each call."""
+    """The same, with a custom logger of litellm counting each call."""
 
     LOGGER: str | None = None
 
@@ -95,7 +95,7 @@ class LitellmMetered(LitellmForUser):
 
 
 class LitellmObserved(LitellmMetered):
-    """The same, with a line to a file for each call."""
+    """The same, with a line in a file for each call."""
 
     LOGGER = "benchmark"
 

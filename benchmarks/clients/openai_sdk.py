@@ -1,4 +1,4 @@
-"""The openai SDK, 2 and 3: as its documentation shows it, and in the ways that make it faster."""
+"""The openai SDK, versions 2 and 3: as its documentation shows it, and in faster forms."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from . import Client, Offer, Target
 
 
 class Documented(Client):
-    """`await AsyncOpenAI().chat.completions.create(...)`, with the HTTP client it comes with."""
+    """`await AsyncOpenAI().chat.completions.create(...)`, with its default HTTP client."""
 
     def __init__(self, target: Target) -> None:
         super().__init__(target)
@@ -42,21 +42,21 @@ class Documented(Client):
 
 
 class Http2(Documented):
-    """Given HTTP/2."""
+    """The same with HTTP/2."""
 
     def _http_client(self) -> Any:
         return self._sdk.DefaultAsyncHttpxClient(http2=True)
 
 
 class Best(Documented):
-    """Given aiohttp."""
+    """The same with aiohttp."""
 
     def _http_client(self) -> Any:
         return self._sdk.DefaultAioHttpClient()
 
 
 class Post(Best):
-    """Given aiohttp, and asked through the SDK's low-level `post`."""
+    """The SDK's low-level `post`, with aiohttp."""
 
     def __init__(self, target: Target) -> None:
         super().__init__(target)
@@ -85,7 +85,7 @@ class Post(Best):
 
 
 class ClientPerThread(Client):
-    """Threads that each have a synchronous client of their own."""
+    """Threads with one synchronous client each."""
 
     def __init__(self, target: Target) -> None:
         super().__init__(target)
@@ -118,7 +118,7 @@ class SharedClient(ClientPerThread):
 
 
 class RunPerCall(ClientPerThread):
-    """Threads that start an event loop and an asynchronous client for each call."""
+    """Threads that start an event loop and create an asynchronous client for each call."""
 
     def call_blocking(self, prepared: Any) -> str:
         import asyncio
@@ -131,7 +131,7 @@ class RunPerCall(ClientPerThread):
             return answer.choices[0].message.content
 
 
-def _both(suffix: str, make: Callable[[Target], Client], what: str) -> list[Offer]:
+def _both(suffix: str, make: Callable[[Target], Client], description: str) -> list[Offer]:
     return [
         Offer(
             f"openai{major}{suffix}",
@@ -139,7 +139,7 @@ def _both(suffix: str, make: Callable[[Target], Client], what: str) -> list[Offe
             make,
             ("openai", library),
             ("openai",),
-            f"openai {major} {what}",
+            f"openai {major} {description}",
         )
         for major, library in ((2, "httpx"), (3, "httpx2"))
     ]

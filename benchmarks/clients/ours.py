@@ -1,4 +1,4 @@
-"""This library, in every way it can be used, by its public names."""
+"""This library in all its forms of use, by its public names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from . import Client, Messages, Offer, Target
 
 MAX_CONCURRENT = 1000
-"""As many as a load may have under way: what is measured is the library, not its caution at the start."""
+"""Greater than the concurrency of every load, so that the cautious start of rate control has no effect."""
 
 ROUTES = ("openai", "anthropic", "gemini")
 
@@ -23,7 +23,7 @@ class Ours(Client):
         super().__init__(target)
         import llm_provider
 
-        # Below the directory for temporary files, which the worker removes with itself.
+        # In the directory for temporary files, which is removed at the end of the scenario.
         self._directory = tempfile.mkdtemp()
         self._client = llm_provider.Client(
             cache_dir=self._directory, max_concurrent=max_concurrent, **{"cache": "off", **settings}
@@ -66,7 +66,7 @@ def _with(**settings: Any) -> Callable[[Target], Client]:
 
 
 def _by_public_methods(target: Target) -> Client:
-    """As with a release of google-genai whose private methods are not known."""
+    """The client as it works with a release of google-genai whose private methods are unknown."""
     from llm_provider._providers.gemini import connection
 
     connection.PRIVATE_WAY = ((0, 0), (0, 0))

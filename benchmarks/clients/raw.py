@@ -1,4 +1,4 @@
-"""HTTP clients without any SDK: the floor. They send JSON and parse the answer, and do nothing else."""
+"""HTTP clients without any SDK, as a floor: they send JSON, parse the answer, and do nothing else."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROUTES = ("openai", "anthropic", "gemini")
 
 
 class Raw(Client):
-    """What the raw clients share."""
+    """The common base of the raw clients."""
 
     def __init__(self, target: Target) -> None:
         super().__init__(target)
@@ -24,7 +24,7 @@ class Raw(Client):
 
 
 class Aiohttp(Raw):
-    """aiohttp's HTTP/1.1."""
+    """HTTP/1.1 with aiohttp."""
 
     _session: Any = None
 

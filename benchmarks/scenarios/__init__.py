@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What the command line asked for.
+    """The options of the command line.
 
-    `clients` restricts a scenario to some clients, `rounds` repeats it so many times (None: its own
-    number), `quick` asks for a few requests only, whose figures mean nothing. `here` runs every client in
-    the environment of this process. `models` and `live` concern the scenarios that can ask real providers.
+    `clients` restricts a scenario to some clients. `rounds` is the number of repetitions (None: the
+    scenario's own number). `quick` makes only a few requests, whose figures mean nothing. `here` runs every
+    client in the environment of this process. `models` and `live` concern the scenarios that can ask real
+    providers.
     """
 
     clients: tuple[str, ...] | None = None
@@ -23,7 +24,7 @@ class Options:
     live: bool = False
 
     def chosen(self, clients: Sequence[str]) -> list[str]:
-        """Those of a scenario's clients that were asked for.
+        """The selected clients of a scenario.
 
         >>> Options(clients=("ours",)).chosen(["aiohttp", "ours"])
         ['ours']
@@ -31,7 +32,7 @@ class Options:
         return [client for client in clients if self.clients is None or client in self.clients]
 
     def rounds_or(self, usual: int) -> int:
-        """The number of rounds where a scenario repeats itself so many times by default.
+        """The number of rounds; `usual` is the default of the scenario.
 
         >>> Options().rounds_or(5), Options(rounds=2).rounds_or(5), Options(quick=True).rounds_or(5)
         (5, 2, 1)
@@ -39,7 +40,7 @@ class Options:
         return self.rounds or (1 if self.quick else usual)
 
     def count(self, usual: int) -> int:
-        """A number of requests, cut down in a quick run.
+        """A number of requests, reduced in a quick run.
 
         >>> Options().count(320), Options(quick=True).count(320)
         (320, 16)
@@ -47,7 +48,7 @@ class Options:
         return max(4, usual // 20) if self.quick else usual
 
     def seconds(self, usual: float) -> float:
-        """How long the provider takes where that decides how long a scenario runs, cut down as above.
+        """The latency of a provider that determines the duration of a scenario, reduced in a quick run.
 
         >>> Options().seconds(0.3), Options(quick=True).seconds(0.3)
         (0.3, 0.015)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 
-from ..clients import what
+from ..clients import describe
 from ..delay_line import DelayLine
 from ..fleet import Cell, Fleet, Measurement, closed
 from ..provider import Provider, text_of_tokens
@@ -52,10 +52,10 @@ EARLIER = {
     },
     ("openai", "litellm"): {"64": (1872, 1318, 1409), "256": (4785, 1953, 2097), "warm": (3842, 873, 2317)},
 }
-"""Wall, first token p50 and p95, ms, at 20 ms, in the measurements that the goals were set by."""
+"""Wall time, first token p50 and p95 in ms, at 20 ms, in the measurements on which the goals are based."""
 
 Key = tuple[str, str, float, int, bool]
-"""Route, client, round trip, size, whether the connections were open before."""
+"""Route, client, round trip, size, and whether connections are open at the start."""
 Taken = Mapping[Key, Measurement]
 
 
@@ -77,9 +77,9 @@ def run(options: Options) -> Result:
         versions, problems = fleet.versions, fleet.problems
     return Result(
         title="Bursts",
-        text="All calls start at once, over TLS through a delay line; the provider thinks 300 ms and then "
-        "sends eight chunks, 40 ms apart. The clock of a cold burst starts before the client is made; what "
-        "its SDK imports is loaded. Connections are those that the provider saw.",
+        text="All calls start at once, over TLS through a delay line. The provider waits 300 ms and then "
+        "sends eight chunks, 40 ms apart. The clock of a cold burst starts before the client is created, "
+        "with the modules of its SDK already imported. Connections are counted by the provider.",
         tables=[
             _table("Cold, 20 ms round trip", taken, NEAR, warm=False),
             _table("Cold, 80 ms round trip", taken, FAR, warm=False),
@@ -129,7 +129,7 @@ def _table(title: str, taken: Taken, round_trip: float, *, warm: bool) -> Table:
             continue
         figures = EARLIER.get((route, client), {}) if round_trip == NEAR else {}
         earlier = figures.get("warm" if warm else str(size))
-        row = [f"{what(client)}, {route}", one.calls, one.wall * 1e3]
+        row = [f"{describe(client)}, {route}", one.calls, one.wall * 1e3]
         row += [one.first_p50 * 1e3, one.first_p95 * 1e3]
         row += [one.connections, one.failed, one.server_share]
         rows.append([*row, None if earlier is None else " / ".join(map(str, earlier))])
@@ -140,7 +140,7 @@ def _table(title: str, taken: Taken, round_trip: float, *, warm: bool) -> Table:
 
 def _chart(taken: Taken) -> Chart:
     shown = {
-        f"{what(client)}, {route}": one.first_p50 * 1e3
+        f"{describe(client)}, {route}": one.first_p50 * 1e3
         for (route, client, own, size, warm), one in taken.items()
         if (own, warm) == (NEAR, False) and size == max(key[3] for key in taken)
     }

@@ -79,13 +79,13 @@ def run(options: Options) -> Result:
         opened = _opened(filled, rounds)
         with Simulator(answer=ANSWER) as simulator, _environment(simulator.environment()):
             rerun = _rerun(filled / "rerun", options.count(PROMPTS))
-            fronts, lags["`acall` (public)"] = _fronts(filled / "rerun", options.count(ENTRIES), rounds)
+            public, lags["`acall` (public)"] = _public_hits(filled / "rerun", options.count(ENTRIES), rounds)
     hashing = _hashing(rounds)
     ours, floor = hits["ours: get, decode"], hits["FanoutCache: get, json.loads"]
     return Result(
         title="The cache",
-        text="Prompts of 1 kB and answers of 2 kB; the bare FanoutCache(shards=8) holds the same replies. "
-        "CPU is that of the process with all its threads; opening and the rerun are whole processes.",
+        text="Prompts have 1 kB and answers 2 kB. The bare FanoutCache(shards=8) holds the same replies. CPU "
+        "is that of the process with all its threads. Opening and the rerun are measured as whole processes.",
         tables=[
             Table(
                 title="One hit, in one thread",
@@ -95,10 +95,10 @@ def run(options: Options) -> Result:
             Table(
                 title="One hit, from the arguments to the `Response`, in one thread",
                 columns=("what", "CPU µs", "hits a CPU second"),
-                rows=[(name, value, 1e6 / value) for name, value in fronts.items()],
+                rows=[(name, value, 1e6 / value) for name, value in public.items()],
             ),
             Table(
-                title=f"{TASKS} tasks that hit flat out",
+                title=f"{TASKS} tasks that read hits without a pause",
                 columns=("read by", "hits/s", "CPU µs per hit", "loop lag p50 ms", "loop lag p99 ms"),
                 rows=[(name, *values) for name, values in lags.items()],
             ),
@@ -123,8 +123,8 @@ def run(options: Options) -> Result:
         ],
         measured={
             "hit_of_floor": ours / floor,
-            "hits": 1e6 / fronts["`call`"],
-            "many_hits": 1e6 / fronts["`call_many`"],
+            "hits": 1e6 / public["`call`"],
+            "many_hits": 1e6 / public["`call_many`"],
             "loop_hits": lags["one thread, batched (ours)"][0],
             "loop_lag": lags["`acall` (public)"][3],
             "hashing": hashing,
@@ -156,7 +156,7 @@ def _fill(directory: Path, count: int) -> list[str]:
 
 
 def _hits(directory: Path, keys: list[str], rounds: int) -> dict[str, float]:
-    """CPU µs of one hit, by what is done."""
+    """CPU µs of one hit, by operation."""
     with (
         closing(ResponseCache(directory)) as cache,
         diskcache.FanoutCache(str(directory / "bare"), shards=8) as bare,
@@ -180,12 +180,12 @@ def _hits(directory: Path, keys: list[str], rounds: int) -> dict[str, float]:
                 started = time.process_time()
                 way()
                 taken[name].append((time.process_time() - started) / len(keys) * 1e6)
-    # The first round opens files.
+    # The first round opens files, and is not counted.
     return {name: statistics.median(values[1:]) for name, values in taken.items()}
 
 
 def _lags(directory: Path, keys: list[str], rounds: int) -> dict[str, tuple[float, float, float, float]]:
-    """Hits a second, CPU µs per hit, and how late the loop is, p50 and p99 in ms."""
+    """Hits a second, CPU µs per hit, and the lag of the event loop, p50 and p99 in ms."""
     with closing(ResponseCache(directory)) as cache:
 
         async def in_the_loop(key: str) -> None:
@@ -234,7 +234,7 @@ async def _flat_out(way: Callable[..., object], keys: list[str]) -> tuple[float,
 
 
 def _opened(directory: Path, rounds: int) -> dict[str, float]:
-    """Milliseconds, by what is done."""
+    """Milliseconds, by operation."""
     taken: dict[str, list[float]] = {name: [] for name in OPENED}
     for _ in range(3 * rounds):
         for name, program in OPENED.items():
@@ -266,10 +266,10 @@ def _prompts(count: int) -> list[str]:
     return [f"Question {number}: " + "x" * 1000 for number in range(count)]
 
 
-def _fronts(
+def _public_hits(
     directory: Path, count: int, rounds: int
 ) -> tuple[dict[str, float], tuple[float, float, float, float]]:
-    """CPU µs of a hit through the public functions, and what 64 tasks do to their loop."""
+    """CPU µs of a hit through the public functions, and the loop lag of 64 tasks."""
     prompts = _prompts(count)
     with Client(cache_dir=directory, cache="only") as client:
         ways: dict[str, Callable[[], object]] = {
@@ -289,7 +289,7 @@ def _fronts(
 
 
 def _rerun(directory: Path, count: int) -> tuple[float, float]:
-    """Wall and CPU seconds of a process that finds everything in the cache, without keys."""
+    """Wall and CPU seconds of a process whose answers are all in the cache, without API keys."""
     with Client(cache_dir=directory, max_concurrent=128) as client:
         client.call_many(MODEL, _prompts(count), on_error="raise", progress=False)
     taken = []
@@ -307,7 +307,7 @@ def _rerun(directory: Path, count: int) -> tuple[float, float]:
 
 
 def _plain_environment() -> dict[str, str]:
-    """Without keys, and with compiled modules kept, as they are where nobody changes the source."""
+    """The environment without API keys, in which Python keeps compiled modules."""
     return {
         name: value
         for name, value in os.environ.items()

@@ -11,7 +11,7 @@ import warnings
 from contextlib import closing
 from pathlib import Path
 
-# What a process would import first is here before it is forked: it is to be killed while it writes.
+# Imported before the fork, so that a process is killed while it writes, and not while it imports.
 import llm_provider._cache.storage.disk
 import llm_provider._cache.storage.store  # noqa: F401
 from llm_provider._cache.response_cache import Entry, ResponseCache
@@ -21,14 +21,14 @@ from . import Options
 
 KILLS = 1000
 LONGEST_LIFE = 0.15
-"""Seconds after which a process is killed, at most."""
+"""Greatest number of seconds after which a process is killed."""
 AT_ONCE = ((16, 400), (64, 100))
 
 
 def run(options: Options) -> Result:
-    """Kill, and look at what is left."""
+    """Kill processes, then check the cache."""
     with warnings.catch_warnings():
-        # Whatever the cache has to say here is a failure.
+        # Every warning of the cache is a failure here.
         warnings.simplefilter("error")
         kills = options.count(KILLS)
         with tempfile.TemporaryDirectory() as directory:
@@ -40,9 +40,9 @@ def run(options: Options) -> Result:
     columns = ("", "acknowledged", "lost", "wrong", "damaged", "files left behind", "s")
     return Result(
         title="The cache under kill -9",
-        text="Each of the processes writes to one cache until it is killed at a random moment, from before "
-        "the first write on; an answer is acknowledged when the future of `put` says so. Afterwards every "
-        "acknowledged answer is read, every entry is verified, and every file is accounted for.",
+        text="Each process writes to the same cache until it is killed at a random moment, possibly before "
+        "its first write. An answer is acknowledged when the future of `put` returns True. Afterwards every "
+        "acknowledged answer is read, every entry is verified, and every file is checked.",
         tables=[
             Table(title="Killed while writing", columns=columns, rows=[(f"{kills} kills", *killed)]),
             Table(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ..clients import what
+from ..clients import describe
 from ..fleet import Cell, Fleet, Measurement, closed
 from ..provider import Provider
 from ..report import Chart, Result, Table
@@ -25,6 +25,16 @@ OF_ROUTE = {
 }
 DOCUMENTED = {"openai": "openai3", "anthropic": "anthropic", "gemini": "genai"}
 LATENCY = {"latency": 0.020}
+WAYS = {
+    ("closed", "ours"): ("`acall`", "off"),
+    ("closed", "ours_write"): ("`acall`", "stored"),
+    ("many", "ours"): ("`call_many`", "off"),
+    ("many", "ours_write"): ("`call_many`", "stored"),
+    ("threads", "ours"): ("`call` in threads", "off"),
+    ("threads", "ours_write"): ("`call` in threads", "stored"),
+    ("hit", "ours_write"): ("`acall`, a hit", "hit"),
+}
+"""The ways to call this library, and their use of the cache, by load and client."""
 LONG = 41
 """Messages of the long conversation: 40 and the question."""
 
@@ -39,10 +49,10 @@ EARLIER = {
     ("gemini", "genai"): 1032,
     ("gemini", "litellm"): 2101,
 }
-"""CPU per call, µs, in the measurements that the goals were set by."""
+"""CPU per call in µs, in the measurements on which the goals are based."""
 
 Key = tuple[str, ...]
-"""Which table, which route, which client."""
+"""The table, the route and the client."""
 Taken = Mapping[Key, Measurement]
 
 
@@ -59,8 +69,8 @@ def run(options: Options) -> Result:
     routes = [route for route in ROUTES if any(key[:2] == ("many at once", route) for key in taken)]
     return Result(
         title="One call",
-        text="CPU per call is that of the client's whole process, the load's own included. Unless a table "
-        "says otherwise: 32 calls at a time, an answer after 20 ms, TLS, connections warm, cache off.",
+        text="CPU per call is that of the client's whole process, including the load generator. Unless a "
+        "table says otherwise: 32 calls at a time, an answer after 20 ms, TLS, connections warm, cache off.",
         tables=[
             *(_headline(route, taken) for route in routes),
             _alone(taken),
@@ -91,10 +101,11 @@ def _cells(fleet: Fleet, plain: Provider, options: Options) -> Iterator[tuple[Ke
     for client in ("aiohttp", "openai3", "litellm", "ours"):
         how = {"warm": 32, "settings": LATENCY, "provider": plain}
         yield ("plain", "openai", client), fleet.cell(client, "openai", at_32, count, **how)
-    yield from _cells_of_ours(fleet, options)
+    yield from cells_of_ours(fleet, options)
 
 
-def _cells_of_ours(fleet: Fleet, options: Options) -> Iterator[tuple[Key, Cell]]:
+def cells_of_ours(fleet: Fleet, options: Options) -> Iterator[tuple[Key, Cell]]:
+    """The cells of every way to call this library on the OpenAI route: cache off, stored writes, hits."""
     for client in ("ours", "ours_write"):
         for width in (32, 256):
             how = {"warm": width, "settings": LATENCY}
@@ -118,7 +129,7 @@ def _headline(route: str, taken: Taken) -> Table:
         one = taken["many at once", route, client]
         share = None if floor is None else one.cpu / floor.cpu
         earlier = EARLIER.get((route, client))
-        rows.append([what(client), one.cpu, share, one.rate, earlier, one.server_share, one.failed])
+        rows.append([describe(client), one.cpu, share, one.rate, earlier, one.server_share, one.failed])
     return Table(
         title=f"{ROUTES[route]}: 32 at a time",
         columns=(
@@ -131,13 +142,13 @@ def _headline(route: str, taken: Taken) -> Table:
             "failed",
         ),
         rows=rows,
-        notes=("*earlier µs*: the measurements by which the goals were set, on another day.",),
+        notes=("*earlier µs*: the measurements on which the goals are based, on another day.",),
     )
 
 
 def _alone(taken: Taken) -> Table:
     rows = [
-        [ROUTES[key[1]], what(key[2]), one.p50 * 1e3, one.p99 * 1e3, one.cpu, one.failed]
+        [ROUTES[key[1]], describe(key[2]), one.p50 * 1e3, one.p99 * 1e3, one.cpu, one.failed]
         for key, one in taken.items()
         if key[0] == "alone"
     ]
@@ -147,7 +158,7 @@ def _alone(taken: Taken) -> Table:
 
 def _long(taken: Taken) -> Table:
     rows = [
-        [ROUTES[key[1]], what(key[2]), one.cpu, one.rate, one.failed]
+        [ROUTES[key[1]], describe(key[2]), one.cpu, one.rate, one.failed]
         for key, one in taken.items()
         if key[0] == "long"
     ]
@@ -156,29 +167,25 @@ def _long(taken: Taken) -> Table:
 
 
 def _ways(taken: Taken) -> Table:
-    names = {
-        "closed": "`acall`",
-        "many": "`call_many`",
-        "threads": "`call` in threads",
-        "hit": "`acall`, a hit",
-    }
-    rows = []
-    for key, one in taken.items():
-        if key[0] == "ways":
-            cache = {"ours": "off", "ours_write": "stored"}[key[3]] if key[1] != "hit" else "hit"
-            rows.append([names[key[1]], cache, int(key[2]), one.cpu, one.rate, one.failed])
+    rows = [
+        [*WAYS[key[1], key[3]], int(key[2]), one.cpu, one.rate, one.failed]
+        for key, one in taken.items()
+        if key[0] == "ways"
+    ]
     columns = ("way", "cache", "at a time", "CPU µs per call", "calls/s", "failed")
     return Table(title="This library's ways, OpenAI", columns=columns, rows=rows)
 
 
 def _plain(taken: Taken) -> Table:
-    rows = [[what(key[2]), one.cpu, one.rate, one.failed] for key, one in taken.items() if key[0] == "plain"]
+    rows = [
+        [describe(key[2]), one.cpu, one.rate, one.failed] for key, one in taken.items() if key[0] == "plain"
+    ]
     columns = ("client", "CPU µs per call", "calls/s", "failed")
     return Table(title="Without TLS, OpenAI, 32 at a time", columns=columns, rows=rows)
 
 
 def _chart(route: str, taken: Taken) -> Chart:
-    shown = {what(key[2]): one.cpu for key, one in taken.items() if key[:2] == ("many at once", route)}
+    shown = {describe(key[2]): one.cpu for key, one in taken.items() if key[:2] == ("many at once", route)}
     return Chart(
         title=f"{ROUTES[route]}: CPU per call, 32 at a time",
         x=list(shown),

@@ -1,6 +1,7 @@
-"""The path of a call in counts: instructions, garbage and blocks, the same on every run and machine.
+"""Counts of a call: instructions, garbage and memory blocks, the same in every run and on every machine.
 
-In every environment that `make` has built; what is known of others is kept. A test compares with these.
+Counted in every environment that `make` has created; committed counts of other environments are kept. A test
+compares with these counts.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from . import Options
 BUILT = (".venv", ".venv-highest", ".venv-with-litellm-3.*", ".venv-highest-3.*")
 
 TEXT = (
-    "Bytecode instructions are those of all threads, SDK and transport included; garbage is objects that "
-    "only the garbage collector frees; blocks is the memory that a call holds while it waits for its "
-    "answer, with its connection. `tests/test_hot_path.py` fails where one has grown by more than a tenth; "
-    f"`{RENEW}` makes what is counted then the new measure."
+    "Instructions are bytecode instructions of all threads, including SDK and transport. Garbage is the "
+    "number of objects that only the garbage collector frees. Blocks are the memory blocks that a call and "
+    "its connection hold while the call waits for its answer. `tests/benchmarks/test_hot_path.py` fails if a "
+    f"count has grown by more than a tenth; `{RENEW}` replaces the counts that it compares with."
 )
 
 
 def run(options: Options) -> Result:
-    """Count everywhere, or, to see that it works, in this environment."""
+    """Count in every environment, or in a quick run in this one only."""
     interpreters = [Path(sys.executable)] if options.quick or options.here else built()
     counts = {**baselines(), **dict(measured(interpreter) for interpreter in interpreters)}
     here = environment()
@@ -37,7 +38,7 @@ def run(options: Options) -> Result:
 
 
 def built() -> list[Path]:
-    """The interpreter of each environment of the project that is there."""
+    """The interpreter of each existing environment of the project."""
     found = [
         ready.parent / "bin" / "python" for name in BUILT for ready in sorted(ROOT.glob(f"{name}/.ready"))
     ]
@@ -59,7 +60,7 @@ def _packages(name: str, counts: Mapping[str, Count]) -> Table:
             packages[package] = max(packages.get(package, 0), executed)
     order = sorted(packages, key=lambda package: -packages[package])
     rows = [[package, *(count["packages"].get(package) for count in counts.values())] for package in order]
-    return Table(title=f"Whose instructions, {name}", columns=("package", *counts), rows=rows)
+    return Table(title=f"Instructions by package, {name}", columns=("package", *counts), rows=rows)
 
 
 def _machine(name: str) -> Table:

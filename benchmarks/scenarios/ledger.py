@@ -1,4 +1,4 @@
-"""The ledger against the simulator's bill: 10,000 calls over all direct routes, and what can go wrong."""
+"""The ledger against the simulator's bill: 10,000 calls over all direct routes, with many kinds of faults."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from llm_provider import Client, Ledger, LedgerRow, LLMError, Usage, track
 from llm_provider._money.pricing import default_prices_path
 from llm_provider.simulator import Fault, Simulator
-from llm_provider.simulator._ledger import ModelLedger
+from llm_provider.simulator._records.ledger import ModelLedger
 
 from ..report import Result, Table
 from . import Options
@@ -26,13 +26,13 @@ from . import Options
 CALLS = 10_000
 AT_ONCE = 24
 LIMIT = 64
-"""`max_tokens` of every call: without a limit there is no bound for what is unknown."""
+"""`max_tokens` of every call: without it the price of an unfinished answer has no upper bound."""
 
 TOOLS = [{"type": "function", "function": {"name": "look_up", "parameters": {"type": "object"}}}]
 
 
 class Route(NamedTuple):
-    """A way to a provider: a model for calls that end by themselves, and another for those that are left."""
+    """A route, with a model for calls that end by themselves and another one for abandoned calls."""
 
     name: str
     ended: str
@@ -40,7 +40,7 @@ class Route(NamedTuple):
     parameters: Mapping[str, Any] = {}
 
 
-# DeepSeek is left out: its price goes by the clock, and the simulator bills the standard price at every hour.
+# Without DeepSeek: its price depends on the hour, and the simulator always bills the standard price.
 ROUTES = (
     Route("openai", "gpt-5.5", "gpt-6-astra"),
     Route("openai, Responses", "gpt-6.1-sol", "gpt-6-sol", {"tools": TOOLS, "reasoning_effort": "low"}),
@@ -68,11 +68,11 @@ class Chaos:
     random: random.Random
     made: Counter[str] = field(default_factory=Counter)
     costs: list[float | None] = field(default_factory=list)
-    """What the responses say of calls that end by themselves: those that are left may be paid for without."""
+    """The costs in the responses of calls that end by themselves; an abandoned call has no response."""
     number: int = 0
 
     async def run(self, calls: int) -> None:
-        """Make so many calls, some more where several belong together."""
+        """Make about this many calls: some kinds make several."""
         kinds: dict[Callable[[], Awaitable[int]], int] = {
             self.plain: 26,
             self.threaded: 8,
@@ -99,11 +99,11 @@ class Chaos:
         await asyncio.gather(*map(one, chosen))
 
     def prompt(self, fault: Fault | None = None) -> str:
-        """A new prompt, with whose first request something goes wrong."""
+        """A new prompt, and a fault for its first request."""
         self.number += 1
         name = f"{self.route.name} #{self.number}#"
         if fault is not None:
-            # Of a call that is cancelled early it may never meet its request, so no other must fit.
+            # A call that is cancelled early may never send its request. The fault must not match another one.
             self.simulator.inject(fault, match=name)
         return f"{name}: {'word ' * self.random.randrange(40)}"
 
@@ -121,7 +121,7 @@ class Chaos:
     async def threaded(self) -> int:
         prompt, given = self.prompt(), {"max_tokens": LIMIT, **self.route.parameters}
         arguments = (self.route.ended, prompt)
-        # A thread without a context of its own, as those of a pool are.
+        # The threads of this pool do not copy the context.
         answer = await asyncio.get_running_loop().run_in_executor(
             None, lambda: self.client.call(*arguments, **given)
         )
@@ -196,7 +196,7 @@ class Chaos:
 
 
 class Checked(NamedTuple):
-    """A route's sums, ours beside those of the provider, in USD."""
+    """The sums of a route in USD: those of the ledger beside those of the simulator."""
 
     route: str
     requests: int
@@ -206,28 +206,28 @@ class Checked(NamedTuple):
     wasted: Decimal
     billed: Decimal
     unfinished: Decimal
-    """The part of the bill for answers that did not come to their end, by the simulator's own account."""
+    """The part of the bill for answers that did not reach their end, as counted by the simulator."""
     left: Decimal
-    """The bill for the model whose calls were cancelled and stopped."""
+    """The bill for the model whose calls were abandoned."""
     left_known: Decimal
     unknown_at_most: Decimal | None
 
     @property
     def difference(self) -> Decimal:
-        """What we know to be paid for calls that ended by themselves, less the bill for them."""
+        """The ledger's amount for calls that ended by themselves, less the bill for them."""
         return self.spent + self.wasted - (self.billed - self.unfinished)
 
     @property
     def within(self) -> bool:
-        """Whether what is not known is neither less than nothing nor more than we say it can be."""
+        """Whether the unknown amount is between zero and the ledger's upper bound."""
         gap = self.unfinished + self.left - self.left_known
         bounded = self.unknown_at_most is not None and gap <= self.unknown_at_most
         return bounded and self.left_known <= self.left
 
 
 @dataclass
-class Outcome:
-    """What a run of chaos came to."""
+class Findings:
+    """The findings of a run of chaos."""
 
     made: Counter[str]
     routes: list[Checked]
@@ -235,13 +235,13 @@ class Outcome:
     usage: Ledger
 
 
-def chaos(calls: int, folder: Path, seed: int = 1) -> Outcome:
+def chaos(calls: int, folder: Path, seed: int = 1) -> Findings:
     """Make calls over all routes and compare the client's ledger with the bill.
 
     Args:
-        calls: About how many.
-        folder: Where the cache and the ledger's file are.
-        seed: Decides what happens.
+        calls: The approximate number of calls.
+        folder: The folder for the cache and the ledger's file.
+        seed: Seed of all random choices.
     """
     made: Counter[str] = Counter()
     costs: list[float | None] = []
@@ -255,19 +255,21 @@ def chaos(calls: int, folder: Path, seed: int = 1) -> Outcome:
                     asyncio.run(run.run(calls // len(ROUTES)))
                     made += run.made
                     costs += run.costs
-            # Those that were left end by themselves, a moment later.
+            # Abandoned calls end by themselves a moment later.
             client.close()
         bill = {(entry.provider, entry.model): entry for entry in simulator.ledger().models}
     rows = {(row.provider, row.model): row for row in client.usage.rows("provider", "model")}
     checked = [_checked(route, rows, bill) for route in ROUTES]
-    problems = [f"{one.route}: {one.difference} USD more than billed" for one in checked if one.difference]
-    problems += [f"{one.route}: the rest of the bill is out of bounds" for one in checked if not one.within]
+    problems = [f"{one.route}: {one.difference} USD more than the bill" for one in checked if one.difference]
+    problems += [
+        f"{one.route}: the rest of the bill is outside the bounds" for one in checked if not one.within
+    ]
     problems += _disagreements(client.usage, {"the track": tracked, "the file": Ledger.read(file)})
-    told, spent = sum(cost or 0 for cost in costs), float(sum(one.spent for one in checked))
-    # Floats, of which each is rounded.
-    if not math.isclose(told, spent, rel_tol=1e-9):
-        problems.append(f"the responses say {told} USD, the ledger {spent}")
-    return Outcome(made, checked, problems, client.usage)
+    reported, spent = sum(cost or 0 for cost in costs), float(sum(one.spent for one in checked))
+    # These are sums of rounded floats.
+    if not math.isclose(reported, spent, rel_tol=1e-9):
+        problems.append(f"the responses report {reported} USD, the ledger {spent}")
+    return Findings(made, checked, problems, client.usage)
 
 
 def _checked(
@@ -327,19 +329,19 @@ def _shown(checked: Checked) -> tuple[str | int | None, ...]:
 
 
 def run(options: Options) -> Result:
-    """Call, and compare."""
+    """Make the calls, and compare the sums."""
     with tempfile.TemporaryDirectory() as folder:
         found = chaos(options.count(CALLS), Path(folder))
     usage = found.usage
     return Result(
         title="The ledger against the bill",
-        text=f"{sum(found.made.values()):,} calls over {len(ROUTES)} routes through one client: streamed and "
-        "not, alone and at once, some of them stored; refused, failing, broken off, answered with nonsense; "
-        "cancelled, timed out and left early. The simulator bills them with price arithmetic of its own. For "
-        "calls that end by themselves, what the ledger has as spent and wasted is compared with the bill less"
-        " what was billed for answers that did not come to their end. That part, and all that was billed for "
-        "calls that were left, is compared with the bound of what is unknown. The sums of a track around all "
-        "calls, and of the file, have to be the client's.",
+        text=f"{sum(found.made.values()):,} calls over {len(ROUTES)} routes through one client: with and "
+        "without streaming, single and concurrent, some with stored answers; refused, failed, broken off, "
+        "with unusable answers; cancelled, timed out, abandoned. The simulator bills them with its own price "
+        "arithmetic. For calls that end by themselves, the ledger's spent and wasted USD are compared with "
+        "the bill, without its part for answers that did not reach their end. That part, and the bill for "
+        "abandoned calls, are compared with the ledger's upper bound of unknown costs. The sums of a track "
+        "around all calls, and of the ledger's file, must equal those of the client.",
         tables=[
             Table(
                 title="USD by route",

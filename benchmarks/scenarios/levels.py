@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..clients import what
+from ..clients import describe
 from ..fleet import Fleet, Measurement, closed
 from ..provider import Provider
 from ..report import Chart, Result, Table
 from . import Options
 
 COUNTS = {1: 12, 10: 100, 32: 256, 64: 384, 100: 400, 256: 768}
-"""How many calls are made at each level."""
+"""The number of calls at each level."""
 ELSEWHERE = (32, 256)
-"""The levels of the routes other than OpenAI's, where the transports are the same."""
+"""The levels of the other routes, whose transports are the same as on the OpenAI route."""
 
 OF_ROUTE = {
     "openai": (
@@ -44,7 +44,7 @@ EARLIER = {
     ("anthropic", "anthropic_best"): {32: (578, 761), 64: (1037, 601), 256: (1622, 577)},
     ("anthropic", "litellm"): {32: (361, 2048), 64: (471, 1999), 256: (441, 2262)},
 }
-"""Calls a second and CPU µs per call in the measurements that the goals were set by."""
+"""Calls a second and CPU µs per call in the measurements on which the goals are based."""
 
 Taken = Mapping[tuple[str, str, int], Measurement]
 
@@ -63,7 +63,7 @@ def run(options: Options) -> Result:
         versions, problems = fleet.versions, fleet.problems
     return Result(
         title="Concurrency from 1 to 256",
-        text="The provider answers in 50 ms, over TLS; connections are warm; cache off unless said.",
+        text="The provider answers in 50 ms, over TLS. Connections are warm. Cache off unless stated.",
         tables=[_table(route, taken) for route in OF_ROUTE],
         charts=[_chart(taken)],
         measured=_measured(taken),
@@ -79,7 +79,7 @@ def _table(route: str, taken: Taken) -> Table:
     for (own, client, level), one in taken.items():
         if own == route:
             rate, cpu = EARLIER.get((route, client), {}).get(level, (None, None))
-            row = [what(client), level, one.rate, one.cpu, one.p50 * 1e3, one.p99 * 1e3]
+            row = [describe(client), level, one.rate, one.cpu, one.p50 * 1e3, one.p99 * 1e3]
             rows.append([*row, rate, cpu, one.server_share, one.failed])
     columns = ("client", "at a time", "calls/s", "CPU µs per call", "p50 ms", "p99 ms")
     columns += ("earlier calls/s", "earlier µs", "provider's core", "failed")
@@ -87,13 +87,15 @@ def _table(route: str, taken: Taken) -> Table:
         title=ROUTES[route],
         columns=columns,
         rows=rows,
-        notes=("*earlier*: the measurements by which the goals were set, on another day.",),
+        notes=("*earlier*: the measurements on which the goals are based, on another day.",),
     )
 
 
 def _chart(taken: Taken) -> Chart:
     clients = dict.fromkeys(client for route, client, _ in taken if route == "openai")
-    series = {what(client): [taken["openai", client, level].rate for level in COUNTS] for client in clients}
+    series = {
+        describe(client): [taken["openai", client, level].rate for level in COUNTS] for client in clients
+    }
     return Chart(
         title="OpenAI: calls a second",
         x=list(COUNTS),

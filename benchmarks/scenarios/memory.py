@@ -1,6 +1,6 @@
 """Memory and open files over 50,000 calls, through `call_many` and through `acall`.
 
-The measured process is one of its own that does nothing else; it is looked at from outside, through /proc.
+The measured process does nothing else. It is observed from outside, through /proc.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ CASES = {
 
 
 class Sample(NamedTuple):
-    """MB resident, and files open."""
+    """Resident MB, and the number of open files."""
 
     memory: float
     files: int
@@ -85,14 +85,15 @@ def run(options: Options) -> Result:
         f"after {step:,}",
         "halfway",
         "at the end",
-        "2nd half: most less least",
+        "2nd half: highest less lowest",
         "files",
     )
     return Result(
         title="Memory over many calls",
         text=f"{count * step:,} calls by one process, {CONCURRENT} at a time, OpenAI over TLS, every "
-        f"answer checked and dropped. MB resident after every {step:,} calls; the last two columns are the "
-        "largest differences, of memory and of the number of open files, within the second half.",
+        f"answer checked and dropped. The columns show resident MB after {step:,} calls and later. The last "
+        "two columns are the largest differences within the second half, of memory and of the number of open "
+        "files.",
         tables=[Table(title="MB resident", columns=columns, rows=rows)],
         charts=[
             Chart(
@@ -112,7 +113,7 @@ def run(options: Options) -> Result:
 def _samples(
     provider: Provider, python: str | Path, program: str, cache: str, count: int, step: int
 ) -> list[Sample]:
-    """What is seen after each step; the process waits meanwhile."""
+    """One sample after each step, while the process waits."""
     code = program.format(concurrent=CONCURRENT)
     command = (python, "-c", code, MODELS["openai"], cache, str(count), str(step))
     samples = []

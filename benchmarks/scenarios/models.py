@@ -1,4 +1,4 @@
-"""Streamed tokens a second of chosen models at 8 to 64 at a time, against litellm; `--live` asks real ones.
+"""Streamed tokens a second by model, 8 to 64 streams at a time, against litellm; `--live` for real providers.
 
 python -m benchmarks models
 python -m benchmarks models --model gpt-6.1-sol --model claude-sonnet-5-5 --live
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import ExitStack
 
-from ..clients import what
+from ..clients import describe
 from ..fleet import Cell, Fleet, Job, Measurement, closed
 from ..live import refuse_without_keys, target_of
 from ..provider import Provider, text_of_tokens
@@ -34,17 +34,17 @@ FIRST_VERSION = (
     ("Anthropic", 32, 1543, 1861),
     ("Anthropic", 64, 1587, 1972),
 )
-"""Tokens a second of the first version against real providers: direct, and through litellm."""
+"""Tokens a second of the first version of this library with real providers: directly, and through litellm."""
 
 Key = tuple[str, int, str]
-"""Model, how many at a time, client."""
+"""Model, streams at a time, client."""
 
 
 def run(options: Options) -> Result:
     """Measure every model at every level.
 
     Raises:
-        SystemExit: `--live` without the keys.
+        SystemExit: `--live` without the API keys.
     """
     models = options.models or MODELS
     if options.live:
@@ -61,7 +61,7 @@ def run(options: Options) -> Result:
         taken = fleet.measure(cells, options.rounds_or(1 if options.live else 2))
         versions, problems = fleet.versions, fleet.problems
     if options.live:
-        text = "Real providers, asked for about a hundred words each time."
+        text = "Real providers, each asked for about a hundred words."
     else:
         text = "Simulated: 300 ms to the first of 64 tokens, then 5 ms for each, over TLS."
     return Result(
@@ -96,7 +96,7 @@ def _table(model: str, taken: Mapping[Key, Measurement]) -> Table:
     for (own, level, client), one in taken.items():
         if own == model:
             tokens = one.characters_rate / CHARACTERS_PER_TOKEN
-            row = [level, what(client), tokens, one.first_p50 * 1e3, one.first_p95 * 1e3]
+            row = [level, describe(client), tokens, one.first_p50 * 1e3, one.first_p95 * 1e3]
             rows.append([*row, one.wall, one.cpu / 1e3, one.server_share, one.failed])
     columns = (
         "at a time",
@@ -116,5 +116,5 @@ def _first_version() -> Table:
         title="The first version, real providers",
         columns=columns,
         rows=FIRST_VERSION,
-        notes=("64 streams each, on another day and network: what the form of these tables follows.",),
+        notes=("64 streams each, on another day and network.",),
     )

@@ -1,8 +1,8 @@
-"""475 requests a second that arrive on their own (Poisson): what a client adds to the provider's 100 ms."""
+"""475 requests a second at random times (Poisson): the time that a client adds to the provider's 100 ms."""
 
 from __future__ import annotations
 
-from ..clients import what
+from ..clients import describe
 from ..fleet import Fleet
 from ..provider import Provider
 from ..report import Chart, Result, Table
@@ -12,7 +12,7 @@ CLIENTS = ("aiohttp", "openai3", "openai3_best", "litellm", "ours")
 RATE, SECONDS, LATENCY = 475, 8, 0.100
 SEED = 20261120
 REPORTED = (3.0, 17.0, 31.0)
-"""A gateway on 2 CPUs at this rate: overhead p50, p90, p99, ms."""
+"""Reports about a gateway on 2 CPUs at this rate: overhead p50, p90, p99 in ms."""
 
 
 def run(options: Options) -> Result:
@@ -37,7 +37,7 @@ def run(options: Options) -> Result:
         for client, one in taken.items()
     }
     rows = [
-        [what(client), *overheads[client], one.cpu, one.rate, one.server_share, one.failed]
+        [describe(client), *overheads[client], one.cpu, one.rate, one.server_share, one.failed]
         for client, one in taken.items()
     ]
     rows.append(["the gateway reported", *REPORTED, None, None, None, None])
@@ -49,11 +49,11 @@ def run(options: Options) -> Result:
         measured = {f"overhead_{part}": 1e3 * (taken["ours"].figure(part) - LATENCY) for part in parts}
     return Result(
         title="475 requests a second",
-        text=f"Requests arrive at random times, {RATE} a second on average for {SECONDS} s, whether or not "
-        "earlier ones are done, at a provider that answers after 100 ms, over TLS. Overhead is latency, "
-        "counted from the time at which the request was due, minus 100 ms: what raw aiohttp shows is the "
-        "provider's, the event loop's and the machine's. Neither end waits by asyncio's timers, which are "
-        "late by up to a millisecond each.",
+        text=f"Requests start at random times, {RATE} a second on average for {SECONDS} s, whether or not "
+        "earlier ones are done. The provider answers after 100 ms, over TLS. Overhead is the latency, "
+        "counted from the time at which the request was due, minus 100 ms. The overhead of raw aiohttp is "
+        "that of the provider, the event loop and the machine. Neither end uses asyncio's timers, which "
+        "are late by up to a millisecond.",
         tables=[Table(title="Overhead", columns=columns, rows=rows)],
         charts=[
             Chart(
@@ -61,7 +61,7 @@ def run(options: Options) -> Result:
                 x=["p50", "p90", "p99"],
                 y_label="ms",
                 series={
-                    **{what(client): found for client, found in overheads.items()},
+                    **{describe(client): found for client, found in overheads.items()},
                     "the gateway reported": REPORTED,
                 },
                 logarithmic=True,

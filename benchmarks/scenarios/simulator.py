@@ -1,7 +1,7 @@
-"""How many small answers a second the simulator itself gives on one core.
+"""The number of small answers a second that the simulator gives on one core.
 
-The client is a bare asyncio protocol that finds the end of an answer and sends the next request: it costs a
-fraction of what an SDK costs, so that the figures are the server's.
+The client is a bare asyncio protocol that finds the end of an answer and sends the next request. It takes a
+fraction of the time of an SDK, so that the figures are those of the server.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SECONDS_AT_MOST = 60.0
 
 
 class Load:
-    """So many requests over so many connections, each sending the next as soon as it has its answer."""
+    """Requests over several connections, each of which sends the next request after its answer."""
 
     def __init__(self, request: bytes, answers: int) -> None:
         self.request = request
@@ -52,7 +52,7 @@ class Load:
         self.done = asyncio.get_running_loop().create_future()
 
     def connection(self) -> _Connection:
-        """A connection that takes part."""
+        """Create a connection that takes requests from this load."""
         return _Connection(self)
 
 
@@ -111,8 +111,8 @@ def run(options: Options) -> Result:
     versions = {name: importlib.metadata.version(name) for name in ("granian", "orjson")}
     return Result(
         title="The simulator",
-        text=f"{CONNECTIONS} connections of HTTP/1.1; the server on one core, the client on the other. CPU "
-        "is that of the server's process, all its threads together.",
+        text=f"{CONNECTIONS} connections of HTTP/1.1, with the server on one core and the client on the "
+        "other. CPU is that of the server's process, with all its threads.",
         tables=[Table(title="Answers", columns=("case", "", "answers/s", "CPU µs per answer"), rows=rows)],
         versions={"simulator": versions},
         rounds=rounds,
@@ -140,7 +140,7 @@ async def _measure(provider: Provider, case: str, answers: int) -> tuple[float, 
     seconds, used = time.perf_counter() - begun, provider.cpu - cpu
     for transport in transports:
         transport.abort()
-    await asyncio.sleep(0)  # in which the sockets are closed
+    await asyncio.sleep(0)  # closes the sockets
     return answers / seconds, used / answers
 
 

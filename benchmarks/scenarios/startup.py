@@ -1,6 +1,6 @@
-"""What starting costs: imports, a process that reads its cache, a process that makes its first call; memory.
+"""Start-up time and memory: imports, a process that reads its cache, a process that makes its first call.
 
-Every program is a fresh interpreter. Modules are compiled beforehand, as they are wherever one runs twice.
+Every program runs in a new interpreter. Modules are already compiled, as in every second run of a program.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Program(NamedTuple):
 
     @property
     def interpreter(self) -> Program:
-        """The same environment's interpreter, doing nothing."""
+        """An empty program in the same environment."""
         return Program("pass", self.environment)
 
 
@@ -99,8 +99,8 @@ class Processes:
     """Starts programs.
 
     Args:
-        variables: Their environment variables.
-        here: Start them all in this environment instead of their own.
+        variables: Environment variables of the programs.
+        here: Start every program in this environment instead of its own.
     """
 
     def __init__(self, variables: Mapping[str, str], *, here: bool) -> None:
@@ -126,8 +126,8 @@ class Processes:
             raise RuntimeError(f"{program.code} failed in {program.environment}")
         return wall, usage.ru_utime + usage.ru_stime
 
-    def said(self, program: Program) -> str:
-        """What a run prints.
+    def output(self, program: Program) -> str:
+        """Run a program and return its output.
 
         Raises:
             CalledProcessError: it failed.
@@ -153,9 +153,9 @@ def run(options: Options) -> Result:
     above = {program: taken[program].wall - taken[program.interpreter].wall for program in programs}
     return Result(
         title="Start-up",
-        text="Times are those of a whole process that does one thing, less those of one that does nothing, "
-        "unless said otherwise. Both parts of a pair run in one environment, with the same version of the "
-        "SDK, used as its documentation says. The provider answers at once, over TLS.",
+        text="Unless a table says otherwise, times are those of a whole process with one operation, less "
+        "those of an empty process. Both programs of a pair run in one environment, with the same version of "
+        "the SDK, used as its documentation shows. The provider answers at once, over TLS.",
         tables=[_imports(imports, taken, above), _hit(taken), _first_calls(taken, above)],
         charts=[
             Chart(
@@ -177,19 +177,19 @@ def _variables(provider: Provider, directory: str) -> dict[str, str]:
         **{name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ},
         **provider.simulator.environment(),
         "LLM_PROVIDER_CACHE_DIR": f"{directory}/cache",
-        # Compiled modules are there on the second run even where nobody may write beside the sources.
+        # Python can store compiled modules here even where the folders of the sources are read-only.
         "PYTHONPYCACHEPREFIX": f"{directory}/compiled",
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     }
-    # google-genai takes either key, and warns of both.
+    # google-genai accepts either key, and warns if both are set.
     del variables["GOOGLE_API_KEY"]
     return variables
 
 
 def measure(programs: list[Program], processes: Processes, rounds: int) -> dict[Program, Sample]:
-    """Medians of every program's runs; a first run of each, which compiles its modules, is not counted."""
+    """Medians of the runs of every program, without a first run, which compiles modules."""
     memory = {
-        program: float(processes.said(program._replace(code=program.code + RSS))) for program in programs
+        program: float(processes.output(program._replace(code=program.code + RSS))) for program in programs
     }
     times: dict[Program, list[tuple[float, float]]] = {program: [] for program in programs}
     for _ in range(rounds):
@@ -226,7 +226,7 @@ def _imports(
         one, idle = taken[program], taken[program.interpreter]
         cpu = (one.cpu - idle.cpu) * 1e3
         rows.append([name, above[program] * 1e3, cpu, above[program] / base, one.memory])
-    rows.append(["nothing: the interpreter", None, None, None, taken[HIT.interpreter].memory])
+    rows.append(["an empty program", None, None, None, taken[HIT.interpreter].memory])
     columns = ("import", "ms", "CPU ms", "of `import asyncio`", "RSS MB")
     return Table(title="Imports", columns=columns, rows=rows)
 
@@ -234,7 +234,10 @@ def _imports(
 def _hit(taken: Mapping[Program, Sample]) -> Table:
     rows: list[list[Cell]] = [
         [name, taken[program].wall * 1e3, taken[program].cpu * 1e3, taken[program].memory]
-        for name, program in {"nothing": HIT.interpreter, "`call`, answered by the cache": HIT}.items()
+        for name, program in {
+            "an empty program": HIT.interpreter,
+            "`call`, answered by the cache": HIT,
+        }.items()
     ]
     columns = ("the whole process", "ms", "CPU ms", "RSS MB")
     return Table(title="A script whose answers are all in the cache", columns=columns, rows=rows)
@@ -261,5 +264,5 @@ def _versions(processes: Processes, programs: list[Program]) -> dict[str, dict[s
         "print(json.dumps({d.name: d.version for d in m.distributions() if d.name in names}))"
     )
     names = dict.fromkeys(program.environment for program in programs)
-    found = {name: json.loads(processes.said(Program(code, name))) for name in names}
+    found = {name: json.loads(processes.output(Program(code, name))) for name in names}
     return {name: dict(sorted(versions.items())) for name, versions in found.items()}

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..clients import what
+from ..clients import describe
 from ..fleet import Fleet, Measurement, closed
 from ..provider import Provider, text_of_tokens
 from ..report import Chart, Result, Table
 from . import Options
 
 COUNTS = {30: 160, 300: 40}
-"""How many streams of so many chunks."""
+"""The number of streams, by their number of chunks."""
 THINKING = 0.050
 
 OF_ROUTE = {
@@ -35,7 +35,7 @@ LONG = {
     "anthropic": ("aiohttp", "anthropic", "ours"),
     "gemini": ("aiohttp", "genai", "ours"),
 }
-"""Whose streams of 300 chunks are measured too."""
+"""The clients whose streams of 300 chunks are measured too."""
 ROUTES = {"openai": "OpenAI", "anthropic": "Anthropic", "gemini": "Gemini"}
 
 EARLIER = {
@@ -51,13 +51,13 @@ EARLIER = {
     ("gemini", "genai"): {30: 4022, 300: 34442},
     ("gemini", "litellm"): {30: 13600},
 }
-"""CPU µs per stream in the measurements that the goals were set by."""
+"""CPU µs per stream in the measurements on which the goals are based."""
 
 Taken = Mapping[tuple[str, str, int, float], Measurement]
 
 
 def run(options: Options) -> Result:
-    """Measure streams that come at once, and the first token of streams that come after 50 ms."""
+    """Measure streams without latency, and the first token of streams that begin after 50 ms."""
     with Provider() as provider, Fleet(provider, here=options.here) as fleet:
         cells = {}
         for route, clients in OF_ROUTE.items():
@@ -65,7 +65,7 @@ def run(options: Options) -> Result:
                 for chunks, latency in ((30, 0.0), (300, 0.0), (30, THINKING)):
                     if (chunks == 300 and client not in LONG[route]) or (latency and route != "openai"):
                         continue
-                    # Chunks that differ: litellm takes a hundred equal ones for a model caught in a loop.
+                    # The chunks differ, because litellm takes a hundred equal ones for a model in a loop.
                     settings = {"output_tokens": chunks, "chunks": chunks, "latency": latency}
                     cells[route, client, chunks, latency] = fleet.cell(
                         client,
@@ -80,8 +80,8 @@ def run(options: Options) -> Result:
         versions, problems = fleet.versions, fleet.problems
     return Result(
         title="Streams",
-        text="32 streams at a time over TLS, connections warm, cache off. The provider sends a chunk of four "
-        "characters after the other, as fast as it can.",
+        text="32 streams at a time over TLS, connections warm, cache off. The provider sends chunks of four "
+        "characters, as fast as it can.",
         tables=[*(_table(route, taken) for route in OF_ROUTE), _first_tokens(taken)],
         charts=[_chart(taken)],
         measured=_measured(taken),
@@ -97,7 +97,7 @@ def _table(route: str, taken: Taken) -> Table:
     for (own, client, chunks, latency), one in taken.items():
         if own == route and not latency:
             earlier = EARLIER.get((route, client), {}).get(chunks)
-            row = [what(client), chunks, one.cpu, one.cpu / chunks, one.rate, earlier]
+            row = [describe(client), chunks, one.cpu, one.cpu / chunks, one.rate, earlier]
             rows.append([*row, one.server_share, one.failed])
     columns = ("client", "chunks", "CPU µs per stream", "per chunk", "streams/s")
     columns += ("earlier µs per stream", "provider's core", "failed")
@@ -106,19 +106,19 @@ def _table(route: str, taken: Taken) -> Table:
         columns=columns,
         rows=rows,
         notes=(
-            "Where the provider's core is near 1, it is what limits the streams a second, not their CPU.",
+            "Where the provider's core is near 1, it limits the streams a second, but not their CPU time.",
         ),
     )
 
 
 def _first_tokens(taken: Taken) -> Table:
     rows = [
-        [what(client), one.first_p50 * 1e3, one.first_p95 * 1e3, one.failed]
+        [describe(client), one.first_p50 * 1e3, one.first_p95 * 1e3, one.failed]
         for (_, client, _, latency), one in taken.items()
         if latency
     ]
     columns = ("client", "first token p50 ms", "p95 ms", "failed")
-    return Table(title="Time to the first token, OpenAI, provider thinking 50 ms", columns=columns, rows=rows)
+    return Table(title="Time to the first token, OpenAI, with 50 ms of latency", columns=columns, rows=rows)
 
 
 def _chart(taken: Taken) -> Chart:
@@ -129,7 +129,7 @@ def _chart(taken: Taken) -> Chart:
     }
     return Chart(
         title="OpenAI: CPU per stream of 30 chunks",
-        x=[what(client) for client in openai],
+        x=[describe(client) for client in openai],
         y_label="µs",
         series={"CPU µs per stream": [one.cpu for one in openai.values()]},
     )

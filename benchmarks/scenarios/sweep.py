@@ -1,10 +1,10 @@
-"""100 requests at each of 1, 10, 30, 50 and 100 at a time: how latency grows, as a proxy's did."""
+"""The growth of latency with concurrency: 100 requests, 1, 10, 30, 50 and 100 at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..clients import what
+from ..clients import describe
 from ..fleet import Fleet, Measurement, closed
 from ..provider import Provider
 from ..report import Chart, Result, Table
@@ -21,7 +21,7 @@ REPORTED: Mapping[int, tuple[float, float, int]] = {
     50: (2087, 6975, 0),
     100: (7721, 14019, 33),
 }
-"""A proxy before a local mock: mean ms, p95 ms, per cent above 10 s."""
+"""Reports about a proxy in front of a local mock: mean ms, p95 ms, per cent above 10 s."""
 
 
 def run(options: Options) -> Result:
@@ -51,7 +51,7 @@ def run(options: Options) -> Result:
                 x_label="requests at a time",
                 y_label="ms",
                 series={
-                    **{what(one): [taken[one, level].mean * 1e3 for level in LEVELS] for one in clients},
+                    **{describe(one): [taken[one, level].mean * 1e3 for level in LEVELS] for one in clients},
                     "the proxy reported": [figures[0] for figures in REPORTED.values()],
                 },
                 kind="lines",
@@ -72,7 +72,7 @@ def _table(clients: list[str], taken: Mapping[tuple[str, int], Measurement]) -> 
         for level in LEVELS:
             one = taken[client, level]
             growth = one.mean / taken[client, 1].mean
-            row = [what(client), level, one.mean * 1e3, one.p95 * 1e3, growth]
+            row = [describe(client), level, one.mean * 1e3, one.p95 * 1e3, growth]
             rows.append([*row, f"{100 * one.slow:.0f} %", one.failed])
     for level, (mean, p95, slow) in REPORTED.items():
         rows.append(["the proxy reported", level, mean, p95, mean / REPORTED[1][0], f"{slow} %", None])

@@ -1,10 +1,10 @@
-"""100 threads, each waiting in a synchronous call: success, latency, calls a second, peak in flight."""
+"""100 threads that each wait in a synchronous call: success, latency, calls a second, peak in flight."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..clients import what
+from ..clients import describe
 from ..fleet import Fleet, Measurement
 from ..provider import Provider
 from ..report import Chart, Result, Table
@@ -13,7 +13,7 @@ from . import Options
 CLIENTS = ("openai3_per_thread", "openai3_shared", "openai3_run", "litellm", "ours_default")
 THREADS = 100
 CALLS = {0.050: 1000, 0.300: 500}
-"""How many calls are made at each latency of the provider, all threads together."""
+"""The number of calls of all threads together, by the latency of the provider."""
 
 EARLIER = {
     "openai3_run": (215, 554, 1472),
@@ -21,7 +21,7 @@ EARLIER = {
     "openai3_per_thread": (1069, 92, 250),
     "ours_default": (1600, 58, 137),
 }
-"""Calls a second, p50 and p99 ms at 50 ms; ours was a prototype."""
+"""Calls a second, p50 and p99 in ms, at 50 ms; those of this library are from a prototype."""
 
 
 def run(options: Options) -> Result:
@@ -43,7 +43,7 @@ def run(options: Options) -> Result:
             if own == latency:
                 right = 100 * (1 - one.failed / (one.calls * options.rounds_or(3)))
                 earlier = EARLIER.get(client) if latency < 0.1 else None
-                row = [what(client), f"{right:.0f} %", one.mean * 1e3, one.p50 * 1e3, one.p99 * 1e3]
+                row = [describe(client), f"{right:.0f} %", one.mean * 1e3, one.p50 * 1e3, one.p99 * 1e3]
                 row += [one.rate, one.peak, one.cpu]
                 rows.append([*row, None if earlier is None else " / ".join(map(str, earlier))])
         columns = ("client", "right", "mean ms", "median ms", "p99 ms", "calls/s", "peak in flight")
@@ -52,14 +52,14 @@ def run(options: Options) -> Result:
         tables.append(Table(title=title, columns=columns, rows=rows))
     return Result(
         title="100 threads",
-        text="100 threads, each with one synchronous call after the other, over TLS; each has asked once "
-        "before the clock starts. In the report that this follows, 100 clients at once all failed until the "
-        "pools of 10 connections and 32 threads that they queued for had grown to 100 and more.",
+        text="100 threads make one synchronous call after the other, over TLS. Each thread makes one call "
+        "before the clock starts. The scenario follows a report in which 100 concurrent clients failed until "
+        "the pools of 10 connections and 32 threads had been enlarged to 100 and more.",
         tables=tables,
         charts=[
             Chart(
                 title="100 threads, provider answering in 50 ms",
-                x=[what(client) for client, latency in taken if latency < 0.1],
+                x=[describe(client) for client, latency in taken if latency < 0.1],
                 y_label="calls/s",
                 series={"calls/s": [one.rate for (_, latency), one in taken.items() if latency < 0.1]},
             )

@@ -1,6 +1,6 @@
-"""How far off estimated input tokens are, by kind of text, from those that OpenAI's tokenizers count.
+"""The error of estimated input tokens, by kind of text, against the counts of OpenAI's tokenizers.
 
-The texts are those of this repository, in pieces, of which none was used to find the weights.
+The texts are pieces of this repository. No piece was used to fit the weights of the estimate.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ LATIN_LETTERS = frozenset(
 )
 
 TEXT = (
-    "The error is the estimate less the count, as a share of the count, of pieces of 2,000 characters; of "
-    "other languages, of one paragraph of 150 to 250 characters. The last column is the error of the rule of "
-    "thumb that a token has four bytes."
+    "The error is the estimate minus the count, divided by the count, for pieces of 2,000 characters; for "
+    "other languages, for one paragraph of 150 to 250 characters. The last column is the error of the rule "
+    "of thumb that a token has four bytes."
 )
 
 Counter = Callable[[str], int]
@@ -94,7 +94,7 @@ def _errors(estimates: Sequence[float], counts: Sequence[int]) -> list[float]:
 
 
 def _halfway_and_most(errors: Sequence[float]) -> tuple[float, float]:
-    """The median of the errors' sizes, and what 95 % of them do not exceed."""
+    """The median and the 95th percentile of the sizes of the errors."""
     sizes = sorted(map(abs, errors))
     return sizes[len(sizes) // 2], sizes[min(len(sizes) - 1, len(sizes) * 95 // 100)]
 
@@ -108,7 +108,7 @@ def _share(error: float) -> str:
 
 
 def _speed(options: Options) -> Table:
-    """CPU time, which a busy machine changes less than the time on the clock."""
+    """Measure CPU time, which varies less on a busy machine than wall time."""
     text = (ROOT / "docs" / "prices.md").read_text(encoding="utf-8")[:4000]
     exact = encoding_counter(ENCODINGS[0])
     assert exact is not None

@@ -1,4 +1,4 @@
-"""Which transport is fastest for a model: aiohttp, HTTP/2 or HTTP/1.1; `--live` asks the real provider.
+"""The fastest transport for a model: aiohttp, HTTP/2 or HTTP/1.1; `--live` asks the real provider.
 
 python -m benchmarks transports --model gpt-6.1-sol --live
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import replace
 
-from ..clients import what
+from ..clients import describe
 from ..delay_line import DelayLine
 from ..fleet import Cell, Fleet, Job, closed
 from ..live import refuse_without_keys, target_of
@@ -29,7 +29,7 @@ def run(options: Options) -> Result:
     """Measure every transport, with a new client each time.
 
     Raises:
-        SystemExit: `--live` without the keys.
+        SystemExit: `--live` without the API keys.
     """
     models = options.models or MODELS
     if options.live:
@@ -62,7 +62,7 @@ def run(options: Options) -> Result:
         versions, problems = fleet.versions, fleet.problems
     rows = []
     for (model, level, client), one in taken.items():
-        row = [model, level, what(client), one.rate, one.p50 * 1e3, one.p95 * 1e3, one.cpu]
+        row = [model, level, describe(client), one.rate, one.p50 * 1e3, one.p95 * 1e3, one.cpu]
         rows.append([*row, one.connections or None, one.failed])
     columns = (
         "model",
@@ -76,9 +76,11 @@ def run(options: Options) -> Result:
         "failed",
     )
     if options.live:
-        text = "Real providers, each transport with a new client and connections of its own."
+        text = "Real providers; each transport has a new client and new connections."
     else:
-        text = "Simulated: answers after 100 ms over a delay line of 20 ms, TLS, each time with a new client."
+        text = (
+            "Simulated: answers after 100 ms over TLS and a delay line of 20 ms, with a new client each time."
+        )
     return Result(
         title="Transports" + (", live" if options.live else ""),
         text=text,

@@ -169,13 +169,31 @@ __all__ = [
     "usage",
 ]
 
-# Those last that load asyncio.
+# In the order in which they are looked through: the modules that load asyncio come last.
 _HOMES = (
-    "_api", "_client", "_types", "_errors", "_limits.timeouts", "_requests.request",
-    "_requests.embed_request", "_cache.response_cache", "_requests.api_keys", "_money.pricing", "_cache.storage.diff", "_tokens.range", "_money.track",
-    "_money.ledger", "_money.ledger_rows", "_money.ledger_file", "_money.model_drift", "_calls.stream",
-    "_limits.scopes", "_estimates.estimate", "_money.budget", "_limits.shared_controller",
-)  # fmt: skip
+    "_api",
+    "_client",
+    "_types",
+    "_errors",
+    "_limits.timeouts",
+    "_requests.request",
+    "_requests.embed_request",
+    "_requests.api_keys",
+    "_cache.response_cache",
+    "_cache.storage.diff",
+    "_money.pricing",
+    "_money.track",
+    "_money.ledger",
+    "_money.ledger_rows",
+    "_money.ledger_file",
+    "_money.model_drift",
+    "_tokens.range",
+    "_calls.stream",
+    "_limits.scopes",
+    "_estimates.estimate",
+    "_money.budget",
+    "_limits.shared_controller",
+)
 
 
 def __getattr__(name: str) -> object:

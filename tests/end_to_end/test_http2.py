@@ -10,7 +10,7 @@ from h2.errors import ErrorCodes
 
 from http2_server import Fate, HTTP2Server
 from llm_provider import APIConnectionError, Client, OverloadedError, Response
-from llm_provider.simulator._certificate import write_certificate
+from llm_provider.simulator._server.certificate import write_certificate
 
 CALLS = 30
 SOME = frozenset({3, 4, 5})

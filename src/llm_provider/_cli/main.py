@@ -418,7 +418,7 @@ def _print_table(header: Sequence[str], lines: list[list[str]]) -> None:
 
 
 def _simulator(argv: list[str]) -> int:
-    from ..simulator._command import main as simulate
+    from ..simulator._server.command import main as simulate
 
     return simulate(argv)
 

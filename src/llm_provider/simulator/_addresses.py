@@ -12,7 +12,7 @@ __all__ = ["environment", "provider_url"]
 DUMMY_KEY = "simulator-key"
 PATH_WITHOUT_VERSION = ("anthropic", "gemini")
 
-# Provider, variables for its base URL, variables for its key.
+# Each row: the provider, the variables for its base URL, the variables for its key.
 _VARIABLES = (
     ("openai", ("OPENAI_BASE_URL",), ("OPENAI_API_KEY",)),
     ("anthropic", ("ANTHROPIC_BASE_URL",), ("ANTHROPIC_API_KEY",)),
@@ -30,7 +30,7 @@ _VARIABLES = (
 
 
 def provider_url(root: str, provider: str) -> str:
-    """The base URL of a provider, as its SDK wants it: ending in ``/v1`` except for Anthropic and Gemini.
+    """The base URL of a provider as its SDK expects it: it ends in ``/v1`` except for Anthropic and Gemini.
 
     >>> provider_url("http://127.0.0.1:8080", "groq"), provider_url("http://127.0.0.1:8080", "gemini")
     ('http://127.0.0.1:8080/groq/v1', 'http://127.0.0.1:8080/gemini')
@@ -39,7 +39,7 @@ def provider_url(root: str, provider: str) -> str:
 
 
 def environment(root: str, certificate: Path | None) -> dict[str, str]:
-    """Environment variables that point every SDK at a simulator, with keys that hold no secret."""
+    """Environment variables that direct every SDK to a simulator, with API keys that are no secrets."""
     variables: dict[str, str] = {}
     for provider, urls, keys in _VARIABLES:
         variables.update(dict.fromkeys(urls, provider_url(root, provider)))

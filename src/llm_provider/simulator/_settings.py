@@ -1,4 +1,4 @@
-"""What can be set on the simulator, for all providers or for one, at the start or while it runs."""
+"""The settings of the simulator, for all providers or for one, at the start or while it runs."""
 
 from __future__ import annotations
 
@@ -20,42 +20,42 @@ def _option(default: Any, text: str) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How the simulated providers behave. Every field can differ from provider to provider.
+    """The behaviour of the simulated providers. Every field can differ from provider to provider.
 
     Raises:
         TypeError: a value of the wrong type.
-        ValueError: a negative or non-finite number, or a word that is not in the list.
+        ValueError: a negative or non-finite number, or an unknown word.
 
     >>> Settings(latency=0.05, requests_per_minute=600).burst_requests
     60.0
     """
 
     latency: float = _option(0.0, "seconds before the first byte of an answer")
-    latency_jitter: float = _option(0.0, "up to this many seconds more, drawn from a seeded generator")
+    latency_jitter: float = _option(0.0, "up to this many seconds more, from a seeded generator")
     chunk_interval: float = _option(0.0, "seconds between two text chunks of a stream")
     chunks: int | None = _option(None, "text chunks per stream; default: one per word")
     answer: str = _option("auto", '"auto" solves small sums and echoes the rest; "echo"; or a fixed text')
     output_tokens: int | None = _option(None, "length of every answer in tokens, filled with distinct words")
-    error_rate: float = _option(0.0, "fraction of sums answered wrongly, the same ones every time")
-    max_concurrent: int | None = _option(None, "requests in progress above which 429 is answered")
-    requests_per_minute: float | None = _option(None, "request rate above which 429 is answered")
+    error_rate: float = _option(0.0, "fraction of sums that are answered wrongly; the same sums in every run")
+    max_concurrent: int | None = _option(None, "number of requests in progress above which 429 is answered")
+    requests_per_minute: float | None = _option(None, "requests a minute above which 429 is answered")
     tokens_per_minute: float | None = _option(
-        None, "token rate (input and output) above which 429 is answered"
+        None, "tokens a minute (input and output) above which 429 is answered"
     )
     burst: float | None = _option(
-        None, "requests a rested bucket lets through at once; default: six seconds' worth"
+        None, "capacity of the request bucket; default: the requests of six seconds"
     )
     token_burst: float | None = _option(
-        None, "tokens a rested bucket lets through at once; default: six seconds' worth"
+        None, "capacity of the token bucket; default: the tokens of six seconds"
     )
-    limits_per: str = _option("provider", 'what shares one limit: "provider", "model" or "key"')
+    limits_per: str = _option("provider", 'the scope of a limit: "provider", "model" or "key"')
     key_limits: str = _option(
-        "", "with limits_per=key, requests a minute of keys that differ from the others: sk-a=60,sk-b=600"
+        "", "with limits_per=key, the requests a minute of single keys: sk-a=60,sk-b=600"
     )
-    rate_limit_headers: bool = _option(True, "send each provider's rate-limit headers, always truthful")
+    rate_limit_headers: bool = _option(True, "send each provider's rate-limit headers, with true values")
     require_key: str | None = _option(None, "answer 401 to every other API key")
     reject_parameters: bool = _option(
-        True, "answer 400 where the real provider does, e.g. temperature on current Claude"
+        True, "answer 400 where the real provider does, e.g. to a temperature for a current Claude"
     )
     context_window: int | None = _option(
         None, "input tokens above which the provider's context-length error is sent"
@@ -63,10 +63,10 @@ class Settings:
     cached_tokens: int = _option(0, "input tokens reported as read from the prompt cache")
     cache_write_tokens: int = _option(0, "input tokens reported as written to the prompt cache (not Gemini)")
     reasoning_tokens: int | None = _option(
-        None, "reasoning tokens; default: as many as the reasoning text has, if asked for"
+        None, "reasoning tokens of every answer; default: those of the reasoning text, if requested"
     )
     snapshot_suffix: str = _option("", 'appended to the served model name, e.g. "-2026-10-21"')
-    prices: str | None = _option(None, "path of a prices.csv by which the ledger bills; default: tokens only")
+    prices: str | None = _option(None, "path of a prices.csv for the ledger; default: tokens only")
     seed: int = _option(0, "seed of the latency jitter")
 
     def __post_init__(self) -> None:
@@ -90,7 +90,7 @@ class Settings:
         return _capacity(self.token_burst, self.tokens_per_minute)
 
     def of_key(self, key: str) -> Settings:
-        """The settings under which one API key's requests fall."""
+        """The settings for the requests of one API key."""
         own = self._limits_of_keys().get(key) if self.key_limits else None
         return self if own is None else replace(self, requests_per_minute=own)
 
@@ -104,7 +104,12 @@ class Settings:
         return limits
 
     def changed(self, changes: Mapping[str, Any]) -> Settings:
-        """A copy with some values replaced; ``TypeError`` names a setting that does not exist."""
+        """A copy with some values replaced.
+
+        Raises:
+            TypeError: a setting does not exist, or a value has the wrong type.
+            ValueError: as for the class.
+        """
         known = {one.name for one in fields(self)}
         for name in changes:
             if name not in known:

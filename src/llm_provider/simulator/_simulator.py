@@ -1,4 +1,4 @@
-"""The simulator seen from a program that uses it."""
+"""Starts a server process, and controls it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
 from ._addresses import environment, provider_url
-from ._ledger import Ledger
-from ._recording import RecordedRequest
+from ._records.ledger import Ledger
+from ._records.recorded_requests import RecordedRequest
 from ._settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ._faults import Fault
+    from ._behaviour.faults import Fault
 
 __all__ = ["Simulator"]
 
@@ -32,20 +32,22 @@ NEEDED_MODULES = ("granian", "orjson")
 
 
 class Simulator:
-    """A loopback server that behaves like the providers, in a process of its own.
+    """A loopback server that behaves like the providers, in a separate process.
 
     The process ends with the ``with`` block, with :meth:`close`, or when this process ends, however it ends.
 
     Args:
-        tls: serve HTTPS with HTTP/2 and HTTP/1.1; ``certificate`` is then the path of the authority to trust.
-        port: 0 for any that is free.
-        punctual: wait to the microsecond. asyncio waits whole milliseconds: answers are late by half a
-            millisecond on average, and those of one millisecond come together, which costs clients less.
-        settings: see :class:`Settings`; they hold for all providers.
+        tls: serve HTTPS with HTTP/2 and HTTP/1.1. ``certificate`` is then the path of the certificate that
+            clients have to trust.
+        port: the port to listen on; 0 for any free one.
+        punctual: wait to the microsecond. Without it asyncio waits whole milliseconds: answers are late by
+            half a millisecond on average, and the answers of one millisecond arrive together, which costs
+            clients less CPU time.
+        settings: see :class:`Settings`; they apply to all providers.
 
     Raises:
         ImportError: the extra ``simulator`` is not installed.
-        TypeError, ValueError: a setting is unknown or has no sense.
+        TypeError, ValueError: a setting is unknown or invalid, see :class:`Settings`.
         RuntimeError: the server did not start.
 
     >>> with Simulator() as simulator:
@@ -77,8 +79,8 @@ class Simulator:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             text=True,
-            # Ctrl-C in a terminal goes to the whole session; it is this process that decides what becomes of
-            # its requests, and the server has to be there to see them cancelled.
+            # Ctrl-C in a terminal reaches the whole session. The server must outlive it: this process decides
+            # about its requests, and the server has to see them cancelled.
             start_new_session=True,
         )
         self._owner = os.getpid()
@@ -99,7 +101,7 @@ class Simulator:
         return self
 
     def close(self) -> None:
-        """End the server. What it counted is gone; closing twice does nothing, nor does closing in a fork."""
+        """End the server; its counts are lost. A second call, or one in a forked process, does nothing."""
         process, self._process = self._process, None
         if process is not None and self._owner == os.getpid():
             process.terminate()
@@ -128,14 +130,18 @@ class Simulator:
         return provider_url(self.root, provider)
 
     def environment(self) -> dict[str, str]:
-        """Environment variables that point every SDK at this simulator, with keys that hold no secret."""
+        """Environment variables that direct every SDK to this simulator; their API keys are no secrets."""
         return environment(self.root, self.certificate)
 
     def configure(self, provider: str | None = None, **settings: Any) -> None:
-        """Change settings while the server runs, of one provider or of all (also those changed before).
+        """Change settings while the server runs.
+
+        Args:
+            provider: change them for this provider; None for all, including providers changed before.
+            settings: see :class:`Settings`.
 
         Raises:
-            TypeError, ValueError: as :class:`Settings`; nothing is changed then.
+            TypeError, ValueError: as for :class:`Settings`; nothing is changed then.
         """
         Settings().changed(settings)
         self._ask("POST", "configure", {"provider": provider, "settings": settings})
@@ -151,11 +157,11 @@ class Simulator:
         """Order a fault.
 
         Args:
-            fault: what goes wrong.
-            provider: only requests to this provider meet it.
-            times: that many requests meet it; None for all until :meth:`clear`.
-            match: only requests whose last user message contains this text meet it.
-            key: only requests that carry this API key meet it.
+            fault: the fault.
+            provider: restrict it to requests to this provider.
+            times: the number of requests it applies to; None for all until :meth:`clear`.
+            match: restrict it to requests whose last user message contains this text.
+            key: restrict it to requests with this API key.
         """
         order = {
             "fault": fault.to_json(), "provider": provider, "times": times, "match": match, "key": key,
@@ -163,15 +169,15 @@ class Simulator:
         self._ask("POST", "inject", order)
 
     def clear(self) -> None:
-        """Drop faults, counts and recorded requests, and go back to the settings of the start."""
+        """Drop faults, counts and recorded requests, and restore the settings of the start."""
         self._ask("POST", "clear", {})
 
     def ledger(self) -> Ledger:
-        """What was counted and billed since the start or the last :meth:`clear`."""
+        """The counts and the bill since the start or the last :meth:`clear`."""
         return Ledger.from_json(self._ask("GET", "ledger"))
 
     def requests(self, provider: str | None = None) -> list[RecordedRequest]:
-        """The last 10,000 requests (256 MB of bodies at most), newest last."""
+        """The last 10,000 requests (with at most 256 MB of bodies), newest last."""
         query = "" if provider is None else f"?provider={quote(provider)}"
         return [RecordedRequest(**one) for one in self._ask("GET", f"requests{query}")]
 
@@ -213,7 +219,7 @@ class Simulator:
 
 
 def _environment_of_server() -> dict[str, str]:
-    """This process's environment, in which the server finds this very package before any other one."""
+    """The environment of this process, changed so that the server imports this copy of the package."""
     variables = dict(os.environ)
     package_root = str(Path(__file__).resolve().parents[2])
     variables["PYTHONPATH"] = os.pathsep.join(filter(None, (package_root, variables.get("PYTHONPATH", ""))))

@@ -1,6 +1,6 @@
 """A pytest fixture: ``def test_it(llm_simulator): …``.
 
-One server is started for the whole test session, by the first test that wants it; each test finds it cleared.
+The first test that uses it starts a server for the whole test session. Each test finds the server cleared.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["llm_simulator"]
 
 @pytest.fixture(scope="session")
 def _llm_simulator_server() -> Iterator[Simulator]:
-    # Imported here because the entry point loads this module into every run of pytest.
+    # Imported here because the entry point loads this module in every run of pytest.
     from . import Simulator
 
     with Simulator() as simulator:

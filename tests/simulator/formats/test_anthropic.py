@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from llm_provider.simulator import Simulator
 
-    from .conftest import Post
+    from ..conftest import Post
 
 MODEL = "claude-haiku-5-5"
 WEATHER = {

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from llm_provider.simulator import Simulator
 
-    from .conftest import Post
+    from ..conftest import Post
 
 # The SDK derives its own class from aiohttp's session, which aiohttp discourages.
 pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession:DeprecationWarning")

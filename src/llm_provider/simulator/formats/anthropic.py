@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from .._answers import count_tokens
-from .._content import text_of
-from .._wire import Completion, Frame, Headers, LimitState, Problem, Prompt, Request, Sample, Tool
-from .openai_chat import fragments
+from .content import count_tokens, fragments, text_of
+from .wire_format import Completion, Frame, Headers, LimitState, Problem, Prompt, Request, Sample, Tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -65,7 +63,7 @@ _STOP_REASONS = {
 
 
 def read(request: Request) -> Prompt | Problem:
-    """Understand a messages request."""
+    """Read a messages request."""
     body = request.body
     messages, model = body.get("messages"), body.get("model")
     if not isinstance(model, str) or not model:
@@ -113,7 +111,7 @@ def read(request: Request) -> Prompt | Problem:
 
 
 def rejection(prompt: Prompt) -> Problem | None:
-    """What current models refuse: sampling, budgets for thinking, forced tools, a prefilled answer."""
+    """Reject what current models reject: sampling, budgets for thinking, forced tools, prefilled answers."""
     body, model = prompt.request.body, prompt.model
     version = prompt.request.headers.get(b"anthropic-version", b"")
     if _CURRENT.match(model) or version >= NO_SAMPLING_SINCE:
@@ -190,7 +188,7 @@ def error_frame(problem: Problem, request_identifier: str) -> bytes:
 
 
 def rate_limited(seconds: float | None) -> Problem:
-    """A 429 that tells the wait in whole seconds, rounded up."""
+    """A 429 with the wait in whole seconds, rounded up."""
     return Problem(status=429, retry_after=None if seconds is None else str(math.ceil(seconds)))
 
 
@@ -200,12 +198,12 @@ def context_length(tokens: int, limit: int) -> Problem:
 
 
 def limit_headers(state: LimitState) -> Headers:
-    """``anthropic-ratelimit-{requests,tokens}-{limit,remaining,reset}``, the reset as a time in RFC 3339."""
+    """``anthropic-ratelimit-{requests,tokens}-{limit,remaining,reset}``, the reset as an RFC 3339 time."""
     headers: Headers = []
     for name, values in ((b"requests", state.requests), (b"tokens", state.tokens)):
         if values is not None:
             limit, left, reset = values
-            # Rounded up to the next whole second, as a time that is too early would not be truthful.
+            # Rounded up to the next whole second, because an earlier time would be wrong.
             at = datetime.now(UTC) + timedelta(seconds=reset + 0.999999)
             headers.append((b"anthropic-ratelimit-" + name + b"-limit", b"%d" % limit))
             headers.append((b"anthropic-ratelimit-" + name + b"-remaining", b"%d" % left))

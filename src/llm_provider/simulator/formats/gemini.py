@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from .._answers import count_tokens
-from .._content import text_of
-from .._wire import Completion, Frame, Headers, LimitState, Problem, Prompt, Request, Sample, Tool
+from .content import count_tokens, text_of
+from .wire_format import Completion, Frame, Headers, LimitState, Problem, Prompt, Request, Sample, Tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -59,7 +58,7 @@ _FINISH = {
 
 
 def read(request: Request) -> Prompt | Problem:
-    """Understand a ``generateContent`` or ``streamGenerateContent`` request; the model is in the path."""
+    """Read a ``generateContent`` or ``streamGenerateContent`` request; the model is in the path."""
     body = request.body
     name, _, action = request.path.rpartition("/models/")[2].partition(":")
     contents = body.get("contents")
@@ -123,7 +122,7 @@ def _read_tools(prompt: Prompt, body: Mapping[str, Any]) -> None:
 
 
 def rejection(prompt: Prompt) -> Problem | None:
-    """A thinking budget together with a thinking level."""
+    """Reject a thinking budget together with a thinking level."""
     options = _get(prompt.request.body, "generationConfig")
     thinking = _get(options, "thinkingConfig") if options else None
     if thinking and _get(thinking, "thinkingBudget") is not None and _get(thinking, "thinkingLevel"):
@@ -132,7 +131,7 @@ def rejection(prompt: Prompt) -> Problem | None:
 
 
 def _get(values: Mapping[str, Any], name: str) -> Any:
-    """A field in either of the spellings the API takes; the SDK sends a mixture of both."""
+    """A field in either of the spellings that the API accepts; the SDK sends a mixture of both."""
     value = values.get(name)
     return values.get(_snake_case(name)) if value is None else value
 
@@ -154,7 +153,7 @@ def reply(prompt: Prompt, completion: Completion) -> dict[str, Any]:
 
 
 def frames(prompt: Prompt, completion: Completion) -> Iterator[Frame]:
-    """``GenerateContentResponse`` events; the finish reason is on each candidate's last one."""
+    """``GenerateContentResponse`` events; the last event of each candidate has its finish reason."""
     if _blocked(prompt) or not completion.samples:
         yield _event(reply(prompt, completion))
         return
@@ -175,7 +174,7 @@ def frames(prompt: Prompt, completion: Completion) -> Iterator[Frame]:
         for place, (part, tokens) in enumerate(parts or [({}, 0)]):
             last = place >= len(parts) - 1
             sent += tokens
-            # Counts are running totals on every event, so that the last one seen is the right one.
+            # Every event has the totals so far, so that the last event received has the right ones.
             envelope["usageMetadata"] = final if last else {**final, "candidatesTokenCount": sent}
             if not last:
                 thoughts = final.get("thoughtsTokenCount", 0)
@@ -220,19 +219,19 @@ def error_frame(problem: Problem, _request_identifier: str) -> bytes:
 
 
 def rate_limited(seconds: float | None) -> Problem:
-    """A 429 whose body tells the wait in ``RetryInfo``."""
+    """A 429 with the wait in ``RetryInfo``, in the body."""
     wait = None if seconds is None else f"{math.ceil(seconds * 1000) / 1000:g}s"
     return Problem(status=429, retry_after=wait, retry_after_style="retry_info")
 
 
 def context_length(tokens: int, limit: int) -> Problem:
-    """An ``INVALID_ARGUMENT`` that names both numbers."""
+    """An ``INVALID_ARGUMENT`` with both numbers in its message."""
     message = f"The input token count ({tokens}) exceeds the maximum number of tokens allowed ({limit})."
     return Problem(status=400, message=message)
 
 
 def limit_headers(_state: LimitState) -> Headers:
-    """None: Gemini tells its limits only in the body of an error."""
+    """No headers: Gemini describes its limits only in the body of an error."""
     return []
 
 

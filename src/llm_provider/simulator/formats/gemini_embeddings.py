@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .._answers import CHARACTERS_PER_TOKEN, count_tokens
-from .._content import text_of
-from .._embeddings import dimensions_of, embeds, vector_of
-from .._wire import Completion, Frame, Problem, Prompt, Request
+from .content import CHARACTERS_PER_TOKEN, count_tokens, text_of
 from .gemini import context_length, error, error_frame, limit_headers, rate_limited
+from .vectors import dimensions_of, embeds, vector_of
+from .wire_format import Completion, Frame, Problem, Prompt, Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

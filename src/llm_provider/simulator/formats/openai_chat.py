@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from .._answers import count_tokens
-from .._content import text_of
-from .._wire import Completion, Frame, Headers, LimitState, Problem, Prompt, Request, Sample, Tool
+from .content import count_tokens, fragments, text_of
+from .wire_format import Completion, Frame, Headers, LimitState, Problem, Prompt, Request, Sample, Tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,7 +27,6 @@ __all__ = [
 ]
 
 DONE = Frame(b"data: [DONE]\n\n")
-FRAGMENT_CHARACTERS = 8
 BARE_FIELDS = 2
 USAGE_UNASKED = frozenset({"mistral"})
 SERVICE_TIERS = {"openai": "default", "groq": "on_demand"}
@@ -60,7 +58,7 @@ _FINISH = {"stop_sequence": "stop", "refusal": "stop"}
 
 
 def read(request: Request) -> Prompt | Problem:
-    """Understand a chat completions request."""
+    """Read a chat completions request."""
     body = request.body
     messages, model = body.get("messages"), body.get("model")
     if not isinstance(model, str) or not model:
@@ -114,12 +112,12 @@ def _read_options(prompt: Prompt, body: Mapping[str, Any]) -> Problem | None:
 def _alternatives(body: Mapping[str, Any]) -> int | None:
     wanted = body.get("logprobs")
     if isinstance(wanted, int) and not isinstance(wanted, bool):
-        return wanted  # Together counts the alternatives in this field itself.
+        return wanted  # Together takes the number of alternatives in this field.
     return (body.get("top_logprobs") or 0) if wanted else None
 
 
 def read_tools(prompt: Prompt, functions: list[Mapping[str, Any]], choice: Any) -> None:
-    """Take over the functions and whether one of them must be called."""
+    """Set the tools of a prompt, and whether one of them must be called."""
     if not functions:
         return
     prompt.characters += len(orjson.dumps(functions))
@@ -135,7 +133,7 @@ def read_tools(prompt: Prompt, functions: list[Mapping[str, Any]], choice: Any) 
 
 
 def rejection(prompt: Prompt) -> Problem | None:
-    """What OpenAI itself refuses; compatible hosts take everything."""
+    """Reject the parameters that OpenAI rejects; compatible hosts accept all of them."""
     if prompt.provider != "openai" or not model_refuses_temperature(prompt.model):
         return None
     body = prompt.request.body
@@ -154,7 +152,7 @@ def rejection(prompt: Prompt) -> Problem | None:
 
 
 def model_refuses_temperature(model: str) -> bool:
-    """Whether a model of OpenAI reasons, and so takes neither ``max_tokens`` nor a temperature.
+    """Whether a model of OpenAI is a reasoning model, which accepts neither ``max_tokens`` nor a temperature.
 
     >>> model_refuses_temperature("gpt-6.1-sol"), model_refuses_temperature("gpt-4.1")
     (True, False)
@@ -163,7 +161,7 @@ def model_refuses_temperature(model: str) -> bool:
 
 
 def unsupported(parameter: str, remedy: str) -> Problem:
-    """OpenAI's answer to a parameter the model does not know."""
+    """OpenAI's error for a parameter that the model does not support."""
     return Problem(
         status=400,
         code="unsupported_parameter",
@@ -190,7 +188,7 @@ def reply(prompt: Prompt, completion: Completion) -> dict[str, Any]:
 
 
 def frames(prompt: Prompt, completion: Completion) -> Iterator[Frame]:
-    """``chat.completion.chunk`` events, with a last one for the usage if it was asked for, and ``[DONE]``."""
+    """``chat.completion.chunk`` events, a last one for the usage if requested, and ``[DONE]``."""
     envelope = _envelope(prompt, completion, "chat.completion.chunk")
     include_usage = bool((prompt.request.body.get("stream_options") or {}).get("include_usage"))
     if include_usage:
@@ -245,7 +243,7 @@ def error_frame(problem: Problem, _request_identifier: str) -> bytes:
 
 
 def rate_limited(seconds: float | None) -> Problem:
-    """A 429 that tells the wait in milliseconds and in whole seconds, both rounded up."""
+    """A 429 with the wait in milliseconds and in whole seconds, both rounded up."""
     if seconds is None:
         return Problem(status=429)
     milliseconds = (b"retry-after-ms", b"%d" % math.ceil(seconds * 1000))
@@ -323,12 +321,6 @@ def _tool_deltas(completion: Completion, index: int, sample: Sample) -> Iterator
             yield {"index": place, "function": {"arguments": fragment}}
 
 
-def fragments(text: str) -> Iterator[str]:
-    """A text in the small pieces in which providers stream the arguments of a tool call."""
-    for start in range(0, len(text), FRAGMENT_CHARACTERS):
-        yield text[start : start + FRAGMENT_CHARACTERS]
-
-
 def _logprobs(prompt: Prompt, text: str) -> dict[str, Any] | None:
     if prompt.logprobs is None:
         return None
@@ -336,7 +328,7 @@ def _logprobs(prompt: Prompt, text: str) -> dict[str, Any] | None:
 
 
 def token_logprobs(text: str, alternatives: int) -> list[dict[str, Any]]:
-    """Log probabilities of a text's tokens, four characters each, all alike, with made-up alternatives."""
+    """Log probabilities of a text's tokens of four characters: all equal, with invented alternatives."""
     content = []
     for start in range(0, len(text), 4):
         token = text[start : start + 4]

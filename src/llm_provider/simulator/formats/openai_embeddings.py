@@ -7,10 +7,10 @@ import sys
 from array import array
 from typing import TYPE_CHECKING, Any
 
-from .._answers import CHARACTERS_PER_TOKEN, count_tokens
-from .._embeddings import dimensions_of, embeds, vector_of
-from .._wire import Completion, Frame, Problem, Prompt, Request
+from .content import CHARACTERS_PER_TOKEN, count_tokens
 from .openai_chat import error, error_frame, limit_headers, rate_limited
+from .vectors import dimensions_of, embeds, vector_of
+from .wire_format import Completion, Frame, Problem, Prompt, Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -6,13 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from .._answers import count_tokens
-from .._content import text_of
-from .._wire import Completion, Frame, Problem, Prompt, Request
+from .content import count_tokens, fragments, text_of
 from .openai_chat import (
     context_length,
     error,
-    fragments,
     limit_headers,
     model_refuses_temperature,
     rate_limited,
@@ -20,6 +17,7 @@ from .openai_chat import (
     token_logprobs,
     unsupported,
 )
+from .wire_format import Completion, Frame, Problem, Prompt, Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -43,7 +41,7 @@ Item = dict[str, Any]
 
 
 def read(request: Request) -> Prompt | Problem:
-    """Understand a responses request."""
+    """Read a responses request."""
     body = request.body
     model, items = body.get("model"), body.get("input")
     if not isinstance(model, str) or not model:
@@ -88,7 +86,7 @@ def read(request: Request) -> Prompt | Problem:
 
 
 def rejection(prompt: Prompt) -> Problem | None:
-    """A temperature while the model reasons."""
+    """Reject a temperature while the model reasons."""
     if prompt.provider == "openai" and model_refuses_temperature(prompt.model):
         effort = (prompt.request.body.get("reasoning") or {}).get("effort")
         if prompt.request.body.get("temperature") not in (None, 1) and effort != "none":
@@ -97,7 +95,7 @@ def rejection(prompt: Prompt) -> Problem | None:
 
 
 def reply(prompt: Prompt, completion: Completion) -> Item:
-    """A ``response`` object that is completed or incomplete."""
+    """A ``response`` object, completed or incomplete."""
     items = _items(prompt, completion) if completion.samples else []
     return _response(prompt, completion, _status(completion), items)
 
@@ -128,7 +126,7 @@ def frames(prompt: Prompt, completion: Completion) -> Iterator[Frame]:
 
 
 class _Events:
-    """Makes the frames of one stream, numbered in the order they are made."""
+    """Creates the frames of one stream and numbers them in order."""
 
     def __init__(self) -> None:
         self._number = 0

@@ -1,0 +1,4 @@
+"""How a simulated provider behaves, apart from its wire format.
+
+`answers` decides what a model says, `rate_limits` how many requests pass, `faults` what goes wrong on order.
+"""

@@ -1,0 +1,244 @@
+"""The answers of the simulated models: the same prompt always gets the same answer.
+
+An answer is a function of model, prompt, seed and sample number. Nothing is random, so that two runs can be
+compared, and a stream with the same answer in one piece, and a cached answer with a fresh one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from hashlib import blake2b
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from ..formats.content import CHARACTERS_PER_TOKEN, count_tokens, tokens_of_length
+from ..formats.wire_format import Completion, Prompt, Sample, ToolCall, Usage
+
+if TYPE_CHECKING:
+    from .._settings import Settings
+
+__all__ = ["complete", "example_of", "solve"]
+
+ECHO_CHARACTERS = 200
+SEARCHED_CHARACTERS = 10_000
+SCHEMA_DEPTH = 32
+
+_SUM = re.compile(
+    r"(?<![\w.])(-?\d{1,18})\s*([-+*])\s*(-?\d{1,18})(?:\s*([-+*])\s*(-?\d{1,18}))?(?![\w.]*\w)"
+)
+_WORD = re.compile(r"\s*\S+\s*?(?=\s|$)|\s+")
+
+
+def solve(text: str) -> int | None:
+    """The value of the first sum of two or three integers in a text (``+ - *``, products first), or None.
+
+    Only the last 10,000 characters are searched.
+
+    >>> solve("What is 2 + 3 * 4?"), solve("no sum in here")
+    (14, None)
+    """
+    found = _SUM.search(text, max(0, len(text) - SEARCHED_CHARACTERS))
+    if found is None:
+        return None
+    first, operator, second, next_operator, third = found.groups()
+    if next_operator is None:
+        return _apply(int(first), operator, int(second))
+    if next_operator == "*" and operator != "*":
+        return _apply(int(first), operator, int(second) * int(third))
+    return _apply(_apply(int(first), operator, int(second)), next_operator, int(third))
+
+
+def complete(
+    prompt: Prompt, settings: Settings, identifier: str, created: int, finish: str | None
+) -> Completion:
+    """Answer a prompt. ``finish`` forces an unusual finish reason, see :class:`Fault`."""
+    number = 0 if finish == "no_choices" else prompt.samples
+    samples = [_sample(prompt, settings, index, finish) for index in range(number)]
+    reasoning_tokens = output_tokens = 0
+    for sample in samples:
+        reasoning = _reasoning_tokens(prompt, settings, sample.reasoning)
+        reasoning_tokens += reasoning
+        output_tokens += reasoning + _visible_tokens(sample)
+    input_tokens = max(1, tokens_of_length(prompt.characters))
+    # Embeddings have no samples, and no prompt cache either.
+    cached = min(settings.cached_tokens, input_tokens) if prompt.samples else 0
+    writes = prompt.samples and prompt.provider != "gemini"
+    written = min(settings.cache_write_tokens, input_tokens - cached) if writes else 0
+    return Completion(
+        identifier=identifier,
+        created=created,
+        model=prompt.model + settings.snapshot_suffix,
+        samples=samples,
+        usage=Usage(
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            cache_read_input_tokens=cached,
+            cache_write_input_tokens=written,
+            reasoning_output_tokens=reasoning_tokens,
+        ),
+    )
+
+
+def example_of(schema: Mapping[str, Any], depth: int = 0, root: Mapping[str, Any] | None = None) -> Any:
+    """A small value that is valid for a JSON schema (type, enum, const, properties, items, $ref, bounds).
+
+    >>> example_of({"properties": {"city": {"type": "string"}, "days": {"type": "integer"}}})
+    {'city': 'text', 'days': 1}
+    """
+    root = schema if root is None else root
+    if depth > SCHEMA_DEPTH:
+        return None
+    if "$ref" in schema:
+        return example_of(_resolve(str(schema["$ref"]), root), depth + 1, root)
+    for chosen in ("const", "default"):
+        if chosen in schema:
+            return schema[chosen]
+    if schema.get("enum"):
+        return schema["enum"][0]
+    for alternatives in ("anyOf", "oneOf", "allOf"):
+        if schema.get(alternatives):
+            return example_of(schema[alternatives][0], depth + 1, root)
+    kind = schema.get("type", "object" if "properties" in schema else "string")
+    kind = str(kind[0] if isinstance(kind, list) else kind).lower()
+    if kind == "object":
+        properties = schema.get("properties", {})
+        return {name: example_of(part, depth + 1, root) for name, part in properties.items()}
+    if kind == "array":
+        return [example_of(schema.get("items", {}), depth + 1, root)] * max(1, int(schema.get("minItems", 1)))
+    if kind == "string":
+        return "text".ljust(int(schema.get("minLength", 0)), "x")[: schema.get("maxLength")]
+    if kind in ("integer", "number"):
+        lowest = schema.get("minimum", schema.get("exclusiveMinimum", 0))
+        value = min(lowest + 1, schema.get("maximum", lowest + 1))
+        return int(value) if kind == "integer" else float(value)
+    return True if kind == "boolean" else None
+
+
+def _resolve(reference: str, root: Mapping[str, Any]) -> Mapping[str, Any]:
+    place: Any = root
+    for step in filter(None, reference.lstrip("#").split("/")):
+        place = place.get(step, {}) if isinstance(place, Mapping) else {}
+    return place if isinstance(place, Mapping) else {}
+
+
+def _apply(left: int, operator: str, right: int) -> int:
+    if operator == "+":
+        return left + right
+    return left - right if operator == "-" else left * right
+
+
+def _sample(prompt: Prompt, settings: Settings, index: int, finish: str | None) -> Sample:
+    reasoning = ""
+    if prompt.reasoning:
+        reasoning = f"The user asks: {prompt.text[:80]} I think about it and answer."
+    if finish == "refusal" or (finish is None and "please refuse" in prompt.text):
+        return _made(prompt, settings, "I cannot help with that.", reasoning, "refusal")
+    if finish == "content_filter":
+        return _made(prompt, settings, "", reasoning, "content_filter")
+    if finish == "empty":
+        return _made(prompt, settings, "", reasoning, "stop")
+    if finish == "null_content":
+        return Sample(text=None, pieces=[], reasoning=reasoning, tool_calls=[], finish="stop")
+    if finish == "tool_calls" or _wants_tool(prompt):
+        return Sample(
+            text=None, pieces=[], reasoning=reasoning, tool_calls=[_tool_call(prompt)], finish="tool_calls"
+        )
+    text, stop_sequence = _stopped(_text(prompt, settings, index), prompt.stop)
+    end = "stop" if stop_sequence is None else "stop_sequence"
+    if finish == "length":
+        text, end, stop_sequence = text[: max(1, len(text) // 2)], "length", None
+    elif prompt.max_tokens is not None:
+        room = (
+            max(0, prompt.max_tokens - _reasoning_tokens(prompt, settings, reasoning)) * CHARACTERS_PER_TOKEN
+        )
+        if len(text) > room:
+            text, end, stop_sequence = text[:room], "length", None
+    sample = _made(prompt, settings, text, reasoning, end)
+    sample.stop_sequence = stop_sequence
+    return sample
+
+
+def _made(prompt: Prompt, settings: Settings, text: str, reasoning: str, finish: str) -> Sample:
+    pieces = _split(text, settings.chunks) if prompt.stream and text else []
+    return Sample(text=text, pieces=pieces, reasoning=reasoning, tool_calls=[], finish=finish)
+
+
+def _wants_tool(prompt: Prompt) -> bool:
+    return bool(prompt.tools) and (bool(prompt.force_tool) or "use the tool" in prompt.text)
+
+
+def _tool_call(prompt: Prompt) -> ToolCall:
+    tool = prompt.tools[0] if prompt.tools else None
+    for candidate in prompt.tools:
+        if candidate.name == prompt.force_tool:
+            tool = candidate
+    if tool is None:
+        return ToolCall("unnamed_tool", {})
+    arguments = example_of(tool.schema)
+    return ToolCall(tool.name, arguments if isinstance(arguments, dict) else {})
+
+
+def _text(prompt: Prompt, settings: Settings, index: int) -> str:
+    if prompt.schema is not None:
+        return orjson.dumps(example_of(prompt.schema) if prompt.schema else {"answer": "text"}).decode()
+    if settings.output_tokens is not None:
+        return _filler(settings.output_tokens)
+    if settings.answer not in ("auto", "echo"):
+        return settings.answer
+    if settings.answer == "auto":
+        value = solve(prompt.text)
+        if value is not None:
+            if settings.error_rate:
+                value += _mistake(prompt, index, settings.error_rate)
+            return str(value)
+    return f"echo: {prompt.text[:ECHO_CHARACTERS]}"
+
+
+def _mistake(prompt: Prompt, index: int, error_rate: float) -> int:
+    seen = f"{prompt.model}\0{prompt.text}\0{prompt.seed}\0{index}".encode("utf-8", "surrogatepass")
+    number = int.from_bytes(blake2b(seen, digest_size=8).digest(), "big")
+    return 1 + number % 9 if number / 2**64 < error_rate else 0
+
+
+def _filler(tokens: int) -> str:
+    characters = tokens * CHARACTERS_PER_TOKEN
+    words: list[str] = []
+    length = 0
+    for number in count(1):
+        if length >= characters:
+            break
+        words.append(f"word{number} ")
+        length += len(words[-1])
+    return "".join(words)[:characters]
+
+
+def _stopped(text: str, stop: tuple[str, ...]) -> tuple[str, str | None]:
+    first, used = len(text), None
+    for sequence in stop:
+        place = text.find(sequence)
+        if sequence and 0 <= place < first:
+            first, used = place, sequence
+    return text[:first], used
+
+
+def _split(text: str, chunks: int | None) -> list[str]:
+    if chunks is None:
+        return _WORD.findall(text)
+    size = max(1, -(-len(text) // max(1, chunks)))
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+def _reasoning_tokens(prompt: Prompt, settings: Settings, reasoning: str) -> int:
+    shaped = settings.reasoning_tokens
+    tokens = count_tokens(reasoning) if shaped is None else shaped
+    return tokens if prompt.max_tokens is None else min(tokens, prompt.max_tokens)
+
+
+def _visible_tokens(sample: Sample) -> int:
+    tokens = count_tokens(sample.text) if sample.text else 0
+    for name, arguments in sample.tool_calls:
+        tokens += count_tokens(name) + count_tokens(orjson.dumps(arguments).decode())
+    return tokens

@@ -1,0 +1,67 @@
+"""The price list of the simulated providers."""
+
+from __future__ import annotations
+
+import csv
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from ..formats.wire_format import Usage
+
+__all__ = ["PriceList"]
+
+TOKENS_PER_PRICE = Decimal(1_000_000)
+
+
+class _Row(NamedTuple):
+    effective_from: str
+    min_input_tokens: int
+    prices: dict[str, Decimal]
+
+
+class PriceList:
+    """Standard prices read from a CSV file, independently of the library's own price table.
+
+    The columns used are provider, model, variant (only ``standard``), min_input_tokens, input, cache_read,
+    cache_write, output (USD per million tokens) and effective_from (ISO date; empty: always in force). The
+    row with the greatest ``min_input_tokens`` not above a request's input tokens applies to all its tokens.
+    """
+
+    def __init__(self, path: str | Path, today: str | None = None) -> None:
+        today = today or datetime.now(UTC).date().isoformat()
+        self._rows: dict[tuple[str, str], list[_Row]] = {}
+        with Path(path).open(newline="", encoding="utf-8") as file:
+            for line in csv.DictReader(file):
+                starts = line["effective_from"] or ""
+                if line["variant"] != "standard" or starts > today:
+                    continue
+                classes = ("input", "cache_read", "cache_write", "output")
+                prices = {name: Decimal(line[name]) for name in classes if line[name]}
+                row = _Row(starts, int(line["min_input_tokens"] or 0), prices)
+                self._rows.setdefault((line["provider"], line["model"]), []).append(row)
+
+    def cost(self, provider: str, model: str, usage: Usage) -> Decimal | None:
+        """Exact USD for a usage; None if a class of tokens in it has no price."""
+        rows = self._rows.get((provider, model), [])
+        newest = max((row.effective_from for row in rows), default="")
+        fitting = [
+            row for row in rows if row.effective_from == newest and row.min_input_tokens <= usage.input_tokens
+        ]
+        if not fitting:
+            return None
+        prices = max(fitting, key=lambda row: row.min_input_tokens).prices
+        cached, written = usage.cache_read_input_tokens, usage.cache_write_input_tokens
+        total = Decimal(0)
+        for name, tokens in (
+            ("input", usage.input_tokens - cached - written),
+            ("cache_read", cached),
+            ("cache_write", written),
+            ("output", usage.output_tokens),
+        ):
+            if tokens and name not in prices:
+                return None
+            total += tokens * prices.get(name, Decimal(0))
+        return total / TOKENS_PER_PRICE

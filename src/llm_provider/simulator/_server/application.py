@@ -1,0 +1,287 @@
+"""The ASGI application: it turns a request into an answer, stage by stage."""
+
+from __future__ import annotations
+
+import math
+import time
+import traceback
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
+
+from .._behaviour.answers import complete
+from .._behaviour.faults import Fault
+from .._records.recorded_requests import Record
+from ..formats.wire_format import Completion, Headers, Problem, Prompt, Request
+from .control import CONTROL_PREFIX, control
+from .delivery import (
+    JSON_TYPE,
+    BrokenConnectionError,
+    Exchange,
+    Receive,
+    Send,
+    send_broken,
+    send_bytes,
+    send_json,
+    send_stream,
+)
+from .routing import Target, find_target
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .._settings import Settings
+    from .state import State
+
+__all__ = ["Application"]
+
+Scope = dict[str, Any]
+
+NO_FAULT = Fault()
+QUOTA_STATUS = 429
+CONTEXT_LENGTH_STATUS = 400
+# The formats do not check the type of every nested value of a body. These exceptions therefore mean an
+# invalid request, which a real server answers with 400 too.
+MALFORMED = (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError)
+
+
+class _PreparedAnswer(NamedTuple):
+    """A request and the answer to it, before limits and latency."""
+
+    exchange: Exchange
+    target: Target
+    settings: Settings
+    prompt: Prompt
+    completion: Completion
+    fault: Fault
+
+
+class Application:
+    """The simulator as an ASGI application. It runs in one event loop, without threads and without locks."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = dict(scope["headers"])
+        body = await _read_body(receive, headers)
+        path: str = scope["path"]
+        if path.startswith(CONTROL_PREFIX):
+            await _send_plain(send, *control(self._state, path, scope["query_string"], body))
+            return
+        target = find_target(path)
+        if target is None or scope["method"] != "POST":
+            await _send_plain(send, 404, {"error": {"message": f"nothing is served at {path}"}})
+            return
+        if scope["query_string"]:
+            path = f"{path}?{scope['query_string'].decode('latin-1')}"
+        record = Record(target.provider, path, scope["headers"], time.time(), scope["http_version"])
+        record.body = body
+        self._state.recorder.add(record)
+        exchange = Exchange(record, self._state.ledger, receive, send, tuple(scope["client"]))
+        try:
+            await self._answer(exchange, target, headers, scope["path"])
+        except BrokenConnectionError:
+            raise
+        except Exception:
+            # The HTTP server answers 500 without any message, and a bug of the simulator must be visible.
+            traceback.print_exc()
+            raise
+        finally:
+            exchange.client.forget()
+            exchange.end()
+
+    async def _answer(
+        self, exchange: Exchange, target: Target, headers: Mapping[bytes, bytes], path: str
+    ) -> None:
+        state = self._state
+        settings = state.settings(target.provider)
+        identifier = state.next_identifier()
+        exchange.identify(f"req_{identifier}")
+        prompt = _read_prompt(target, exchange.record.body, headers, path)
+        exchange.record.model = prompt.model if isinstance(prompt, Prompt) else ""
+        key = _key(headers)
+        fault = state.faults.take(target.provider, prompt.text if isinstance(prompt, Prompt) else "", key)
+        if fault is not None:
+            state.ledger.faults += 1
+            if await _misbehaves(exchange, target, fault):
+                return
+        if settings.require_key is not None and key != settings.require_key:
+            await _refuse(exchange, target, Problem(status=401))
+        elif isinstance(prompt, Problem):
+            await _refuse(exchange, target, prompt)
+        else:
+            fault = fault or NO_FAULT
+            try:
+                rejection = target.format.rejection(prompt) if settings.reject_parameters else None
+                completion = complete(prompt, settings, identifier, int(exchange.record.time), fault.finish)
+            except MALFORMED as mistake:
+                rejection = _malformed(mistake)
+            if rejection is not None:
+                await _refuse(exchange, target, rejection)
+                return
+            prepared = _PreparedAnswer(exchange, target, settings, prompt, completion, fault)
+            excess = self._over_limit(prepared, key)
+            if excess is not None:
+                await _refuse(exchange, target, excess)
+            else:
+                await self._send_completion(prepared)
+
+    def _over_limit(self, prepared: _PreparedAnswer, key: str) -> Problem | None:
+        """The error if a limit is exceeded, else None; sets the rate-limit headers in both cases."""
+        settings, usage, ledger = prepared.settings, prepared.completion.usage, self._state.ledger
+        wire_format, provider = prepared.target.format, prepared.target.provider
+        if settings.context_window is not None and usage.input_tokens > settings.context_window:
+            return wire_format.context_length(usage.input_tokens, settings.context_window)
+        if settings.max_concurrent is not None and ledger.by_provider[provider] > settings.max_concurrent:
+            ledger.rate_limited += 1
+            return wire_format.rate_limited(None)
+        limits = self._state.limits(provider, prepared.prompt.model, key, settings)
+        if limits is None:
+            return None
+        now = time.monotonic()
+        wait = limits.admit(usage.input_tokens + usage.output_tokens, now)
+        if settings.rate_limit_headers:
+            prepared.exchange.headers += wire_format.limit_headers(limits.state(now))
+        if not wait:
+            return None
+        ledger.rate_limited += 1
+        return wire_format.rate_limited(wait if wait < math.inf else None)
+
+    async def _send_completion(self, prepared: _PreparedAnswer) -> None:
+        exchange, target, settings, prompt, completion, fault = prepared
+        latency = self._state.latency(settings)
+        if latency and await exchange.client.left_within(latency):
+            exchange.end(disconnected=True)
+            return
+
+        broken = not prompt.stream and (fault.abort_after is not None or fault.cut_after is not None)
+        whole = not (fault.empty_stream if prompt.stream else broken)
+
+        def bill(sent: int | None) -> None:
+            usage = completion.usage
+            if sent is not None:
+                output = min(usage.output_tokens, usage.reasoning_output_tokens + sent)
+                usage = replace(usage, output_tokens=output)
+            prices, finished = self._state.prices(settings), sent is None and whole
+            self._state.ledger.bill(target.provider, prompt.model, usage, prices, finished=finished)
+
+        if prompt.stream:
+            problem = Problem(
+                status=fault.status or 500, message=fault.message, code=fault.code, type=fault.type
+            )
+            await send_stream(
+                exchange,
+                () if fault.empty_stream else target.format.frames(prompt, completion),
+                interval=settings.chunk_interval,
+                fault=fault,
+                error=b"" if fault is NO_FAULT else target.format.error_frame(problem, exchange.identifier),
+                bill=bill,
+            )
+            return
+        body = orjson.dumps(target.format.reply(prompt, completion))
+        bill(None)
+        if broken:
+            await send_broken(exchange, body)
+        else:
+            await send_bytes(exchange, 200, body, JSON_TYPE)
+
+
+async def _read_body(receive: Receive, headers: Mapping[bytes, bytes]) -> bytes:
+    message = await receive()
+    body: bytes = message["body"]
+    # An empty message always ends a body. Receiving it needs the other threads of the HTTP server once more,
+    # which takes some 7 % of the time of a small answer.
+    if headers.get(b"content-length") == b"%d" % len(body):
+        return body
+    parts = [body]
+    while message.get("more_body"):
+        message = await receive()
+        parts.append(message.get("body", b""))
+    return b"".join(parts)
+
+
+def _read_prompt(target: Target, body: bytes, headers: Mapping[bytes, bytes], path: str) -> Prompt | Problem:
+    try:
+        parsed = orjson.loads(body)
+        if not isinstance(parsed, dict):
+            return Problem(status=400, message="the body is not a JSON object")
+        return target.format.read(Request(target.provider, parsed, headers, path))
+    except orjson.JSONDecodeError:
+        return Problem(status=400, message="the body is not valid JSON")
+    except MALFORMED as mistake:
+        return _malformed(mistake)
+
+
+def _malformed(mistake: Exception) -> Problem:
+    return Problem(status=400, message=f"the request is malformed: {mistake}")
+
+
+async def _misbehaves(exchange: Exchange, target: Target, fault: Fault) -> bool:
+    """Carry out a fault that replaces the answer; False if an answer follows."""
+    if fault.hang:
+        await exchange.client.left_within(None)
+        exchange.end(disconnected=True)
+        return True
+    if fault.delay and fault.stall_after is None and await exchange.client.left_within(fault.delay):
+        exchange.end(disconnected=True)
+        return True
+    if fault.redirect is not None:
+        exchange.headers.append((b"location", fault.redirect.encode()))
+        await send_bytes(exchange, fault.status or 307, b"", (b"content-type", b"text/plain"))
+        return True
+    if fault.body is not None:
+        raw = fault.body.encode() if isinstance(fault.body, str) else fault.body
+        exchange.headers += _retry_headers(_problem(fault))
+        await send_bytes(exchange, fault.status or 200, raw, (b"content-type", fault.content_type.encode()))
+        return True
+    if fault.answers_with_error:
+        problem = _problem(fault)
+        if fault.context_length:
+            limit = 128_000
+            genuine = target.format.context_length(limit + 1, limit)
+            problem = replace(problem, message=fault.message or genuine.message, context_length=True)
+        await _refuse(exchange, target, problem)
+        return True
+    return False
+
+
+def _problem(fault: Fault) -> Problem:
+    default = CONTEXT_LENGTH_STATUS if fault.context_length else QUOTA_STATUS
+    return Problem(
+        status=fault.status or default,
+        message=fault.message,
+        code=fault.code,
+        type=fault.type,
+        retry_after=fault.retry_after,
+        retry_after_style=fault.retry_after_style,
+        quota=fault.quota,
+        context_length=fault.context_length,
+    )
+
+
+async def _refuse(exchange: Exchange, target: Target, problem: Problem) -> None:
+    status, body = target.format.error(problem, exchange.identifier)
+    exchange.headers += _retry_headers(problem)
+    await send_json(exchange, status, body)
+
+
+def _retry_headers(problem: Problem) -> Headers:
+    headers = list(problem.headers)
+    if problem.retry_after is not None and problem.retry_after_style != "retry_info":
+        name = b"retry-after-ms" if problem.retry_after_style == "ms" else b"retry-after"
+        headers.append((name, problem.retry_after.encode()))
+    return headers
+
+
+def _key(headers: Mapping[bytes, bytes]) -> str:
+    value = (
+        headers.get(b"authorization") or headers.get(b"x-api-key") or headers.get(b"x-goog-api-key") or b""
+    )
+    return value.decode("latin-1").removeprefix("Bearer ")
+
+
+async def _send_plain(send: Send, status: int, body: Any) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": [JSON_TYPE]})
+    await send({"type": "http.response.body", "body": orjson.dumps(body)})

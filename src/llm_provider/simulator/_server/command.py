@@ -1,0 +1,122 @@
+"""``python -m llm_provider.simulator``: the server in the foreground."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, get_type_hints
+
+from .._addresses import environment
+from .._settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["main"]
+
+NEEDED = "the simulator needs its extra: pip install 'llm-provider[simulator]'"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the simulator until Ctrl-C, then print its counts.
+
+    Returns:
+        0 after Ctrl-C or SIGTERM, 1 if it could not start, 2 for invalid arguments.
+    """
+    arguments = _parser().parse_args(argv)
+    names = [one.name for one in fields(Settings)]
+    try:
+        settings = Settings(**{name: getattr(arguments, name) for name in names if hasattr(arguments, name)})
+    except (TypeError, ValueError) as problem:
+        print(f"simulator: {problem}", file=sys.stderr)
+        return 2
+    try:
+        from .process import serve
+        from .state import State
+    except ImportError as problem:
+        print(f"simulator: {problem}; {NEEDED}", file=sys.stderr)
+        return 1
+    with tempfile.TemporaryDirectory(prefix="llm-simulator-") as directory:
+        try:
+            certificate = None
+            if arguments.tls:
+                from .certificate import write_certificate
+
+                certificate = write_certificate(Path(directory))
+            state = State(settings)
+
+            def ready(port: int) -> None:
+                _announce(arguments, port, None if certificate is None else certificate[0])
+
+            serve(
+                state,
+                host=arguments.host,
+                port=arguments.port,
+                certificate=certificate,
+                punctual=arguments.punctual,
+                parent=arguments.parent,
+                ready=ready,
+            )
+        except (OSError, ImportError) as problem:
+            print(f"simulator: {problem}", file=sys.stderr)
+            return 1
+    if arguments.parent is None:
+        print(f"\n{_summary(state.ledger.to_json())}")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m llm_provider.simulator",
+        description="A loopback server that speaks the wire formats of OpenAI, Anthropic and Gemini.",
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default %(default)s)")
+    parser.add_argument(
+        "--port", type=int, default=8080, help="port to listen on, 0 for any (default %(default)s)"
+    )
+    parser.add_argument(
+        "--tls", action="store_true", help="HTTPS with HTTP/2 and a certificate created for this run"
+    )
+    parser.add_argument(
+        "--punctual",
+        action="store_true",
+        help="wait to the microsecond, not in whole milliseconds as asyncio does",
+    )
+    parser.add_argument("--parent", type=int, help=argparse.SUPPRESS)
+    hints = get_type_hints(Settings)
+    for one in fields(Settings):
+        flag, text = "--" + one.name.replace("_", "-"), one.metadata["help"].replace("%", "%%")
+        kind = hints[one.name]
+        if kind is bool:
+            parser.add_argument(
+                flag, action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=text
+            )
+        else:
+            kind = kind if isinstance(kind, type) else kind.__args__[0]
+            parser.add_argument(
+                flag, type=kind, default=argparse.SUPPRESS, metavar=kind.__name__.upper(), help=text
+            )
+    return parser
+
+
+def _announce(arguments: argparse.Namespace, port: int, certificate: Path | None) -> None:
+    """Print the address: one line of JSON for a parent process, else lines to paste into a shell."""
+    if arguments.parent is not None:
+        ready = {"port": port, "certificate": None if certificate is None else str(certificate)}
+        print(json.dumps(ready), flush=True)
+        return
+    host = f"[{arguments.host}]" if ":" in arguments.host else arguments.host
+    root = f"{'http' if certificate is None else 'https'}://{host}:{port}"
+    print(f"The simulator is listening at {root} (Ctrl-C ends it).\n")
+    for name, value in environment(root, certificate).items():
+        print(f"export {name}={value}")
+    sys.stdout.flush()
+
+
+def _summary(counts: dict[str, object]) -> str:
+    parts = [f"{counts[name]} {name.replace('_', ' ')}" for name in ("requests", "answered", "rate_limited")]
+    return f"{', '.join(parts)}, {counts['connections']} connections, {counts['disconnects']} disconnects"

@@ -1,0 +1,219 @@
+"""Sends answers, and the faults that occur while an answer is sent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+if TYPE_CHECKING:
+    from .._behaviour.faults import Fault
+    from .._records.ledger import RunningLedger
+    from .._records.recorded_requests import Record
+    from ..formats.wire_format import Frame, Headers
+
+__all__ = [
+    "JSON_TYPE",
+    "BrokenConnectionError",
+    "Client",
+    "Exchange",
+    "send_broken",
+    "send_bytes",
+    "send_json",
+    "send_stream",
+]
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+JSON_TYPE = (b"content-type", b"application/json")
+STREAM_TYPE = (b"content-type", b"text/event-stream; charset=utf-8")
+FRAMES_BETWEEN_PAUSES = 64
+FLUSH_SECONDS = 0.05
+
+
+class BrokenConnectionError(Exception):
+    """Leaves the application, upon which the HTTP server drops the connection in the middle of a body."""
+
+
+class Client:
+    """The client of a request, watched for its disconnect.
+
+    The watch starts with the first wait, so that an answer without any wait does not pay for it.
+    """
+
+    __slots__ = ("_receive", "_watch")
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._watch: asyncio.Task[None] | None = None
+
+    async def left_within(self, seconds: float | None) -> bool:
+        """Wait for a number of seconds (None: for ever); True as soon as the client has disconnected."""
+        if self._watch is None:
+            self._watch = asyncio.ensure_future(self._until_it_leaves())
+        done, _ = await asyncio.wait((self._watch,), timeout=seconds)
+        return bool(done)
+
+    async def _until_it_leaves(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    def forget(self) -> None:
+        """Stop watching."""
+        if self._watch is not None:
+            self._watch.cancel()
+
+
+class Exchange:
+    """A request in progress. Its end is counted once, before the last byte of its answer is sent.
+
+    A client that has its answer may read the ledger or send its next request, and the old request must not
+    count as in progress then.
+    """
+
+    __slots__ = ("_ended", "_ledger", "_send", "client", "headers", "identifier", "record")
+
+    def __init__(
+        self, record: Record, ledger: RunningLedger, receive: Receive, send: Send, client: Any
+    ) -> None:
+        self.record = record
+        self.client = Client(receive)
+        self.headers: Headers = []
+        self.identifier = ""
+        self._ledger = ledger
+        self._send = send
+        self._ended = False
+        ledger.begin(record.provider, client)
+
+    def identify(self, identifier: str) -> None:
+        """Set the identifier of the request, in the headers of OpenAI and of Anthropic."""
+        self.identifier = identifier
+        name = identifier.encode()
+        self.headers = [(b"x-request-id", name), (b"request-id", name)]
+
+    async def start(self, status: int, headers: Headers) -> None:
+        """Send status and headers."""
+        self.record.status = status
+        await self._send({"type": "http.response.start", "status": status, "headers": headers + self.headers})
+
+    async def more(self, body: bytes) -> None:
+        """Send a piece of the body."""
+        await self._send({"type": "http.response.body", "body": body, "more_body": True})
+
+    async def last(self, body: bytes = b"") -> None:
+        """Send the last piece of the body."""
+        self.end()
+        await self._send({"type": "http.response.body", "body": body, "more_body": False})
+
+    def end(self, *, disconnected: bool = False) -> None:
+        """Count the end of the request."""
+        if not self._ended:
+            self._ended = True
+            self.record.disconnected = disconnected
+            self._ledger.end(self.record.provider, self.record.status, disconnected=disconnected)
+
+
+async def send_json(exchange: Exchange, status: int, body: Mapping[str, Any]) -> None:
+    """Answer with a JSON body."""
+    await send_bytes(exchange, status, orjson.dumps(body), JSON_TYPE)
+
+
+async def send_bytes(exchange: Exchange, status: int, body: bytes, content_type: tuple[bytes, bytes]) -> None:
+    """Answer with a raw body."""
+    await exchange.start(status, [content_type])
+    await exchange.last(body)
+
+
+async def send_broken(exchange: Exchange, body: bytes) -> None:
+    """Send half of a body with the length of the whole body, then drop the connection."""
+    await exchange.start(200, [JSON_TYPE, (b"content-length", b"%d" % len(body))])
+    await exchange.more(body[: len(body) // 2])
+    # The first half must have left the server before the connection is dropped, or nothing arrives.
+    await asyncio.sleep(FLUSH_SECONDS)
+    exchange.end()
+    raise BrokenConnectionError
+
+
+async def send_stream(
+    exchange: Exchange,
+    frames: Iterable[Frame],
+    *,
+    interval: float,
+    fault: Fault,
+    error: bytes,
+    bill: Callable[[int | None], None],
+) -> None:
+    """Send a stream, with the fault ordered for it.
+
+    Args:
+        exchange: the request.
+        frames: the whole stream.
+        interval: seconds between text chunks.
+        fault: the fault; only its fields for streams are used.
+        error: the event for ``fault.error_after``.
+        bill: called once before the end is sent, with the output tokens sent so far; None for all of them.
+    """
+    await exchange.start(200, [STREAM_TYPE])
+    break_at = -1
+    after = _chunks_before_break(fault)
+    if after is not None:
+        frames = list(frames)
+        break_at = _place_after(frames, after)
+    sent = 0
+    begun = False
+    for number, frame in enumerate(frames):
+        if number == break_at and await _break(exchange, fault, error):
+            bill(sent)
+            await _finish_broken(exchange, fault)
+            return
+        if frame.tokens:
+            if begun and interval and await exchange.client.left_within(interval):
+                bill(sent)
+                exchange.end(disconnected=True)
+                return
+            begun = True
+            sent += frame.tokens
+        await exchange.more(frame.data)
+        if number % FRAMES_BETWEEN_PAUSES == FRAMES_BETWEEN_PAUSES - 1:
+            await asyncio.sleep(0)
+    bill(None)
+    await exchange.last()
+
+
+def _chunks_before_break(fault: Fault) -> int | None:
+    for after in (fault.cut_after, fault.abort_after, fault.error_after, fault.stall_after):
+        if after is not None:
+            return after
+    return None
+
+
+def _place_after(frames: Sequence[Frame], chunks: int) -> int:
+    """Index of the frame before which the stream breaks: after this many text chunks, or after the last."""
+    texts = [number for number, frame in enumerate(frames) if frame.tokens]
+    if not texts:
+        return min(1, len(frames) - 1)
+    return texts[0] if chunks == 0 else texts[min(chunks, len(texts)) - 1] + 1
+
+
+async def _break(exchange: Exchange, fault: Fault, error: bytes) -> bool:
+    """Carry out the fault; False if the stream continues after it."""
+    if fault.error_after is not None:
+        await exchange.more(error)
+    elif fault.stall_after is not None:
+        return await exchange.client.left_within(fault.delay or None)
+    return True
+
+
+async def _finish_broken(exchange: Exchange, fault: Fault) -> None:
+    if fault.stall_after is not None:
+        exchange.end(disconnected=True)
+    elif fault.abort_after is not None:
+        await asyncio.sleep(FLUSH_SECONDS)
+        exchange.end()
+        raise BrokenConnectionError
+    else:
+        await exchange.last()

@@ -1,0 +1,72 @@
+"""The table of operations: which path belongs to which wire format and provider."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..formats import (
+    anthropic,
+    gemini,
+    gemini_embeddings,
+    openai_chat,
+    openai_embeddings,
+    openai_responses,
+)
+
+if TYPE_CHECKING:
+    from ..formats.wire_format import WireFormat
+
+__all__ = ["OPERATIONS", "Operation", "Target", "find_target"]
+
+PATHS_REMEMBERED = 4096
+
+
+class Target(NamedTuple):
+    """The provider and the wire format of a request."""
+
+    provider: str
+    format: WireFormat
+
+
+class Operation(NamedTuple):
+    """An operation of a provider's API.
+
+    Attributes:
+        path: regular expression for its path, without the leading name of a provider.
+        owner: the provider of a path without the name of a provider.
+        format: the module of ``formats/`` that reads its requests and writes its answers.
+    """
+
+    path: str
+    owner: str
+    format: WireFormat
+
+
+# A new operation is one more row, and one more module in formats/ unless an existing one serves it.
+OPERATIONS = (
+    Operation(r"(?:/v1)?/chat/completions", "openai", openai_chat),
+    Operation(r"(?:/v1)?/responses", "openai", openai_responses),
+    Operation(r"(?:/v1)?/embeddings", "openai", openai_embeddings),
+    Operation(r"/v1/messages", "anthropic", anthropic),
+    Operation(r"/v1(?:beta)?/models/[^:]+:(?:generate|streamGenerate)Content", "gemini", gemini),
+    Operation(r"/v1(?:beta)?/models/[^:]+:(?:embedContent|batchEmbedContents)", "gemini", gemini_embeddings),
+)
+
+_PROVIDER = r"(?:/(?P<provider>(?!v1(?:beta)?/)[\w-]+))?"
+_PATTERNS = tuple((re.compile(_PROVIDER + operation.path), operation) for operation in OPERATIONS)
+
+
+@lru_cache(maxsize=PATHS_REMEMBERED)
+def find_target(path: str) -> Target | None:
+    """The provider and the wire format of a path; None if the path serves nothing.
+
+    >>> find_target("/together_ai/v1/chat/completions").provider, find_target("/v1/messages").provider
+    ('together_ai', 'anthropic')
+    """
+    for pattern, operation in _PATTERNS:
+        found = pattern.fullmatch(path)
+        if found is not None:
+            return Target(found["provider"] or operation.owner, operation.format)
+    return None

@@ -1,0 +1,120 @@
+"""The state of a server: everything that changes while it runs."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import TYPE_CHECKING, Any
+
+from .._behaviour.faults import Fault, FaultQueue
+from .._behaviour.rate_limits import RateLimits
+from .._records.ledger import RunningLedger
+from .._records.prices import PriceList
+from .._records.recorded_requests import Recorder
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .._settings import Settings
+
+__all__ = ["State"]
+
+
+class State:
+    """Settings, limits, ordered faults, counts and recorded requests of one server.
+
+    Args:
+        settings: the settings of the start, which :meth:`clear` restores.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._initial = settings
+        self.ledger = RunningLedger()
+        self.recorder = Recorder()
+        self.faults = FaultQueue()
+        self._price_lists: dict[str, PriceList] = {}
+        self._answers = 0
+        self.clear()
+
+    def clear(self) -> None:
+        """Drop faults, counts, recorded requests and all changes of settings; buckets start full."""
+        self._common = self._initial
+        self._changes: dict[str, dict[str, Any]] = {}
+        self._settings: dict[str, Settings] = {}
+        self._limits: dict[str, RateLimits] = {}
+        self._random = random.Random(self._initial.seed)
+        self.prices(self._initial)
+        self.faults.clear()
+        self.ledger.clear()
+        self.recorder.clear()
+
+    def configure(self, provider: str | None, changes: Mapping[str, Any]) -> None:
+        """Change settings of one provider, or of all; the buckets of the affected limits start full.
+
+        Raises:
+            TypeError, ValueError: as for :class:`Settings`; nothing is changed then.
+            OSError: the price list cannot be read.
+        """
+        self.prices(self._common.changed(changes))
+        if provider is None:
+            self._common = self._common.changed(changes)
+            for one in self._changes.values():
+                for name in changes:
+                    one.pop(name, None)
+            self._limits.clear()
+        else:
+            self._changes.setdefault(provider, {}).update(changes)
+            self._limits = {
+                scope: limit for scope, limit in self._limits.items() if scope.split("\0")[0] != provider
+            }
+        self._settings.clear()
+
+    def settings(self, provider: str) -> Settings:
+        """The settings in force for a provider."""
+        found = self._settings.get(provider)
+        if found is None:
+            found = self._settings[provider] = self._common.changed(self._changes.get(provider, {}))
+        return found
+
+    def limits(self, provider: str, model: str, key: str, settings: Settings) -> RateLimits | None:
+        """The rate limits that apply to a request; None if the provider has none."""
+        limited = (settings.requests_per_minute, settings.tokens_per_minute) != (None, None)
+        if not limited and not settings.key_limits:
+            return None
+        scope = provider
+        if settings.limits_per == "model":
+            scope += "\0" + model
+        elif settings.limits_per == "key":
+            scope += "\0" + key
+            settings = settings.of_key(key)
+        found = self._limits.get(scope)
+        if found is None:
+            found = self._limits[scope] = RateLimits(settings, time.monotonic())
+        return found
+
+    def prices(self, settings: Settings) -> PriceList | None:
+        """The price list of the ledger."""
+        if settings.prices is None:
+            return None
+        found = self._price_lists.get(settings.prices)
+        if found is None:
+            found = self._price_lists[settings.prices] = PriceList(settings.prices)
+        return found
+
+    def latency(self, settings: Settings) -> float:
+        """Seconds until the first byte of the next answer."""
+        if settings.latency_jitter:
+            return settings.latency + self._random.random() * settings.latency_jitter
+        return settings.latency
+
+    def next_identifier(self) -> str:
+        """An identifier for the next answer, which this server has never used before."""
+        self._answers += 1
+        return f"{self._answers:024x}"
+
+    def inject(self, order: Mapping[str, Any]) -> None:
+        """Order a fault, described as on the control channel."""
+        fault = Fault.from_json(order["fault"])
+        self.faults.add(
+            fault, provider=order["provider"], times=order["times"], match=order["match"], key=order["key"]
+        )

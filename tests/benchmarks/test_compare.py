@@ -1,0 +1,85 @@
+"""The comparison of two checkouts, with a handful of requests for each case."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from benchmarks.environments import ROOT
+from benchmarks.fleet import WorkerError
+from benchmarks.scenarios import Options
+
+from benchmarks import compare
+
+QUICK = Options(quick=True, here=True)
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Path:
+    """Another checkout, of the same files."""
+    for name in ("benchmarks", "src", "prices.csv", "model_limits.csv"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    return tmp_path
+
+
+def test_every_case_is_measured_with_both_checkouts(other: Path) -> None:
+    result = compare.run(QUICK, other)
+    (table,) = result.tables
+    assert {tuple(row[:3]) for row in table.rows} >= {
+        *((f"`acall`, {route}", "off", 32) for route in ("OpenAI", "Anthropic", "Gemini")),
+        ("`acall`", "stored", 32),
+        ("`call_many`", "stored", 32),
+        ("`acall`", "off", 256),
+        ("`acall`", "stored", 256),
+        ("`call_many`", "off", 32),
+        ("`call_many`", "off", 256),
+        ("`call_many`", "stored", 256),
+        ("`call` in threads", "off", 32),
+        ("`acall`, a hit", "hit", 32),
+    }
+    assert sum(row[0].startswith("a stream") for row in table.rows) == 3
+    for row in table.rows:
+        by_name = dict(zip(table.columns, row, strict=True))
+        assert by_name["failed"] == 0, row
+        assert by_name["lowest"] <= by_name["ratio"] <= by_name["highest"]
+        assert by_name["ratio"] == pytest.approx(by_name["now"] / by_name["before, CPU µs per call"])
+    assert result.versions["ours"]["openai"]
+
+
+def test_a_worker_imports_the_library_of_its_checkout(other: Path) -> None:
+    (other / "src").unlink()
+    package = other / "src" / "llm_provider"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("raise RuntimeError('this is the other checkout')")
+    with pytest.raises(WorkerError, match="this is the other checkout"):
+        compare.run(QUICK, other)
+
+
+def test_a_checkout_is_named_by_its_commit(tmp_path: Path) -> None:
+    assert compare.commit(tmp_path) == "no commit"
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=A", "-c", "user.email=a@example.org"]
+    (tmp_path / "file").write_text("one")
+    for command in (["init", "-q"], ["add", "file"], ["commit", "-q", "-m", "first"]):
+        subprocess.run([*git, *command], check=True)
+    named = compare.commit(tmp_path)
+    assert len(named) >= 7
+    (tmp_path / "file").write_text("two")
+    assert compare.commit(tmp_path) == f"{named}, modified"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["compare"], "needs the directory"),
+        (["calls", "."], "needs the directory"),
+        (["compare", "docs"], "not a checkout"),
+        (["compare", ".", "--write"], "neither --write"),
+    ],
+)
+def test_mistakes_on_the_command_line(arguments: list[str], message: str) -> None:
+    command = [sys.executable, "-m", "benchmarks", *arguments]
+    refused = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert refused.returncode == 2
+    assert message in refused.stderr

@@ -1,0 +1,148 @@
+"""From a request to its answer: bodies that are wrong, keys, the order in which requests are checked."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm_provider.simulator import Fault
+
+if TYPE_CHECKING:
+    from llm_provider.simulator import Simulator
+
+    from ..conftest import Post
+
+
+HELLO = {"role": "user", "content": "use the tool"}
+BASES: dict[str, dict[str, Any]] = {
+    "/openai/v1/chat/completions": {"model": "m", "messages": [HELLO]},
+    "/openai/v1/responses": {"model": "m", "input": [HELLO]},
+    "/anthropic/v1/messages": {"model": "claude-opus-5-5", "max_tokens": 100, "messages": [HELLO]},
+    "/gemini/v1/models/m:generateContent": {"contents": [{"parts": [{"text": "use the tool"}]}]},
+}
+FIELDS = [
+    *(
+        "messages",
+        "input",
+        "contents",
+        "role",
+        "content",
+        "parts",
+        "text",
+        "type",
+        "model",
+        "stream",
+        "max_tokens",
+    ),
+    *(
+        "tools",
+        "function",
+        "functionDeclarations",
+        "name",
+        "parameters",
+        "properties",
+        "items",
+        "enum",
+        "minimum",
+    ),
+    *(
+        "tool_choice",
+        "response_format",
+        "json_schema",
+        "schema",
+        "generationConfig",
+        "thinkingConfig",
+        "reasoning",
+    ),
+    *(
+        "thinking",
+        "output_config",
+        "format",
+        "stop",
+        "stop_sequences",
+        "logprobs",
+        "n",
+        "seed",
+        "system",
+        "anyOf",
+    ),
+]
+
+
+def test_a_malformed_body_is_a_400_in_the_providers_form(post: Post) -> None:
+    for body in (
+        [],
+        "text",
+        None,
+        {"model": 5},
+        {"model": "m", "messages": [{"role": "user", "content": 5}], "tools": 5},
+    ):
+        assert post("/openai/v1/chat/completions", body).status == 400
+    assert post("/anthropic/v1/messages", {"model": "m", "max_tokens": 1, "messages": [5]}).status == 400
+    assert post("/gemini/v1/models/m:generateContent", {"contents": [5]}).status == 400
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.sampled_from(sorted(BASES)), st.dictionaries(st.sampled_from(FIELDS), VALUES, max_size=4))
+def test_no_body_is_too_strange_for_an_answer(server: Simulator, path: str, changes: dict[str, Any]) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    connection.request("POST", path, json.dumps({**BASES[path], **changes}))
+    answer = connection.getresponse()
+    body = answer.read()
+    connection.close()
+    assert answer.status in {200, 400}, body
+    assert body.startswith((b"{", b"data: ", b"event: "))
+
+
+def test_faults_come_before_limits(simulator: Simulator, chat: Post) -> None:
+    simulator.configure(requests_per_minute=1, burst=1)
+    simulator.inject(Fault(status=500))
+    assert [chat("openai", "hi").status for _ in range(3)] == [500, 200, 429]
+
+
+def test_faults_come_before_keys_and_keys_before_the_body(simulator: Simulator, chat: Post) -> None:
+    simulator.configure(require_key="right")
+    simulator.inject(Fault(status=500))
+    right = {"authorization": "Bearer right"}
+    wrong = {"messages": []}
+    assert [chat("openai", wrong).status for _ in range(2)] == [500, 401]
+    assert chat("openai", wrong, right).status == 400
+    assert chat("openai", "hi", right).status == 200
+
+
+def test_the_key_is_found_in_the_header_of_every_provider(simulator: Simulator, chat: Post) -> None:
+    simulator.configure(require_key="right")
+    for headers in ({"x-api-key": "right"}, {"x-goog-api-key": "right"}, {"authorization": "Bearer right"}):
+        assert chat("openai", "hi", headers).status == 200
+    assert chat("openai", "hi", {"x-api-key": "wrong"}).status == 401
+
+
+def test_a_body_in_pieces_is_read_whole(simulator: Simulator) -> None:
+    body = json.dumps({**BASES["/openai/v1/chat/completions"], "padding": "x" * 300_000}).encode()
+    pieces = (body[start : start + 1000] for start in range(0, len(body), 1000))
+    connection = http.client.HTTPConnection("127.0.0.1", simulator.port, timeout=60)
+    connection.request("POST", "/openai/v1/chat/completions", pieces, encode_chunked=True)
+    assert connection.getresponse().status == 200
+    connection.close()
+    assert simulator.requests()[0].body == json.loads(body)
+
+
+def test_a_stream_and_an_answer_share_a_connection(simulator: Simulator) -> None:
+    path, body = "/openai/v1/chat/completions", BASES["/openai/v1/chat/completions"]
+    connection = http.client.HTTPConnection("127.0.0.1", simulator.port, timeout=60)
+    for stream in (True, False, True):
+        connection.request("POST", path, json.dumps({**body, "stream": stream}))
+        answer = connection.getresponse()
+        assert (b"data: [DONE]" in answer.read()) == stream
+    connection.close()
+    assert simulator.ledger().connections == 1

@@ -1,0 +1,50 @@
+"""The certificate of a server, as a client meets it that trusts it alone."""
+
+from __future__ import annotations
+
+import ssl
+import stat
+import urllib.error
+import urllib.request
+from typing import TYPE_CHECKING
+
+import pytest
+
+from llm_provider.simulator import Simulator
+from llm_provider.simulator._server.certificate import write_certificate
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_certificate_to_trust() -> None:
+    with Simulator(tls=True) as simulator:
+        assert simulator.certificate is not None
+        assert simulator.environment()["SSL_CERT_FILE"] == str(simulator.certificate)
+        assert simulator.ledger().requests == 0
+        context = ssl.create_default_context(cafile=str(simulator.certificate))
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(simulator.root, timeout=60, context=context)
+        with pytest.raises(urllib.error.URLError, match="CERTIFICATE_VERIFY_FAILED"):
+            urllib.request.urlopen(simulator.root, timeout=60)
+    assert not simulator.certificate.exists()
+
+
+def test_the_files_are_those_of_one_key_that_only_the_owner_reads(tmp_path: Path) -> None:
+    certificate, key = write_certificate(tmp_path)
+    assert {certificate, key} == set(tmp_path.iterdir())
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
+    (tmp_path / "other").mkdir()
+    other, _ = write_certificate(tmp_path / "other")
+    with pytest.raises(ssl.SSLError, match="KEY_VALUES_MISMATCH"):
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(other, key)
+
+
+def test_every_loopback_address_is_in_it(tmp_path: Path) -> None:
+    from cryptography import x509
+
+    certificate = x509.load_pem_x509_certificate(write_certificate(tmp_path)[0].read_bytes())
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert names.get_values_for_type(x509.DNSName) == ["localhost"]
+    assert {str(one) for one in names.get_values_for_type(x509.IPAddress)} == {"127.0.0.1", "::1"}

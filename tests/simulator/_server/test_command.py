@@ -1,0 +1,63 @@
+"""The command line of the server: its options, what it prints, how it ends."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+import llm_provider.simulator
+from llm_provider.simulator import Settings
+from llm_provider.simulator._server.command import main
+from support import wait_until
+
+ROOT = Path(llm_provider.simulator.__file__).parents[2]
+
+
+def in_flight(root: str) -> int:
+    with urllib.request.urlopen(f"{root}/_simulator/ledger", timeout=60) as answer:
+        return json.load(answer)["in_flight"]  # type: ignore[no-any-return]  # JSON
+
+
+def test_the_command_line_serves_until_it_is_interrupted() -> None:
+    command = [sys.executable, "-m", "llm_provider.simulator", "--port", "0", "--latency", "60"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(3)]
+        root = lines[0].partition(" at ")[2].split()[0]
+        assert lines[2] == f"export OPENAI_BASE_URL={root}/openai/v1\n"
+        waiting = http.client.HTTPConnection(root.removeprefix("http://"), timeout=60)
+        body = '{"model": "m", "messages": [{"role": "user", "content": "hi"}]}'
+        waiting.request("POST", "/v1/chat/completions", body)
+        assert wait_until(lambda: in_flight(root) == 1)
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate(timeout=60)
+        waiting.close()
+    assert "1 requests, 0 answered" in rest
+    assert process.returncode == 0
+
+
+def test_the_command_line_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["--help"])
+    assert caught.value.code == 0
+    shown = capsys.readouterr().out
+    for name in Settings().to_json():
+        assert name.replace("_", "-") in shown
+    assert main(["--latency", "-1"]) == 2
+    assert "latency" in capsys.readouterr().err
+
+
+def test_a_port_that_is_taken_is_an_error_with_a_message(capfd: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert main(["--port", str(taken.getsockname()[1])]) == 1
+    assert "simulator: " in capfd.readouterr().err

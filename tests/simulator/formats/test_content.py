@@ -1,0 +1,73 @@
+"""The text of a request and its size, in the spellings of every wire format."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm_provider.simulator.formats.content import count_tokens, fragments, text_of, tokens_of_length
+
+if TYPE_CHECKING:
+    from ..conftest import Post
+
+
+def test_the_last_user_message_counts(chat: Post) -> None:
+    messages = [
+        {"role": "system", "content": "be brief"},
+        {"role": "user", "content": "1+1"},
+        {"role": "assistant", "content": "2"},
+        {
+            "role": "user",
+            "content": [{"type": "text", "text": "2+2"}, {"type": "image_url", "image_url": {"url": "x"}}],
+        },
+    ]
+    body = chat("openai", {"messages": messages}).json
+    assert body["choices"][0]["message"]["content"] == "4"
+    assert body["usage"]["prompt_tokens"] == (8 + 3 + 1 + 3 + 1024 + 3) // 4
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "image_url", "image_url": {"url": "data:,"}},
+        {"type": "input_audio", "input_audio": {}},
+        {"type": "document", "source": {}},
+        {"inlineData": {"data": ""}},
+        {"file_data": {"file_uri": "gs://x"}},
+    ],
+)
+def test_a_medium_counts_256_tokens(part: dict[str, Any]) -> None:
+    text, characters = text_of([part, {"type": "text", "text": "1234"}])
+    assert (text, tokens_of_length(characters)) == ("1234", 257)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "it rains",
+        ["it rains"],
+        [{"text": "it rains"}],
+        [{"type": "tool_result", "tool_use_id": "1", "content": "it rains"}],
+        [{"type": "tool_result", "content": [{"type": "text", "text": "it rains"}]}],
+    ],
+)
+def test_text_and_the_result_of_a_tool_are_text(content: Any) -> None:
+    assert text_of(content) == ("it rains", 8)
+
+
+def test_another_part_counts_its_json_and_says_nothing() -> None:
+    assert text_of([{"functionCall": {"name": "weather"}}]) == (
+        "",
+        len('{"functionCall":{"name":"weather"}}'),
+    )
+    assert text_of(None) == ("", 0)
+
+
+@given(st.text(max_size=300))
+def test_fragments_make_up_the_text(text: str) -> None:
+    assert "".join(fragments(text)) == text
+    assert all(fragments(text))
+    assert count_tokens(text) * 4 - len(text) in range(4)
