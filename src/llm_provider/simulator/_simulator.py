@@ -127,9 +127,13 @@ class Simulator:
         """The base URL of a provider as its SDK wants it, with ``/v1`` except for Anthropic and Gemini."""
         return provider_url(self.root, provider)
 
-    def environment(self) -> dict[str, str]:
-        """Environment variables that point every SDK at this simulator, with keys that hold no secret."""
-        return environment(self.root, self.certificate)
+    def environment(self, *hosts: str) -> dict[str, str]:
+        """Environment variables that point SDKs at this simulator, with keys that hold no secret.
+
+        Args:
+            hosts: OpenAI-compatible hosts, such as ``"groq"``. OpenAI, Anthropic and Gemini are always included.
+        """
+        return environment(self.root, self.certificate, hosts)
 
     def configure(self, provider: str | None = None, **settings: Any) -> None:
         """Change settings while the server runs, of one provider or of all (also those changed before).
