@@ -166,7 +166,6 @@ KNOWN_WAYS: Mapping[str, Way] = {
 }
 
 
-
 def of_row(route: Route) -> Way:
     """A host whose facts are not listed above: those of its row are expected."""
     return compatible(

@@ -24,17 +24,18 @@ Transport = Literal["aiohttp", "http2", "http1"]
 class Route:
     """One provider: a row of `ROUTES`.
 
-    For an OpenAI-compatible host the first two columns suffice, and the rest has defaults. Nothing else of the
-    package lists these hosts: environment variables, price sources and the simulator follow from the row.
+    For an OpenAI-compatible host the first two columns suffice, and the rest has defaults. Nothing else of
+    the package lists these hosts: environment variables, price sources and the simulator follow from the row.
 
     Attributes:
-        provider: The provider's name and the prefix of its models. It is litellm's name where litellm has one.
+        provider: The provider's name and the prefix of its models. It is litellm's name where litellm has
+            one.
         base_url: The provider's server; None where the adapter finds the server itself.
         adapter: The folder in `_providers` that speaks the provider's wire format.
         base_url_variable: The environment variable that points the route at another server. Default
             `<HOST>_BASE_URL`, where `<HOST>` is the provider's name without `_ai`, in upper case.
-        key_variables: The environment variables of the API key, of which the first that is set counts. Default
-            `<HOST>_API_KEY`.
+        key_variables: The environment variables of the API key, of which the first that is set counts.
+            Default `<HOST>_API_KEY`.
         bare_names: A pattern of the model names that belong to this route without a prefix.
         key_required: Whether a call without an API key fails before it is sent.
         unsupported: Parameters that the API does not have, each with the remedy that the error shows. With
@@ -167,7 +168,9 @@ _ROWS = (
 ROUTES: Mapping[str, Route] = MappingProxyType({row.provider: row for row in _ROWS})
 """Every route by provider name, which is also the prefix of its models."""
 
-COMPATIBLE_HOSTS = tuple(row.provider for row in _ROWS if row.adapter == "openai" and row.provider != "openai")
+COMPATIBLE_HOSTS = tuple(
+    row.provider for row in _ROWS if row.adapter == "openai" and row.provider != "openai"
+)
 """The OpenAI-compatible hosts by name."""
 
 
@@ -192,8 +195,8 @@ def resolve(model: str, base_url: str | None = None) -> Target:
 
     Args:
         model: A bare name (`gpt-6.1-sol`) or a name with a prefix (`groq/openai/gpt-oss-120b`).
-        base_url: The server given by the user. Without one, the route's environment variable decides, else the
-            route's own server.
+        base_url: The server given by the user. Without one, the route's environment variable decides, else
+            the route's own server.
 
     Raises:
         UnknownModelError: no row has this bare name; the message suggests near names and prefixes.

@@ -131,7 +131,8 @@ class Simulator:
         """Environment variables that point SDKs at this simulator, with keys that hold no secret.
 
         Args:
-            hosts: OpenAI-compatible hosts, such as ``"groq"``. OpenAI, Anthropic and Gemini are always included.
+            hosts: OpenAI-compatible hosts, such as ``"groq"``. OpenAI, Anthropic and Gemini are always
+                included.
         """
         return environment(self.root, self.certificate, hosts)
 

@@ -10,7 +10,9 @@ from typing import Any
 from ..._requests.routing import ROUTES
 from .quotes import SNAPSHOT, PriceList, Quotes, Source, plain, usable
 
-_PROVIDERS = {route.genai_prices_name: provider for provider, route in ROUTES.items() if route.genai_prices_name}
+_PROVIDERS = {
+    route.genai_prices_name: provider for provider, route in ROUTES.items() if route.genai_prices_name
+}
 """Route by provider name of genai-prices."""
 
 _COLUMNS = {
@@ -37,8 +39,8 @@ _VARIANTS = {
 }
 # Models that are billed by the token but neither chat nor embed.
 _OTHER_KINDS = re.compile(r"transcribe|whisper|tts|realtime|live|image|moderation|ocr|voice")
-# The package lists models of Vertex under Google, where other companies' models have other prices. OpenAI does not
-# serve its own open models.
+# The package lists models of Vertex under Google, where other companies' models have other prices. OpenAI
+# does not serve its own open models.
 _OWN_NAMES = {"gemini": re.compile(r"gemini-"), "openai": re.compile(r"(?!gpt-oss-)")}
 _MISSING = "genai-prices is not installed; it is a development dependency: pip install genai-prices"
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*")

@@ -61,8 +61,8 @@ def read(path: Path, today: str) -> Source:
 
     - prices of 0, which the map also writes for an unknown price;
     - models that shut down before `today`, and a family's name once all its snapshots have shut down;
-    - models of Fireworks that are not on its serverless price list, whose entries hold the list price of their
-      size class.
+    - models of Fireworks that are not on its serverless price list, whose entries hold the list price of
+      their size class.
 
     Raises:
         OSError: the file cannot be read.
@@ -82,7 +82,8 @@ def read(path: Path, today: str) -> Source:
         snapshots = {other for other in (*source.models, *source.shut_down) if _is_snapshot(other, key)}
         if snapshots and snapshots <= source.shut_down:
             source.shut_down.add(key)
-    # The map may hold a model twice, with a path before its name and without, of which only one has shut down.
+    # The map may hold a model twice, with a path before its name and without, of which only one has shut
+    # down.
     source.models = {key: quotes for key, quotes in source.models.items() if key not in source.shut_down}
     return source
 
