@@ -14,7 +14,7 @@ from ._errors import (
     LLMError,
     RefusalError,
 )
-from ._runtime.frozen import maker, quickly_made
+from ._runtime.frozen import quickly_made
 
 FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filter", "refusal"]
 """Why a model stopped, in one vocabulary for every provider."""
@@ -93,7 +93,6 @@ class Timing:
     overhead: float = 0.0
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
     """A function the model asks for; `arguments` is the JSON text it wrote.
@@ -121,7 +120,6 @@ class ToolCall:
             ) from None
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCallDelta:
     """A fragment of a tool call under way: `index` tells which call, `arguments` is the next piece."""
@@ -153,8 +151,6 @@ Step: TypeAlias = Delta | str
 text until then: the garbage collector went through all the objects that waited, again and again, which took
 a fifth of the CPU of a long stream. Empty where nothing was added."""
 
-_text_delta = maker(Delta, "text")
-
 
 def delta_of(step: Step) -> Delta:
     """A step as its user sees it.
@@ -162,7 +158,7 @@ def delta_of(step: Step) -> Delta:
     >>> delta_of("Hello").text
     'Hello'
     """
-    return _text_delta(step) if isinstance(step, str) else step
+    return Delta(text=step) if isinstance(step, str) else step
 
 
 @quickly_made
