@@ -1,13 +1,10 @@
 """Which servers may be sent a request, and the key with it."""
 
-import doctest
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_provider._errors import RequestError
-from llm_provider._requests import base_url as base_url_module
 from llm_provider._requests.base_url import checked_base_url
 from llm_provider._requests.routing import resolve
 
@@ -86,7 +83,3 @@ def test_any_text_is_a_url_or_our_error(base_url: str) -> None:
         assert checked_base_url(base_url) == base_url.rstrip("/")
     except RequestError:
         return
-
-
-def test_examples_run() -> None:
-    assert doctest.testmod(base_url_module).failed == 0

@@ -4,7 +4,7 @@ import re
 import string
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llm_provider._errors import RequestError, UnknownModelError
@@ -99,6 +99,7 @@ class TestResolve:
         with pytest.raises(UnknownModelError, match="no model"):
             resolve("groq/")
 
+    @settings(deadline=None)
     @given(
         st.text(st.sampled_from(string.ascii_letters + string.digits + "._:/@+-"), min_size=1, max_size=20)
     )
