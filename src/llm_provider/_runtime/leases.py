@@ -1,8 +1,8 @@
 """Leases: names that one process of a machine holds at a time. A dead process never keeps one.
 
-A lease is a lock of the operating system (`fcntl`) on one byte of a file. The byte's position is a hash of the
-name, so names need no creation and no cleanup, and their number has no limit. Taking and releasing a lease takes
-some microseconds in the calling thread.
+A lease is a lock of the operating system (`fcntl`) on one byte of a file. The byte's position is a hash of
+the name, so names need no creation and no cleanup, and their number has no limit. Taking and releasing a
+lease takes some microseconds in the calling thread.
 
 | event | consequence |
 |---|---|
@@ -14,15 +14,16 @@ some microseconds in the calling thread.
 | the disk is full | there are no marks, and waiting processes take the lease one after the other |
 | there is no file, no lock, or Windows | all leases are granted, without a message: processes do not share |
 
-SQLite rows instead: taking and releasing would take 13 µs, but a transaction may wait for one of another process.
-It would need its own thread, and waking a thread costs several times as much. Dead holders would have to be
-detected by process number and start time; the kernel detects them for locks.
+SQLite rows instead: taking and releasing would take 13 µs, but a transaction may wait for one of another
+process. It would need its own thread, and waking a thread costs several times as much. Dead holders would
+have to be detected by process number and start time; the kernel detects them for locks.
 
 Other locks instead: `flock` locks whole files only, so each name would be a file that somebody has to delete.
-Locks of open file descriptions survive in a forked child and have no portable call in Python. POSIX locks have two
-drawbacks. A process does not exclude itself, so its leases are also recorded in memory. A process loses all locks
-of a file when it closes *any* descriptor of the file, so each file is opened once for all clients. (A program that
-copies the directory while it calls loses its leases and may pay twice for calls in flight.)
+Locks of open file descriptions survive in a forked child and have no portable call in Python. POSIX locks
+have two drawbacks. A process does not exclude itself, so its leases are also recorded in memory. A process
+loses all locks of a file when it closes *any* descriptor of the file, so each file is opened once for all
+clients. (A program that copies the directory while it calls loses its leases and may pay twice for calls in
+flight.)
 
 The kernel keeps the locks of a file in a linear list: with 8,000 locks, taking and releasing one takes 180 µs
 instead of 1. Therefore there are several files. (`benchmarks/leases.py` measures both.)
@@ -198,8 +199,7 @@ class Leases:
         return self._directory is not None
 
     def take(self, name: str) -> Lease | None:
-        """Take a name, in a task of the loop; None if another process or another lease of this one holds
-        it."""
+        """Take a name, in a task of the loop; None if a process, this one included, holds it."""
         return self._take(_tag(name))
 
     def _take(self, tag: bytes) -> Lease | None:
