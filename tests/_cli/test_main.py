@@ -158,7 +158,7 @@ def test_without_its_extra_the_simulator_says_what_to_install(run_script: RunScr
     ended = run_script(
         """
         import sys
-        sys.modules["granian"] = None  # what an import of a missing package meets
+        sys.modules["granian"] = None  # as if the package were missing
         from llm_provider._cli.main import main
         assert main(["simulator", "--port", "0"]) == 1
         """

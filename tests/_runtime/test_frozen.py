@@ -17,7 +17,7 @@ from llm_provider._types import Choice
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Plain:
-    """What dataclasses makes."""
+    """The class that dataclasses makes."""
 
     first: int
     second: str = "2"

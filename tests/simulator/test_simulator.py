@@ -61,6 +61,13 @@ def test_addresses(simulator: Simulator) -> None:
     assert variables["ANTHROPIC_BASE_URL"] == simulator.url("anthropic")
     assert variables["GOOGLE_GEMINI_BASE_URL"] == simulator.url("gemini")
     assert {value for name, value in variables.items() if name.endswith("_API_KEY")} == {"simulator-key"}
+    added = simulator.environment("groq", "example_ai")
+    assert added == variables | {
+        "GROQ_BASE_URL": simulator.url("groq"),
+        "GROQ_API_KEY": "simulator-key",
+        "EXAMPLE_BASE_URL": simulator.url("example_ai"),
+        "EXAMPLE_API_KEY": "simulator-key",
+    }
 
 
 def test_starts_and_closes_without_with() -> None:

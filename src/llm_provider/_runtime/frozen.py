@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import MISSING, fields
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ def quickly_made(frozen: type[T]) -> type[T]:
     ...
     dataclasses.FrozenInstanceError: cannot assign to field 'x'
     """
-    entries = fields(frozen)  # type: ignore[arg-type]  # a type variable cannot require a dataclass
+    entries = fields(cast("Any", frozen))
     absent = object()
     scope: dict[str, Any] = {"frozen": frozen, "absent": absent, "set": object.__setattr__}
     scope["opened"] = type(f"_Open{frozen.__name__}", (), {"__slots__": [entry.name for entry in entries]})

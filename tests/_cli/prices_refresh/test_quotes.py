@@ -1,4 +1,4 @@
-"""What a source says about a model, and which of its prices can be billed."""
+"""The prices of one source, and which of them can be billed."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def test_the_disagreements_of_today_are_listed_and_what_was_kept_is_in_the_file(
         assert getattr(kept, found["column"]) == Decimal(found["kept"]), found
 
 
-# Whatever the sources say
+# For any prices of the sources
 
 figures = st.integers(min_value=1, max_value=3).map(Decimal)
 some_cells = st.fixed_dictionaries({"input": figures}, optional={"output": figures, "cache_read": figures})

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from ..._money.price_rows import PRICE_COLUMNS, PriceRow
 from .merge import NOT_PUBLISHED, Dated, Disagreement, Held, Tier, merge, newest
@@ -179,8 +179,12 @@ class _Lists:
             blank = {column: price for column, price in tier.cells.items() if getattr(row, column) is None}
             if blank:
                 sources = {*row.source.split("; "), *tier.sources} - {NOT_PUBLISHED}
-                written = {"source": "; ".join(sorted(sources)), "as_of": self._today}
-                filled = row._replace(**blank, **written)  # type: ignore[arg-type]  # columns by name
+                changes: dict[str, Any] = {
+                    **blank,
+                    "source": "; ".join(sorted(sources)),
+                    "as_of": self._today,
+                }
+                filled = row._replace(**changes)
                 self._new[day][minimum] = filled
                 self._refreshed.filled.append(filled)
 
