@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+from llm_provider._requests.routing import COMPATIBLE_HOSTS
+
 from .clients import Target, offers
 from .environments import ROOT, interpreter
 from .provider import MODELS, Provider, cores
@@ -161,7 +163,7 @@ class Fleet:
         self._directory = tempfile.TemporaryDirectory(prefix="benchmark-", ignore_cleanup_errors=True)
         self._environment = {**os.environ, "TMPDIR": self._directory.name}
         if provider is not None:
-            self._environment |= provider.simulator.environment()
+            self._environment |= provider.simulator.environment(*COMPATIBLE_HOSTS)
             self._environment["NO_PROXY"] = "127.0.0.1"
 
     def __enter__(self) -> Self:

@@ -191,7 +191,7 @@ def run(models: list[str] | None, number: int) -> int:
     with Simulator(latency=0.05, chunk_interval=0.03, prices=str(PRICES)) as simulator:
         for settings in SIMULATED.values():
             simulator.configure(**settings)
-        os.environ.update(simulator.environment())
+        os.environ.update(simulator.environment("together_ai"))
         return demonstrate(list(SIMULATED), number, simulator)
 
 

@@ -15,6 +15,7 @@ from types import MappingProxyType
 import pytest
 
 from llm_provider import Client
+from llm_provider._requests.routing import COMPATIBLE_HOSTS
 from llm_provider.simulator import Simulator
 from support import RunScript
 
@@ -57,7 +58,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 @pytest.fixture
 def simulator(llm_simulator: Simulator, monkeypatch: pytest.MonkeyPatch) -> Simulator:
     """A cleared simulator that every route is pointed at."""
-    for name, value in llm_simulator.environment().items():
+    for name, value in llm_simulator.environment(*COMPATIBLE_HOSTS).items():
         monkeypatch.setenv(name, value)
     return llm_simulator
 

@@ -5,14 +5,43 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 
 class RunScript(Protocol):
     """Runs a Python program in a process of its own."""
 
     def __call__(self, code: str, **variables: str) -> subprocess.CompletedProcess[str]: ...
+
+
+class Ended(NamedTuple):
+    """How a command ended: its exit code, and its text on standard output and standard error."""
+
+    code: object
+    out: str
+    err: str
+
+
+class RunCommand(Protocol):
+    """Runs a command in this process, with some bytes as its standard input."""
+
+    def __call__(self, *arguments: str, given: bytes = b"") -> Ended: ...
+
+
+class Program(Protocol):
+    """Starts the program in a process of its own, without standard input; it is killed at the end."""
+
+    def __call__(
+        self, *arguments: str, stdout: int = subprocess.PIPE, **variables: str
+    ) -> AbstractContextManager[subprocess.Popen[bytes]]: ...
+
+
+def errors_of(process: subprocess.Popen[bytes]) -> str:
+    """The standard error of a program that has ended."""
+    assert process.stderr is not None
+    return process.stderr.read().decode()
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 30.0) -> bool:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from llm_provider import Client, Ledger, LedgerRow, LLMError, Usage, track
 from llm_provider._money.pricing import default_prices_path
+from llm_provider._requests.routing import COMPATIBLE_HOSTS
 from llm_provider.simulator import Fault, Simulator
 from llm_provider.simulator._records.ledger import ModelLedger
 
@@ -312,7 +313,7 @@ def _disagreements(usage: Ledger, others: Mapping[str, Ledger]) -> list[str]:
 @contextlib.contextmanager
 def _environment(simulator: Simulator) -> Iterator[None]:
     before = dict(os.environ)
-    os.environ.update(simulator.environment())
+    os.environ.update(simulator.environment(*COMPATIBLE_HOSTS))
     try:
         yield
     finally:

@@ -1,37 +1,37 @@
-"""Every error that leaves the library.
+"""The errors that the library raises.
 
     LLMError
-    ├── RequestError                       the request cannot be served; sending it again does not help
-    │   ├── UnknownModelError              no route for the name; the message suggests near ones
+    ├── RequestError                       the request cannot be served; repeating it does not help
+    │   ├── UnknownModelError              no route for the name; the message suggests near names
     │   ├── MissingAPIKeyError             no key in the arguments or the environment
     │   ├── MissingDependencyError         the route's SDK is an extra that is not installed
     │   ├── UnsupportedParameterError      the route cannot honour a parameter; nothing was sent
     │   ├── BadRequestError                the provider refused the request (400, 413, 422)
     │   ├── NotFoundError                  the provider knows no such model or path (404)
-    │   ├── UnknownPriceError              a budget cannot be kept: the most the call may cost is not known
-    │   ├── CacheMissError                 nothing is stored, and cache="only" forbids asking
-    │   └── ContextWindowExceededError     the conversation does not fit
-    ├── ProviderError                      the provider or the way to it failed
+    │   ├── UnknownPriceError              a budget applies, but the highest possible cost is unknown
+    │   ├── CacheMissError                 nothing is stored, and cache="only" sends nothing
+    │   └── ContextWindowExceededError     the conversation is longer than the model's context
+    ├── ProviderError                      the provider or the connection to it failed
     │   ├── AuthenticationError            401: the key is wrong
-    │   ├── PermissionDeniedError          403: the key may not do this
-    │   ├── RateLimitError                 429: too fast; retried
-    │   ├── QuotaExceededError             402 or 429: no money or no quota left; final
-    │   ├── OverloadedError                503, 529: the provider is full; retried
+    │   ├── PermissionDeniedError          403: the key has no access to this
+    │   ├── RateLimitError                 429: too many requests or tokens; retried
+    │   ├── QuotaExceededError             402 or 429: no money or quota is left; not retried
+    │   ├── OverloadedError                503, 529: the provider is out of capacity; retried
     │   ├── InternalServerError            5xx, 408 and 409: retried
-    │   ├── APITimeoutError                no answer in time; retried
+    │   ├── APITimeoutError                no complete answer in time; retried
     │   ├── APIConnectionError             no connection, or it broke; retried
-    │   └── APIResponseValidationError     an answer that is not complete or not valid; retried once
-    ├── OutputError                        a valid answer that cannot be used as asked
-    │   ├── RefusalError                   the model refused, or a filter stopped it
+    │   └── APIResponseValidationError     the answer is incomplete or malformed; retried once
+    ├── OutputError                        a valid answer that cannot be used as requested
+    │   ├── RefusalError                   the model refused, or a content filter stopped it
     │   ├── LengthFinishReasonError        the answer was cut at its token limit
-    │   ├── ModelDriftError                another model answered than before
-    │   └── JSONSchemaValidationError      the answer does not fit the schema
-    ├── BudgetExceededError                the budget has too little left for the call; nothing was sent
-    └── BatchError                         calls of a batch failed; carries every result
+    │   ├── ModelDriftError                another snapshot answered than before
+    │   └── JSONSchemaValidationError      the answer does not match the schema
+    ├── BudgetExceededError                the call may cost more than is left of the budget; nothing was sent
+    └── BatchError                         calls of a batch failed; holds every result
 
-The names are those of the openai and anthropic SDKs and of litellm, where these have one.
+Names are those of the openai and anthropic SDKs and of litellm, where these have one.
 
-Each pickles, and none holds a key, a header or an object of an SDK.
+Every error can be pickled. No error holds an API key, a header or an object of an SDK.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
 Phase: TypeAlias = Literal["connect", "first_byte", "idle", "total", "deadline"]
-"""What a call was waiting for when its time was over."""
+"""The phase of a call in which its time limit passed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedAttempt:
-    """One request of a call that did not end in an answer.
+    """One request of a call that failed.
 
     `error` names the class of its error, such as "RateLimitError". `status` is the HTTP status where there
-    was an answer. `waited` is how many seconds the call waited before it, for a slot, a Retry-After or a
-    back-off, `seconds` how long it took itself. `maybe_billed` tells whether the provider may have charged
-    for it.
+    was an answer. `waited` is the time in seconds that the call waited before the request, for a slot, a
+    Retry-After or a back-off. `seconds` is the duration of the request. `maybe_billed` says whether the
+    provider may have charged for it.
     """
 
     error: str
@@ -65,19 +65,19 @@ class FailedAttempt:
 
 
 class LLMError(Exception):
-    """The root of the tree.
+    """The base class of all errors.
 
     Attributes:
-        provider: The route's name, such as "openai"; None before one is chosen.
+        provider: The route's name, such as "openai"; None before a route is found.
         model: The model as the user named it.
         status: The HTTP status, where there was an answer.
-        code: The provider's own word for the failure, such as "insufficient_quota".
-        request_id: The provider's id of the request, for its support.
-        attempts: Requests that were sent for this call; 0 if none was.
-        retryable: Whether sending the same request later may succeed.
-        retry_after: Seconds the provider asked to wait, if it did.
+        code: The provider's code for the failure, such as "insufficient_quota".
+        request_id: The provider's id of the request, which its support asks for.
+        attempts: The number of requests that were sent for this call.
+        retryable: Whether the same request may succeed later.
+        retry_after: The wait in seconds that the provider asked for; None if it gave none.
         maybe_billed: Whether the provider may have charged for this call.
-        failures: Each request that was sent and failed, the last one included.
+        failures: The requests that failed, the last one included.
 
     >>> try:
     ...     raise RateLimitError("slow down", provider="openai", status=429, retry_after=2.0)
@@ -140,7 +140,7 @@ def _rebuild(kind: type[LLMError], state: dict[str, Any]) -> LLMError:
 
 
 def shown(value: object) -> str:
-    """A user's value for a message: cut where it is long, and whatever its `repr` does.
+    """The `repr` of a user's value for a message, cut to 80 characters, also where `repr` raises.
 
     >>> shown([1, 2])
     '[1, 2]'
@@ -148,13 +148,13 @@ def shown(value: object) -> str:
     try:
         text = repr(value)
     except Exception:
-        # The value is the user's, and so is what its repr raises.
+        # The class of the value is the user's, and its `repr` may raise any exception.
         return f"a value of type {type(value).__name__}"
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 class RequestError(LLMError, ValueError):
-    """The request cannot be served as it is."""
+    """The request cannot be served as it is. Repeating it does not help."""
 
 
 class UnknownModelError(RequestError):
@@ -162,17 +162,17 @@ class UnknownModelError(RequestError):
 
 
 class MissingAPIKeyError(RequestError):
-    """The provider wants a key and none was found."""
+    """The provider requires an API key, and none was found."""
 
 
 class MissingDependencyError(RequestError):
-    """The route needs a package that is not installed; the message holds the command."""
+    """The route needs a package that is not installed. The message holds the command that installs it."""
 
 
 class UnsupportedParameterError(RequestError):
-    """The route cannot honour a parameter.
+    """The route does not support a parameter.
 
-    `parameter` names it; the message names the model and what to do instead.
+    `parameter` is its name. The message names the model and the remedy.
     """
 
     def __init__(self, message: str, *, parameter: str, **facts: Any) -> None:
@@ -181,7 +181,7 @@ class UnsupportedParameterError(RequestError):
 
 
 class BadRequestError(RequestError):
-    """The provider refused the request as malformed."""
+    """The provider refused the request as invalid."""
 
 
 class NotFoundError(RequestError):
@@ -189,13 +189,13 @@ class NotFoundError(RequestError):
 
 
 class UnknownPriceError(RequestError):
-    """There is a budget, and what the call may cost at most is not known."""
+    """A budget applies, and the highest possible cost of the call is unknown."""
 
 
 class CacheMissError(RequestError):
     """No answer is stored, and `cache="only"` sends nothing.
 
-    `key` is the one that was looked for.
+    `key` is the cache key of the call.
     """
 
     def __init__(self, message: str, *, key: str, **facts: Any) -> None:
@@ -208,25 +208,25 @@ class ContextWindowExceededError(RequestError):
 
 
 class ProviderError(LLMError):
-    """The provider, or the way to it, failed."""
+    """The provider or the connection to it failed."""
 
 
 class AuthenticationError(ProviderError):
-    """The provider does not accept the key."""
+    """The provider does not accept the API key."""
 
 
 class PermissionDeniedError(ProviderError):
-    """The key may not use this model or feature."""
+    """The API key has no access to this model or feature."""
 
 
 class RateLimitError(ProviderError):
-    """Too many requests or tokens for now."""
+    """Too many requests or tokens were sent for now."""
 
     retryable = True
 
 
 class QuotaExceededError(ProviderError):
-    """The account has no money or no quota left; waiting seconds does not help."""
+    """The account has no money or quota left. A short wait does not help."""
 
 
 class OverloadedError(ProviderError):
@@ -236,17 +236,16 @@ class OverloadedError(ProviderError):
 
 
 class InternalServerError(ProviderError):
-    """The provider failed inside."""
+    """The provider failed internally."""
 
     retryable = True
 
 
 class APITimeoutError(ProviderError):
-    """No complete answer in time; the provider may still have worked, and billed.
+    """No complete answer arrived in time. The provider may still have answered and charged for it.
 
-    `phase` tells which limit was passed: "connect", "first_byte", "idle" or "total" of `Timeouts`, or the
-    call's "deadline". `limit` is how many seconds that allows. Both are None where it was the provider that
-    gave up.
+    `phase` is the limit that passed: "connect", "first_byte", "idle" or "total" of `Timeouts`, or the call's
+    "deadline". `limit` is its length in seconds. Both are None where the provider itself reported a timeout.
     """
 
     retryable = True
@@ -272,14 +271,14 @@ class APIConnectionError(ProviderError):
 
 
 class APIResponseValidationError(ProviderError):
-    """The answer is malformed or incomplete."""
+    """The answer is incomplete or malformed."""
 
     retryable = True
     maybe_billed = True
 
 
 class OutputError(LLMError):
-    """A valid answer that cannot be used as asked; it was billed."""
+    """A valid answer that cannot be used as requested. It was billed."""
 
     maybe_billed = True
 
@@ -289,13 +288,14 @@ class RefusalError(OutputError):
 
 
 class LengthFinishReasonError(OutputError):
-    """The answer ended at its token limit."""
+    """The answer was cut at its token limit."""
 
 
 class ModelDriftError(OutputError):
-    """Another snapshot of the model answered than before, and `strict_model` was asked for.
+    """Another snapshot of the model answered than before, and `strict_model` was set.
 
-    The answer is paid for and stored. `served` is the model that answered, `served_before` the one before.
+    The answer was billed and is stored. `served` is the model that answered, `served_before` the previous
+    one.
     """
 
     def __init__(self, message: str, *, served: str, served_before: str, **facts: Any) -> None:
@@ -305,13 +305,14 @@ class ModelDriftError(OutputError):
 
 
 class JSONSchemaValidationError(OutputError):
-    """The answer is not JSON, or does not match the schema asked for."""
+    """The answer is not JSON, or does not match the requested schema."""
 
 
 class BudgetExceededError(LLMError):
-    """What is left of a budget is less than the request may cost at most, so it was not sent.
+    """The request may cost more than is left of a budget, so it was not sent.
 
-    In USD: `budget` is the limit, `spent` what was spent of it by then, `needed` the request's worst case.
+    Amounts are USD: `budget` is the limit, `spent` the part that was spent, `needed` the request's worst
+    case.
     """
 
     def __init__(
@@ -324,10 +325,10 @@ class BudgetExceededError(LLMError):
 
 
 class BatchError(LLMError):
-    """At least one call of a batch failed, and `on_error="raise"` was asked for.
+    """At least one call of a batch failed, and `on_error="raise"` was set.
 
-    Raised after every other call has finished and is stored. `results` holds one entry per input, in
-    order: a `Response`, or the `LLMError` of the call that failed. `__cause__` is the first failure.
+    It is raised after every other call has finished and is stored. `results` holds one entry per input, in
+    order: a `Response`, or the `LLMError` of the failed call. `__cause__` is the first failure.
     """
 
     def __init__(self, message: str, *, results: Sequence[Any], **facts: Any) -> None:
@@ -336,5 +337,5 @@ class BatchError(LLMError):
 
     @property
     def errors(self) -> dict[int, LLMError]:
-        """The failures by input position."""
+        """The errors by position of their input."""
         return {index: result for index, result in enumerate(self.results) if isinstance(result, LLMError)}

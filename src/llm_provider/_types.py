@@ -1,4 +1,4 @@
-"""The values a user receives: `Response`, `Embeddings` and their parts. All are frozen and slotted."""
+"""The values that calls return: `Response`, `Embeddings` and their parts. All are frozen and slotted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ._errors import (
     MissingDependencyError,
     RefusalError,
 )
-from ._runtime.frozen import maker, quickly_made
+from ._runtime.frozen import quickly_made
 
 FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filter", "refusal"]
 """Why a model stopped, in one vocabulary for every provider."""
@@ -24,17 +24,17 @@ Message: TypeAlias = Mapping[str, Any]
 """One OpenAI-style chat message: `{"role": ..., "content": ...}`."""
 
 Prompt: TypeAlias = str | Sequence[Message]
-"""What a call takes: one user message as a `str`, or a whole conversation."""
+"""The input of a call: one user message as a `str`, or a whole conversation."""
 
 
 @quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Token counts of one call, with OpenTelemetry's GenAI meaning on every provider.
+    """Token counts of one call, defined for every provider as in OpenTelemetry's GenAI conventions.
 
-    Totals are inclusive: `input_tokens` contains what was read from and written to the provider's
-    prompt cache, `output_tokens` contains reasoning. All values are tokens, but for `web_searches`. Zero is
-    also what a provider does not tell.
+    Totals are inclusive: `input_tokens` contains the tokens read from and written to the provider's prompt
+    cache, `output_tokens` contains reasoning. All values are tokens, except `web_searches`. A count that the
+    provider does not report is 0.
 
     >>> Usage(input_tokens=10, output_tokens=5) + Usage(input_tokens=1, reasoning_output_tokens=0)
     Usage(input_tokens=11, output_tokens=5)
@@ -45,22 +45,22 @@ class Usage:
     cache_read_input_tokens: int = 0
     cache_write_input_tokens: int = 0
     cache_write_1h_input_tokens: int = 0
-    """The part of `cache_write_input_tokens` that was written to live for one hour."""
+    """The part of `cache_write_input_tokens` that the provider keeps for one hour."""
     reasoning_output_tokens: int = 0
     audio_input_tokens: int = 0
-    """Parts of `input_tokens`, with what of them was read from the cache; images likewise."""
+    """Audio and images are parts of `input_tokens`, including tokens read from the cache."""
     cache_read_audio_input_tokens: int = 0
-    """The part of `audio_input_tokens` that is a part of `cache_read_input_tokens` too."""
+    """The part of `audio_input_tokens` that was read from the cache."""
     image_input_tokens: int = 0
     audio_output_tokens: int = 0
     image_output_tokens: int = 0
-    """Parts of `output_tokens`, as audio is."""
+    """Audio and images are parts of `output_tokens`."""
     web_searches: int = 0
-    """Searches that the provider made for the model; no tokens, but billed."""
+    """Searches that the provider made for the model. They are billed by number."""
 
     @property
     def total_tokens(self) -> int:
-        """Input and output together."""
+        """The sum of input and output tokens."""
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: Usage) -> Usage:
@@ -79,12 +79,12 @@ _USAGE_FIELDS = tuple(entry.name for entry in fields(Usage))
 @quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """Where the time of one call went, in seconds of a monotonic clock.
+    """The durations of one call, in seconds of a monotonic clock.
 
-    `queue` is waiting before and between attempts: for a slot, for a provider's Retry-After, for a
-    back-off. `first_token` runs from sending the last attempt to its first delta and is None unless the
-    answer was streamed. `total` is what the caller waited. `overhead` is the rest: `total` less `queue`
-    and less the time spent inside the provider's SDK. `attempts` counts requests sent; 0 is a cache hit.
+    `queue` is the wait before and between attempts: for a slot, for a provider's Retry-After, for a back-off.
+    `first_token` is the time from the start of the last attempt to its first delta; None unless the answer
+    was streamed. `total` is the time that the caller waited. `overhead` is `total` without `queue` and
+    without the time inside the provider's SDK. `attempts` is the number of requests sent; 0 for a cache hit.
     """
 
     queue: float = 0.0
@@ -94,10 +94,9 @@ class Timing:
     overhead: float = 0.0
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """A function the model asks for; `arguments` is the JSON text it wrote.
+    """A function call that the model requests. `arguments` is the JSON text that the model wrote.
 
     >>> ToolCall(id="call_1", name="weather", arguments='{"city": "Bern"}').parsed_arguments
     {'city': 'Bern'}
@@ -112,7 +111,7 @@ class ToolCall:
         """`arguments` as Python values.
 
         Raises:
-            JSONSchemaValidationError: the model wrote something that is not JSON.
+            JSONSchemaValidationError: the text is not JSON.
         """
         try:
             return json.loads(self.arguments)
@@ -122,10 +121,9 @@ class ToolCall:
             ) from None
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCallDelta:
-    """A fragment of a tool call under way: `index` tells which call, `arguments` is the next piece."""
+    """A fragment of a streamed tool call: `index` is the number of the call, `arguments` the next piece."""
 
     index: int
     id: str = ""
@@ -136,7 +134,7 @@ class ToolCallDelta:
 @quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delta:
-    """What one step of a stream added. `str(delta)` is its text."""
+    """The part of an answer that one step of a stream added. `str(delta)` is its text."""
 
     text: str = ""
     reasoning: str = ""
@@ -150,26 +148,25 @@ class Delta:
 
 
 Step: TypeAlias = Delta | str
-"""What one step of a stream added, on its way to who reads the stream. Text alone, as nearly always, stays a
-text until then: the garbage collector went through all the objects that waited, again and again, which took
-a fifth of the CPU of a long stream. Empty where nothing was added."""
+"""One step of a stream before its reader takes it; empty where the step added nothing.
 
-_text_delta = maker(Delta, "text")
+A step that adds only text, as most do, stays a `str` until then. As objects, the waiting steps of a long
+stream cost a fifth of its CPU time, because the garbage collector went through them again and again."""
 
 
 def delta_of(step: Step) -> Delta:
-    """A step as its user sees it.
+    """The `Delta` of a step.
 
     >>> delta_of("Hello").text
     'Hello'
     """
-    return _text_delta(step) if isinstance(step, str) else step
+    return Delta(text=step) if isinstance(step, str) else step
 
 
 @quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """One sample of an answer. `message` is ready to be appended to the conversation."""
+    """One sample of an answer. `message` can be appended to the conversation."""
 
     text: str = ""
     reasoning: str = ""
@@ -182,11 +179,11 @@ class Choice:
 @quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Response:
-    """A complete answer: the same value whether it was streamed, awaited or read from the cache.
+    """A complete answer. It is the same whether it was streamed, awaited or read from the cache.
 
-    `cost` is what this call really cost in USD: 0 for a cache hit, None where the price is unknown.
-    `model` is the name the provider says it served. `failures` are the requests that were sent for this call
-    before one succeeded. `raw` is the provider's answer as it came.
+    `cost` is the cost of this call in USD: 0 for a cache hit, None where the price is unknown. `model` is the
+    model that answered, as the provider names it. `failures` are the requests of this call that failed before
+    one succeeded. `raw` is the provider's unchanged answer.
     """
 
     choices: tuple[Choice, ...]
@@ -203,7 +200,7 @@ class Response:
 
     @property
     def text(self) -> str:
-        """The text of the first sample; empty where the model only called tools."""
+        """The text of the first sample; empty if the model only called tools."""
         return self.choices[0].text
 
     @property
@@ -213,12 +210,12 @@ class Response:
 
     @property
     def reasoning(self) -> str:
-        """The reasoning the provider shows for the first sample; empty where it shows none."""
+        """The reasoning of the first sample as far as the provider shows it; empty if it shows none."""
         return self.choices[0].reasoning
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
-        """The functions that the first sample asks for."""
+        """The function calls that the first sample requests."""
         return self.choices[0].tool_calls
 
     @property
@@ -228,7 +225,7 @@ class Response:
 
     @property
     def message(self) -> Message:
-        """The first sample as an assistant message, signatures included, for the next turn."""
+        """The first sample as an assistant message, signatures included, to continue the conversation."""
         return self.choices[0].message
 
     @property
@@ -240,20 +237,20 @@ class Response:
     def raw(self) -> Any:
         """The provider's answer in its own wire format, as Python values.
 
-        A call whose samples were sent as separate requests has the list of their answers.
+        It is a list of answers if the samples of the call were sent as separate requests.
         """
         return json.loads(self.body)
 
     @property
     def parsed(self) -> Any:
-        """The text as JSON, or as an instance of the pydantic model given as `response_format`.
+        """The text parsed as JSON, or as an instance of the pydantic model in `response_format`.
 
-        None where no JSON was asked for.
+        None if no JSON was requested.
 
         Raises:
-            RefusalError: the model refused, or a filter stopped it.
-            LengthFinishReasonError: the answer ended at its token limit.
-            JSONSchemaValidationError: the text is not JSON or does not validate.
+            RefusalError: the model refused, or a content filter stopped it.
+            LengthFinishReasonError: the answer was cut at its token limit.
+            JSONSchemaValidationError: the text is not JSON, or does not match the schema.
         """
         if self.response_format is None or self.response_format == {"type": "text"}:
             return None
@@ -381,4 +378,4 @@ def _cost_text(answer: Response | Embeddings) -> str:
 
 
 Result: TypeAlias = Response | LLMError
-"""What a batch gives for one input."""
+"""The result of one input of a batch."""

@@ -1,12 +1,12 @@
-"""A pytest fixture that records a test's answers once and replays them ever after, without keys or network.
+"""A pytest fixture that records the answers of a test once and then replays them without keys or network.
 
     def test_summary(llm_cassette):
-        assert "cat" in summarise(story)  # whatever calls llm_provider in there
+        assert "cat" in summarise(story)  # summarise() calls llm_provider
 
-The first run asks the providers and writes `cassettes/<module>.<test>.jsonl` beside the test, to be kept
-under version control; later runs answer from it, and a request that is not in it raises `CacheMissError`.
-With `--llm-cassettes=record` everything is asked anew, with `replay`, or where the environment has `CI`,
-nothing is ever asked.
+The first run sends the requests and writes the answers to `cassettes/<module>.<test>.jsonl` beside the test.
+The file belongs under version control. Later runs answer from it, and a request that it lacks raises
+`CacheMissError`. `--llm-cassettes=record` records all answers again. `--llm-cassettes=replay` sends no
+request, as does a run with `CI` in its environment.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Cassette:
     """The answers of one test.
 
     Args:
-        path: The file that holds them.
-        recording: Whether they are being asked for now, instead of replayed.
-        client: What `llm_provider.call` and the other functions use during the test.
+        path: The file of the answers.
+        recording: Whether this run records the answers instead of replaying them.
+        client: The client of `llm_provider.call` and the other functions during the test.
     """
 
     path: Path
@@ -46,13 +46,13 @@ class Cassette:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option."""
+    """Add the option `--llm-cassettes`."""
     parser.getgroup("llm_provider").addoption(
         _OPTION,
         choices=("auto", "record", "replay"),
         default="auto",
-        help="answers of tests that use llm_cassette: recorded where there are none yet (auto, the default), "
-        "all recorded anew, or only replayed (as auto does where the environment has CI)",
+        help="answers of tests that use llm_cassette: auto records where there is no file yet, except in an "
+        "environment with CI; record records all again; replay sends nothing (default: auto)",
     )
 
 
@@ -60,7 +60,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Remember whether a test failed: half of its answers are no recording."""
+    """Remember whether a test failed, because the answers of a failed test are not recorded."""
     report = yield
     if report.when == "call":
         item.stash[_FAILED] = report.failed
@@ -71,8 +71,8 @@ def pytest_runtest_makereport(
 def llm_cassette(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Cassette]:
-    """Record this test's answers, or replay them; see the module's text."""
-    # Imported here because the entry point loads this module into every run of pytest.
+    """Record the answers of this test, or replay them."""
+    # Imported here because every run of pytest loads this module as a plugin.
     from . import _api
     from ._client import Client
 
@@ -80,7 +80,7 @@ def llm_cassette(
     recording = _records(request.config.getoption(_OPTION), path)
     directory = tmp_path_factory.mktemp("cassette")
     directory.chmod(0o700)
-    # For clients that the test makes itself.
+    # Clients that the test makes itself read these variables.
     monkeypatch.setenv("LLM_PROVIDER_CACHE_DIR", str(directory))
     monkeypatch.setenv("LLM_PROVIDER_CACHE", "use" if recording else "only")
     with Client(cache_dir=directory, cache="use" if recording else "only") as client:
@@ -99,12 +99,14 @@ def _records(option: str, path: Path) -> bool:
     if path.exists():
         return False
     if option == "replay" or os.environ.get("CI"):
-        pytest.fail(f"there is no recording {path}; run the test once where the providers can be asked")
+        pytest.fail(
+            f"there is no recording {path}; run the test once with API keys and without CI to record it"
+        )
     return True
 
 
 def _file_name(name: str) -> str:
-    """A test's name as part of a file's, on every system.
+    """A test's name in a form that is a valid part of a file name on every system.
 
     >>> _file_name("test_it[a/b c]")
     'test_it-a-b-c'

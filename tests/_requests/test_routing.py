@@ -1,14 +1,14 @@
-"""Model names → who serves them, and which servers may be sent a key."""
+"""Model names → the provider that serves them, and the table of providers."""
 
 import re
 import string
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llm_provider._errors import LLMError, RequestError, UnknownModelError
-from llm_provider._requests.routing import ROUTES, known_models, priced_as, resolve
+from llm_provider._errors import RequestError, UnknownModelError
+from llm_provider._requests.routing import COMPATIBLE_HOSTS, ROUTES, Route, known_models, priced_as, resolve
 
 VARIABLES = {row.base_url_variable for row in ROUTES.values()} - {""}
 
@@ -102,6 +102,7 @@ class TestResolve:
         with pytest.raises(UnknownModelError, match="no model"):
             resolve("groq/")
 
+    @settings(deadline=None)
     @given(
         st.text(st.sampled_from(string.ascii_letters + string.digits + "._:/@+-"), min_size=1, max_size=20)
     )
@@ -141,72 +142,6 @@ class TestPricedAs:
 
 
 class TestBaseURL:
-    @pytest.mark.parametrize(
-        "base_url",
-        [
-            "https://api.example.com/v1",
-            "https://8.8.8.8/v1",
-            "http://localhost:8000/v1",
-            "http://127.0.0.1:8000",
-            "http://[::1]:8000/v1",
-            "http://10.1.2.3",
-            "http://192.168.0.9:11434/v1",
-            "http://172.16.0.1",
-            "http://100.64.1.2:8000/v1",
-            "http://gpu-box:8000/v1",
-            "http://gpu.local/v1",
-            "http://vllm.internal/v1",
-            "http://a.localhost/v1",
-            "http://2130706433/v1",
-            "http://[::ffff:127.0.0.1]/v1",
-            "http://0.0.0.0:8000",
-        ],
-    )
-    def test_may_be_sent_a_key(self, base_url: str) -> None:
-        target = resolve("local/m", base_url + "/")
-        assert target.base_url == base_url
-        assert target.custom_base_url
-
-    @pytest.mark.parametrize(
-        ("base_url", "problem"),
-        [
-            ("http://api.openai.com/v1", "use https"),
-            ("http://8.8.8.8/v1", "use https"),
-            ("http://134744072/v1", "use https"),
-            ("http://localhost.example.com", "use https"),
-            ("http://[2001:4860:4860::8888]/", "use https"),
-            ("https://169.254.169.254/latest", "link-local"),
-            ("http://169.254.169.254", "link-local"),
-            ("http://169.254.169.254.", "link-local"),
-            ("http://2852039166/", "link-local"),
-            ("http://0xa9fea9fe/", "link-local"),
-            ("http://0251.0376.0251.0376/", "link-local"),
-            ("http://169.254.43518/", "link-local"),
-            ("http://[fe80::1]/", "link-local"),
-            ("http://[fe80::1%25eth0]/", "link-local"),
-            ("http://[::ffff:169.254.169.254]/", "link-local"),
-            ("http://metadata.google.internal/", "not the address of a provider"),
-            ("ftp://localhost/", "not an http or https URL"),
-            ("file:///etc/passwd", "not an http or https URL"),
-            ("localhost:8000", "not an http or https URL"),
-            ("https://", "not an http or https URL"),
-            ("http://[::1/", "not a URL"),
-            ("http://localhost:99999/", "not a URL"),
-            ("http://localhost:8000/v1\n", "not an http or https URL"),
-            ("http://localhost /v1", "not the address of a provider"),
-            (" http://localhost/v1", "not the address of a provider"),
-            ("https://good.example\\.evil.example/", "not the address of a provider"),
-            ("https://user:secret@example.com/v1", "api_key="),
-            ("https://user:secret@[/", "api_key="),
-            ("https://example.com/v1?key=secret", "api_key="),
-            ("https://example.com/v1#secret", "api_key="),
-        ],
-    )
-    def test_may_not(self, base_url: str, problem: str) -> None:
-        with pytest.raises(RequestError, match=problem) as caught:
-            resolve("local/m", base_url)
-        assert "secret" not in str(caught.value)
-
     def test_the_environment_points_a_route_elsewhere_and_the_call_wins(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -220,13 +155,6 @@ class TestBaseURL:
         monkeypatch.setenv("GROQ_BASE_URL", "  ")
         assert not resolve("groq/llama").custom_base_url
 
-    @given(st.text(max_size=40) | st.text(max_size=20).map("http://".__add__))
-    def test_any_text_is_a_url_or_our_error(self, base_url: str) -> None:
-        try:
-            resolve("local/m", base_url)
-        except LLMError:
-            return
-
 
 class TestRoutes:
     def test_every_row_is_whole(self) -> None:
@@ -239,6 +167,18 @@ class TestRoutes:
     def test_bare_names_belong_to_one_row(self) -> None:
         for model in ("gpt-6.1-sol", "o3", "claude-opus-5-5", "gemini-3.8-flash"):
             assert sum(bool(re.fullmatch(row.bare_names, model)) for row in ROUTES.values()) == 1
+
+    def test_a_row_of_a_host_needs_a_name_and_a_server_alone(self) -> None:
+        row = Route("example_ai", "https://api.example.com/v1")
+        assert (row.adapter, row.key_required, row.unsupported) == ("openai", True, {})
+        assert (row.base_url_variable, row.key_variables) == ("EXAMPLE_BASE_URL", ("EXAMPLE_API_KEY",))
+        assert (row.litellm_names, row.genai_prices_name) == (("example_ai",), "example_ai")
+        other = Route("example", None)
+        assert (other.base_url_variable, other.key_variables, other.litellm_names) == ("", (), ())
+
+    def test_the_compatible_hosts_are_those_of_the_table(self) -> None:
+        others = {"openai", "anthropic", "gemini", "litellm"}
+        assert set(COMPATIBLE_HOSTS) == set(ROUTES) - others
 
     def test_no_variable_is_shared(self) -> None:
         variables = [

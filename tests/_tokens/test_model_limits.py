@@ -1,22 +1,16 @@
-"""How much models read and write at most: the table, its checks, and its refresh."""
+"""How much models read and write at most: the table and its checks."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
-from llm_provider._cli.prices_refresh import litellm_prices
-from llm_provider._cli.prices_refresh.model_limits import LimitSource, _of_litellm, refresh_limits
 from llm_provider._money.price_rows import PriceWarning
 from llm_provider._money.pricing import PriceTable, shipped_path
 from llm_provider._tokens.model_limits import COLUMNS, ModelLimits, limits_of, read
 
 HEADER = ",".join(COLUMNS)
-TODAY = "2026-11-20"
-KEY = ("openai", "tiny")
-ROW = ModelLimits(*KEY, 1000, 100, "a", "2026-01-01")
 
 
 def table(folder: Path, *lines: str) -> Path:
@@ -80,37 +74,3 @@ def test_a_file_without_the_header_is_refused(tmp_path: Path) -> None:
     path.write_text("openai,tiny,1,1,a,2026-01-01\n", encoding="utf-8")
     with pytest.raises(ValueError, match="the first line must be provider,model,"):
         read(path)
-
-
-def test_of_two_figures_the_larger_is_taken() -> None:
-    sources = [LimitSource("a", {KEY: (1000, 100)}), LimitSource("b", spellings={KEY: (1024, None)})]
-    refreshed = refresh_limits({}, [KEY], sources, TODAY)
-    assert refreshed.rows == refreshed.changed == [ModelLimits(*KEY, 1024, 100, "a; b", TODAY)]
-    assert refreshed.differing == [(KEY, [1000, 1024])]
-
-
-def test_what_holds_stays_as_it_was_read() -> None:
-    refreshed = refresh_limits({KEY: ROW}, [KEY], [LimitSource("b", {KEY: (1000, 100)})], TODAY)
-    assert (refreshed.rows, refreshed.changed) == ([ROW], [])
-
-
-def test_what_no_source_has_any_more_stays_and_is_told() -> None:
-    refreshed = refresh_limits({KEY: ROW}, [], [LimitSource("b")], TODAY)
-    assert (refreshed.rows, refreshed.unlisted) == ([ROW], [KEY])
-
-
-def test_models_without_a_price_and_without_figures_get_no_row() -> None:
-    source = LimitSource("a", {("openai", "unpriced"): (1000, 100)})
-    assert refresh_limits({}, [KEY], [source], TODAY).rows == []
-
-
-def test_the_price_map_of_litellm_tells_both_figures(tmp_path: Path) -> None:
-    entry = {"litellm_provider": "openai", "mode": "chat", "input_cost_per_token": 1e-6}
-    path = tmp_path / litellm_prices.FILE_NAME
-    entries = {
-        "tiny": {**entry, "max_input_tokens": 1000, "max_output_tokens": 100},
-        "embedding": {**entry, "mode": "embedding", "max_input_tokens": 10, "max_output_tokens": 10},
-        "sample": {**entry, "max_input_tokens": "max input tokens, if the provider specifies it"},
-    }
-    path.write_text(json.dumps(entries), encoding="utf-8")
-    assert _of_litellm(path).models == {KEY: (1000, 100), ("openai", "embedding"): (10, None)}

@@ -20,7 +20,7 @@ from pydantic import BaseModel
 
 from llm_provider import Client, Delta, Response, UnsupportedParameterError, Usage
 from llm_provider._money.pricing import PriceTable
-from llm_provider._requests.routing import ROUTES, resolve
+from llm_provider._requests.routing import COMPATIBLE_HOSTS, ROUTES, Route, resolve
 from llm_provider.simulator import Fault, RecordedRequest, Simulator
 
 HOWS = ("call", "acall", "stream", "astream")
@@ -98,7 +98,7 @@ ANTHROPIC: Mapping[str, Any] = {
     "signs": True,
 }
 
-WAYS: Mapping[str, Way] = {
+KNOWN_WAYS: Mapping[str, Way] = {
     "openai": Way(
         model="gpt-6.1-sol",
         server="openai",
@@ -163,6 +163,23 @@ WAYS: Mapping[str, Way] = {
         # litellm 1.106 drops the field of a message that holds a refusal.
         refusal="stop",
     ),
+}
+
+
+def of_row(route: Route) -> Way:
+    """A host whose facts are not listed above: those of its row are expected."""
+    return compatible(
+        route.provider,
+        "org/model",
+        seed=None if "seed" in route.unsupported else route.spelling.get("seed", "seed"),
+        samples=None if "n" in route.unsupported else "n",
+        logprobs="logprobs" not in route.unsupported,
+    )
+
+
+WAYS = {
+    **{provider: of_row(ROUTES[provider]) for provider in COMPATIBLE_HOSTS},
+    **KNOWN_WAYS,
 }
 
 THROUGH_LITELLM = (

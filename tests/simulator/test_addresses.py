@@ -26,6 +26,13 @@ def test_addresses_of_a_running_simulator(simulator: Simulator) -> None:
     assert variables["ANTHROPIC_BASE_URL"] == simulator.url("anthropic")
     assert variables["GOOGLE_GEMINI_BASE_URL"] == simulator.url("gemini")
     assert {value for name, value in variables.items() if name.endswith("_API_KEY")} == {"simulator-key"}
+    # Hosts with a price are always there, others where they are named.
+    assert variables["GROQ_BASE_URL"] == simulator.url("groq")
+    assert variables["LOCAL_BASE_URL"] == simulator.url("local")
+    assert simulator.environment("groq", "example_ai") == variables | {
+        "EXAMPLE_BASE_URL": simulator.url("example_ai"),
+        "EXAMPLE_API_KEY": "simulator-key",
+    }
 
 
 @pytest.mark.parametrize("provider", ["openai", "groq", "local", "any-other"])

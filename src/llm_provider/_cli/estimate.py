@@ -1,4 +1,4 @@
-"""The command `llm-provider estimate`: what a file of prompts would take, before anything is sent."""
+"""The command `llm-provider estimate`: the cost of a file of prompts before anything is sent."""
 
 from __future__ import annotations
 
@@ -12,26 +12,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._errors import RequestError
+from .output import OK, PROGRAM
 
 if TYPE_CHECKING:
     from .._estimates.estimate import Estimate
     from .._types import Prompt
 
-OK = 0
+HELP = f"""\
+Every line of the file is a prompt. In a file named *.jsonl each line is JSON: a text, a list of messages,
+or an object with "messages" or "prompt". Without a file, lines are read from standard input.
 
-HELP = """\
-Every line of the file is a prompt. In a file named *.jsonl it is JSON: a text, a list of messages, or
-an object with "messages" or "prompt". Without a file, lines are read from standard input.
-
-  llm-provider estimate gpt-6.1-sol prompts.txt
-  llm-provider estimate claude-sonnet-5-5 conversations.jsonl --max-tokens 500 --json | jq .cost
+  {PROGRAM} estimate gpt-6.1-sol prompts.txt
+  {PROGRAM} estimate claude-sonnet-5-5 conversations.jsonl --max-tokens 500 --json | jq .cost
 
 Nothing is sent, and no API key is needed.
 """
 
 
 def add_arguments(command: argparse.ArgumentParser, json_object: Callable[[str], dict[str, Any]]) -> None:
-    """Describe the command's arguments.
+    """Declare the command's arguments.
 
     Args:
         command: Its parser.
@@ -39,12 +38,18 @@ def add_arguments(command: argparse.ArgumentParser, json_object: Callable[[str],
     """
     command.add_argument("model", metavar="MODEL", help="such as gpt-6.1-sol or groq/openai/gpt-oss-120b")
     command.add_argument("file", metavar="FILE", nargs="?", type=Path, help="the prompts (default: stdin)")
-    command.add_argument("--system", metavar="TEXT", help="the system prompt of all of them")
-    command.add_argument("--max-tokens", metavar="N", type=int, help="the longest answer to each")
-    command.add_argument("--n", metavar="N", type=int, help="samples of each")
-    command.add_argument("--max-concurrent", metavar="N", type=int, help="most requests at once")
-    command.add_argument("--extra-body", metavar="JSON", type=json_object, help="fields for this provider")
-    command.add_argument("--no-cache", action="store_true", help="as if nothing were stored")
+    command.add_argument("--system", metavar="TEXT", help="the system prompt of every prompt")
+    command.add_argument(
+        "--max-tokens", metavar="N", type=int, help="the longest answer to each prompt, in tokens"
+    )
+    command.add_argument("--n", metavar="N", type=int, help="samples of each prompt")
+    command.add_argument(
+        "--max-concurrent", metavar="N", type=int, help="the most requests in flight at once"
+    )
+    command.add_argument(
+        "--extra-body", metavar="JSON", type=json_object, help="an object of fields for this provider only"
+    )
+    command.add_argument("--no-cache", action="store_true", help="count every prompt, stored or not")
     command.add_argument("--json", action="store_true", help="print one JSON object; costs are USD")
     command.set_defaults(run=_estimate)
 
@@ -71,8 +76,8 @@ def _prompts(path: Path | None, stack: ExitStack) -> Iterator[Prompt]:
     """The prompts of a file, or of standard input.
 
     Raises:
-        RequestError: it is not UTF-8, or a line is not the JSON of a prompt.
-        OSError: it cannot be read.
+        RequestError: the file is not UTF-8, or a line is not the JSON of a prompt.
+        OSError: the file cannot be read.
     """
     name = "standard input" if path is None else path.name
     lines = sys.stdin.buffer if path is None else stack.enter_context(path.open("rb"))

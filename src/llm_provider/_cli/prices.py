@@ -1,201 +1,73 @@
-"""The command `llm-provider prices refresh`, for those who maintain `prices.csv`."""
+"""The command `llm-provider prices`: prints the price table."""
 
 from __future__ import annotations
 
 import argparse
-import csv
-import io
-import os
+import json
 import sys
-import time
-import warnings
-from collections.abc import Iterable, Sequence
-from decimal import Decimal
-from pathlib import Path
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from .._money.price_rows import COLUMNS, PriceFile, PriceRow, PriceWarning, check, is_date
-from .._tokens.model_limits import COLUMNS as LIMIT_COLUMNS
-from .._tokens.model_limits import FILE_NAME as LIMITS_FILE
-from .._tokens.model_limits import ModelLimits
-from .._tokens.model_limits import read as limits_file
-from .prices_refresh.model_limits import LimitSource, RefreshedLimits, refresh_limits
-from .prices_refresh.model_limits import read_sources as limit_sources_in
-from .prices_refresh.refresh import Disagreement, Refreshed, Source, refresh
+from .._errors import RequestError
+from .output import OK, PROGRAM
 
-UP_TO_DATE = 0
-FAILED = 1
-"""Also the answer of `--check` where the file would change."""
+if TYPE_CHECKING:
+    from .._money.pricing import PriceRow, PriceTable
+
+HELP = f"`{PROGRAM} prices refresh` brings the table up to date, for maintainers of the package."
+
+_LEFT_ALIGNED = ("provider", "model", "variant", "effective_from", "source", "as_of")
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run the command.
-
-    Args:
-        argv: the arguments after `prices refresh`.
-
-    Returns:
-        The exit code: 0, or 1 where a source or the file cannot be read, or `--check` found a change.
-
-    Raises:
-        SystemExit: after `--help` (0), and for arguments that make no sense (2).
-    """
-    arguments = _parser().parse_args(argv)
-    beside = arguments.file.with_name(LIMITS_FILE)
-    try:
-        rows = read_rows(arguments.file)
-        known = read_limits(beside) if beside.is_file() else {}
-        sources, limit_sources = _sources(arguments.litellm, arguments.day)
-    except (OSError, ValueError, ModuleNotFoundError, PriceWarning) as error:
-        print(f"llm-provider: error: {error}", file=sys.stderr)
-        return FAILED
-    refreshed = refresh(rows, sources, arguments.day)
-    _report(refreshed)
-    if arguments.disagreements is not None:
-        _write(arguments.disagreements, disagreements_text(refreshed, sources))
-    texts = {arguments.file: rows_text(refreshed.rows)}
-    if beside.is_file():
-        models = {(row.provider, row.model) for row in refreshed.rows}
-        limits = refresh_limits(known, models, limit_sources, arguments.day)
-        _report_limits(limits)
-        texts[beside] = _csv(LIMIT_COLUMNS, ([_cell(value) for value in row] for row in limits.rows))
-    changed = {path: text for path, text in texts.items() if text != path.read_text(encoding="utf-8")}
-    for path, text in changed.items() if not arguments.check else ():
-        _write(path, text)
-    return FAILED if changed and arguments.check else UP_TO_DATE
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    command.add_argument("models", metavar="MODEL", nargs="*", help="only these models (default: all)")
+    command.add_argument("--json", action="store_true", help="print a JSON list; null is an unknown price")
+    command.set_defaults(run=_prices)
 
 
-def _parser() -> argparse.ArgumentParser:
-    from .._money.pricing import default_prices_path
+def _prices(arguments: argparse.Namespace) -> int:
+    from .._money.pricing import COLUMNS, PriceTable
 
-    parser = argparse.ArgumentParser(
-        prog="llm-provider prices refresh",
-        description="Bring prices.csv up to date with genai-prices and litellm's price map. A change adds a "
-        "row with its day; no past price is changed. The model_limits.csv beside it is "
-        "brought up to date too. What was done is printed.",
-        allow_abbrev=False,
-    )
-    parser.add_argument(
-        "--file", type=Path, default=Path(default_prices_path()), help="the file (default: the package's own)"
-    )
-    parser.add_argument(
-        "--litellm", metavar="JSON", type=Path, help="litellm's price map (default: of the installed litellm)"
-    )
-    parser.add_argument(
-        "--disagreements",
-        metavar="CSV",
-        type=Path,
-        help="write the disagreements of the sources to this file",
-    )
-    parser.add_argument(
-        "--day",
-        type=_day,
-        default=time.strftime("%Y-%m-%d", time.gmtime()),
-        help="the day of the changes, like 2026-11-20 (default: today)",
-    )
-    parser.add_argument("--check", action="store_true", help="change nothing; fail if something would change")
-    return parser
+    table = PriceTable.load()
+    rows = [row for model in arguments.models for row in _rows_of(table, model)] or list(table)
+    rows = list(dict.fromkeys(rows))
+    if arguments.json:
+        # A price has few digits, which a float keeps.
+        print(json.dumps([row._asdict() for row in rows], default=float))
+    else:
+        # Most columns are blank for most models.
+        shown = [column for column in COLUMNS if any(getattr(row, column) not in (None, "") for row in rows)]
+        lines = [[getattr(row, column) for column in shown] for row in rows]
+        _print_table(shown, [["-" if cell in (None, "") else str(cell) for cell in line] for line in lines])
+        print("\nPrices are USD per million tokens, of web_search and request per thousand; - is unknown.")
+    return OK
 
 
-def _day(text: str) -> str:
-    if not is_date(text):
-        raise argparse.ArgumentTypeError("expected a day like 2026-11-20")
-    return text
-
-
-def read_rows(path: Path) -> list[PriceRow]:
-    """The rows of a file all of whose rows are good.
+def _rows_of(table: PriceTable, model: str) -> list[PriceRow]:
+    """Every row of a model, of any service level, prompt size and date.
 
     Raises:
-        OSError: the file cannot be read.
-        ValueError: it has no header.
-        PriceWarning: a row is bad, and would be lost in the new file.
+        RequestError: there is none.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", PriceWarning)
-        return check(PriceFile(path).lines())
+    from datetime import date
+
+    from .._money.pricing import VARIANTS
+    from .._requests.routing import priced_as, resolve
+
+    provider, name = priced_as(resolve(model))
+    for variant in sorted(VARIANTS):
+        found = table.find(provider, name, variant=variant, input_tokens=sys.maxsize, at=date.max)
+        if found is not None:
+            return [row for row in table if (row.provider, row.model) == (found.provider, found.model)]
+    raise RequestError(f"there is no price for {model!r} ({provider}/{name}); `{PROGRAM} prices` lists all")
 
 
-def read_limits(path: Path) -> dict[tuple[str, str], ModelLimits]:
-    """The rows of a file of limits, as `read_rows`."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", PriceWarning)
-        return limits_file(path)
-
-
-def rows_text(rows: Iterable[PriceRow]) -> str:
-    """A prices file with these rows."""
-    return _csv(COLUMNS, ([_cell(value) for value in row] for row in rows))
-
-
-def disagreements_text(refreshed: Refreshed, sources: Sequence[Source]) -> str:
-    """A CSV file of the cells on which the sources differ, with a column for each of them."""
-    header = (
-        "provider",
-        "model",
-        "variant",
-        "min_input_tokens",
-        "column",
-        *(s.name for s in sources),
-        "kept",
-    )
-    return _csv(header, ((*found[:5], *found.figures, found.kept) for found in refreshed.disagreements))
-
-
-def _sources(price_map: Path | None, day: str) -> tuple[list[Source], list[LimitSource]]:
-    from .prices_refresh import genai_prices, litellm_prices
-
-    path = price_map or litellm_prices.installed_file()
-    return [litellm_prices.read(path, day), genai_prices.read()], limit_sources_in(path)
-
-
-def _report(refreshed: Refreshed) -> None:
-    _print("added", map(_shown, refreshed.added))
-    _print("filled in", map(_shown, refreshed.filled))
-    _print("announced no more", map(_shown, refreshed.withdrawn))
-    _print("different in the past, and left as it is", map("/".join, refreshed.past))
-    _print("in no source, and left as it is", map("/".join, refreshed.unlisted))
-    _print("the sources disagree", map(_difference, refreshed.disagreements))
-
-
-def _report_limits(refreshed: RefreshedLimits) -> None:
-    _print("limits added or changed", (",".join(map(_cell, row)) for row in refreshed.changed))
-    differing = (f"{'/'.join(key)}: {', '.join(map(str, found))}" for key, found in refreshed.differing)
-    _print("context windows on which the sources differ, of which the largest is taken", differing)
-    _print("limits in no source, and left as they are", map("/".join, refreshed.unlisted))
-
-
-def _difference(found: Disagreement) -> str:
-    figures = " | ".join(figure or "-" for figure in found.figures)
-    return f"{'/'.join(map(str, found[:4]))} {found.column}: {figures}, kept {found.kept}"
-
-
-def _print(title: str, lines: Iterable[str]) -> None:
-    listed = list(lines)
-    print(f"{title}: {len(listed)}")
-    for line in listed:
-        print(f"  {line}")
-
-
-def _shown(row: PriceRow) -> str:
-    return ",".join(map(_cell, row))
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    return format(value, "f") if isinstance(value, Decimal) else str(value)
-
-
-def _csv(header: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(lines)
-    return text.getvalue()
-
-
-def _write(path: Path, text: str) -> None:
-    """Replace a file as a whole, so that an interrupted command leaves the old one."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(text, encoding="utf-8", newline="")
-    beside.replace(path)
+def _print_table(header: Sequence[str], lines: list[list[str]]) -> None:
+    widths = [max(map(len, column)) for column in zip(header, *lines, strict=True)]
+    for line in [list(header), *lines]:
+        aligned = (
+            cell.ljust(width) if name in _LEFT_ALIGNED else cell.rjust(width)
+            for name, cell, width in zip(header, line, widths, strict=True)
+        )
+        print("  ".join(aligned).rstrip())

@@ -1,5 +1,5 @@
-"""What the user asks for, checked: parameters and messages → `Request`, model name → `Target`.
+"""The arguments of a call → `Request`, and the model's name → `Target`.
 
-`base_url` checks servers; `api_keys` finds keys; `request` validates the arguments of a call and
-`embed_request` those of `embed`; `routing` holds the table of providers.
+From the bottom: `base_url` checks servers; `api_keys` finds keys; `routing` holds the table of providers and
+finds the provider of a model; `request` validates the arguments of a call, `embed_request` those of `embed`.
 """

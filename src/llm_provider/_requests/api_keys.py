@@ -1,8 +1,8 @@
-"""API keys: from the client's settings and the environment to accounts. A key shows itself nowhere.
+"""Finds API keys in the client's settings and the environment. No `repr`, message or pickle contains a key.
 
-An account is what a provider limits and bills as one; it has one key or several. Lists of accounts come
-from `Client(keys=)` or from variables named in the plural. With more than one key, `_rings` decides which one
-sends.
+A provider limits and bills an account; an account has one key or several. Lists of accounts come from
+`Client(keys=)` or from variables with a plural name, such as `OPENAI_API_KEYS`. With more than one key,
+`_calls/key_pool` decides which one a request uses.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ KeyList: TypeAlias = str | Sequence[str | Sequence[str]]
 
 
 class APIKey:
-    """A secret. `reveal()` is the only way to the text; `identity` tells keys apart without it.
+    """A secret. Only `reveal()` returns the text; `identity` is a fingerprint that tells keys apart.
 
     Raises:
-        RequestError: the text cannot be sent in a header: it is empty, or not printable ASCII.
+        RequestError: the text cannot be sent in a header, because it is empty or not printable ASCII.
 
     >>> APIKey("sk-secret")
     APIKey(746b4ad1ca9129e1)
@@ -34,8 +34,8 @@ class APIKey:
 
     def __init__(self, text: str) -> None:
         if not text or not text.isascii() or not text.isprintable() or " " in text:
-            # Transports refuse such a header too, but quote it, and the key with it, in their error. A
-            # traceback that shows local variables shall not have it either, and has to show `self`.
+            # HTTP clients refuse such a header too, but their error quotes the key. A traceback that shows
+            # local variables must not contain the key either, and must be able to show `self`.
             del text
             self.identity = "invalid"
             raise RequestError("an API key must be printable ASCII without spaces; is it cut or mistyped?")
@@ -47,7 +47,7 @@ class APIKey:
         return self._text
 
     def scrub(self, text: str) -> str:
-        """`text` with every occurrence of the key blotted out: providers quote keys in their errors."""
+        """`text` with every occurrence of the key replaced, since providers quote keys in their errors."""
         return text.replace(self._text, "***") if len(self._text) >= 6 else text
 
     def __eq__(self, other: object) -> bool:
@@ -60,42 +60,42 @@ class APIKey:
         return f"APIKey({self.identity})"
 
     def __reduce__(self) -> str:
-        raise TypeError("an APIKey is not pickled, so that no key ends up in a file")
+        raise TypeError("an APIKey cannot be pickled, so that no key is written to a file")
 
 
 NO_KEY = APIKey("not-needed")
-"""What stands in for a key where the server may want none: the SDKs insist on some text."""
+"""The key that is sent where the server may need none, since the SDKs require some text."""
 
 
 Accounts: TypeAlias = tuple[tuple[APIKey, ...], ...]
-"""Keys by account, in the order given; no key twice, no account empty."""
+"""Keys by account, in the order given. No key occurs twice, and no account is empty."""
 
 
 class KeyWarning(UserWarning):
-    """An API key is not used any more, because its provider does not serve it.
+    """An API key is no longer used, because its provider refuses it.
 
     The message names the key by its fingerprint, which is the `key` of `ScopeStatistics`.
     """
 
 
 _of_environment = functools.lru_cache(maxsize=64)(APIKey)
-"""Keys that were met before: the same few come with every call."""
+"""`APIKey`, cached, because every call finds the same few keys."""
 
 
 def find_key(
     provider: str, variables: Sequence[str], *, given: APIKey | None, accounts: Accounts, required: bool
 ) -> APIKey:
-    """The key of a call: its own, else the first of the accounts, else the environment's single one.
+    """The key of a call: its own, else the first of the accounts, else that of the environment.
 
     Args:
         provider: The route's name.
-        variables: Environment variables to look in, first found wins.
+        variables: The environment variables of the key, of which the first that is set counts.
         given: The call's `api_key`.
-        accounts: What `find_accounts` has found.
-        required: False where the server may want none; a stand-in is sent then.
+        accounts: The result of `find_accounts`.
+        required: False where the server may need no key; `NO_KEY` is sent then.
 
     Raises:
-        MissingAPIKeyError: a key is required and none is there; the message names the variables.
+        MissingAPIKeyError: a key is required and there is none; the message names the variables.
     """
     if given is not None:
         return given
@@ -103,7 +103,7 @@ def find_key(
         return accounts[0][0]
     for variable in variables:
         if os.environ.get(variable, "").strip():
-            # Without a name of its own, as this frame is in the traceback if it turns out to be no key.
+            # Not in a variable of its own: if the key is invalid, the traceback shows this frame.
             return _of_environment(os.environ[variable].strip())
     if required:
         raise MissingAPIKeyError(
@@ -119,12 +119,12 @@ def find_accounts(
 
     Args:
         provider: The route's name.
-        variables: Those of its single key; beside `OPENAI_API_KEY`, lists are looked for in
-            `OPENAI_API_KEYS`, then in `OPENAI_KEYS`.
+        variables: The environment variables of a single key. For `OPENAI_API_KEY`, lists are read from
+            `OPENAI_API_KEYS`, then from `OPENAI_KEYS`.
         configured: The client's accounts by provider.
 
     Returns:
-        None where neither is set: there is one key at most, and `find_key` looks for it.
+        None where neither is set. Then there is at most one key, which `find_key` finds.
 
     Raises:
         RequestError: a listed key cannot be sent; the message names the variable.
@@ -140,21 +140,21 @@ def find_accounts(
 
 
 def sealed(keys: Mapping[str, KeyList], providers: Collection[str]) -> dict[str, Accounts]:
-    """`Client(keys=)`, checked.
+    """Check `Client(keys=)` and return accounts by provider.
 
     Args:
-        keys: A key or a list of accounts by provider; in a list, a list is one account.
-        providers: The names that are known.
+        keys: A key or a list of accounts by provider. A list inside the list holds the keys of one account.
+        providers: The known names of providers.
 
     Raises:
-        RequestError: an unknown provider, no key, something that is not text or cannot be sent.
+        RequestError: a provider is unknown, has no key, or has one that is not text or cannot be sent.
 
     >>> sealed({"openai": ["sk-a", ["sk-b1", "sk-b2"]]}, ["openai"])  # doctest: +ELLIPSIS
     {'openai': ((APIKey(...),), (APIKey(...), APIKey(...)))}
     """
     if not isinstance(keys, Mapping):
         raise RequestError(f"keys must be a dict of keys by provider, not {type(keys).__name__}")
-    # Not shown where it may be a key in the wrong place.
+    # A name that looks like a key in the wrong place is not shown.
     unknown = [
         name if isinstance(name, str) and name.isidentifier() and len(name) <= 20 else "***"
         for name in keys
@@ -185,19 +185,22 @@ def _accounts(provider: str, given: KeyList) -> Accounts:
 
 
 def _listed(name: str) -> Accounts:
-    """The accounts in a variable: commas or line breaks between them, spaces between keys of one."""
+    """The accounts in a variable.
+
+    Commas or line breaks separate accounts; spaces separate the keys of one account.
+    """
     texts = [account.split() for account in re.split(r"[,\r\n]", os.environ.get(name, ""))]
     try:
         return _distinct([[_of_environment(text) for text in account] for account in texts])
     except RequestError as error:
         problem = error.message
-    # Raised apart from the first error, whose traceback has the texts among its local variables.
+    # A new error, because the traceback of the first one shows the texts among its local variables.
     del texts
     raise RequestError(f"{name}: {problem}")
 
 
 def _distinct(accounts: Sequence[Sequence[APIKey]]) -> Accounts:
-    """Without what is mentioned a second time, and without what is empty then."""
+    """Remove keys that occur a second time, and accounts that are empty then."""
     seen: set[APIKey] = set()
     kept = []
     for account in accounts:

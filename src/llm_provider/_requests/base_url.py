@@ -1,4 +1,4 @@
-"""Which servers a request, and the key with it, may be sent to. Imported where a base URL is given."""
+"""Checks the servers that a request, with its API key, may be sent to. Imported once a base URL is given."""
 
 from __future__ import annotations
 
@@ -8,24 +8,27 @@ from urllib.parse import urlsplit
 
 from .._errors import RequestError
 
-# Names under which clouds hand out a machine's credentials.
+# Hosts of cloud providers that return a machine's credentials.
 _METADATA_HOSTS = ("metadata", "metadata.google.internal")
 
 
 def checked_base_url(base_url: str) -> str:
     """The base URL without a slash at its end.
 
-    It may be https anywhere, plain http to this machine or a private network, a link-local address never.
+    https may lead anywhere; plain http only to this machine or a private network. Link-local addresses are
+    refused.
 
     Raises:
-        RequestError: it is none of these.
+        RequestError: the text is not a URL, or not one that a request may be sent to.
 
     >>> checked_base_url("http://localhost:8000/v1/")
     'http://localhost:8000/v1'
     """
     if any(character in base_url for character in "@?#"):
-        # Said first, so that no message quotes a password.
-        raise RequestError("base_url may hold no user, password, query or fragment; a key goes into api_key=")
+        # Checked first, so that no other message quotes a password.
+        raise RequestError(
+            "base_url may hold no user, password, query or fragment; an API key goes into api_key="
+        )
     try:
         parts = urlsplit(base_url)
         host, _ = parts.hostname or "", parts.port
@@ -37,7 +40,7 @@ def checked_base_url(base_url: str) -> str:
         raise RequestError(f"base_url {base_url!r} is not the address of a provider")
     address = _address(host)
     if address is not None and address.is_link_local:
-        # 169.254.169.254 hands out a cloud machine's credentials.
+        # 169.254.169.254 returns a cloud machine's credentials.
         raise RequestError(f"base_url {base_url!r} is a link-local address, which no provider has")
     if parts.scheme == "http":
         named = "." not in host or host.endswith((".local", ".internal", ".localhost"))
@@ -47,7 +50,10 @@ def checked_base_url(base_url: str) -> str:
 
 
 def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """The IP address that `host` is, in any spelling that a resolver takes: 2852039166 is 169.254.169.254."""
+    """The IP address in `host`, in any spelling that a resolver accepts: 2852039166 is 169.254.169.254.
+
+    None where `host` is a name.
+    """
     host = host.rstrip(".")
     try:
         address = ipaddress.ip_address(host)

@@ -1,4 +1,4 @@
-"""The user's arguments → `Request`: validated, normalised, frozen. Bad input ends here, nothing is sent."""
+"""The arguments of a call → `Request`. Invalid arguments raise here, before anything is sent."""
 
 from __future__ import annotations
 
@@ -31,70 +31,81 @@ _OWN_HEADERS = frozenset(
 
 
 class Parameters(TypedDict, total=False):
-    """What `call` and its siblings take besides the model and the messages.
+    """The parameters of `call`, `acall`, `stream` and `astream` besides the model and the messages.
 
-    Every name is OpenAI's. None means "not set" throughout: nothing is sent for it.
+    Names are OpenAI's where OpenAI has the parameter. None means "not set": nothing is sent for it.
     """
 
     system: str | None
-    """A system prompt, put before the conversation."""
+    """A system prompt, which precedes the conversation."""
     max_tokens: int | None
-    """The longest answer, in tokens, reasoning included; spelled as each model wants it."""
+    """The longest answer, in tokens, reasoning included. It is sent under the name that the model expects."""
     temperature: float | None
+    """Randomness of the answer, from 0 to 2."""
     top_p: float | None
+    """Only the most likely tokens that together have this probability are sampled, from 0 to 1."""
     stop: str | Sequence[str] | None
+    """One or several texts before which the answer ends."""
     seed: int | None
+    """A number with which providers sample more repeatably."""
     n: int | None
-    """How many samples; sent as separate calls where the provider has no such parameter.
+    """The number of samples. They are sent as separate calls where the provider has no such parameter.
 
-    Samples of one prompt are numbered and kept one by one: after `n=4`, `n=10` asks for six."""
+    Samples of one prompt are numbered and stored one by one: after `n=4`, `n=10` sends six more."""
     draw: int | None
-    """Number of the first sample, from 0: `draw=3` is the fourth, and another call than `draw=0`."""
+    """The number of the first sample, from 0. `draw=3` is the fourth sample and is stored apart from
+    `draw=0`."""
     tools: Sequence[Mapping[str, Any]] | None
     """OpenAI-style tools: `{"type": "function", "function": {...}}`."""
     tool_choice: str | Mapping[str, Any] | None
-    """"auto", "none", "required", or one function in OpenAI's form."""
+    """"auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`."""
     response_format: Any
     """OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class."""
     reasoning_effort: ReasoningEffort | None
+    """How much the model reasons before it answers."""
     logprobs: bool | None
+    """Whether the answer has the log probabilities of its tokens."""
     top_logprobs: int | None
+    """The number of alternatives per token that have log probabilities too, from 0 to 20."""
     strict_model: bool | None
-    """Whether an answer by another snapshot than before raises `ModelDriftError`; default the client's."""
+    """Whether `ModelDriftError` is raised if another snapshot answers than before; default the client's."""
     timeout: float | Timeouts | None
-    """Seconds for one attempt, waiting in the queue not counted; `Timeouts` tells connecting, beginning and
-    stalling apart."""
+    """Seconds for one attempt, without the time in the queue. `Timeouts` limits the connection, the first
+    byte and pauses separately."""
     deadline: float | None
-    """Seconds until the call has been answered or fails, with all its attempts and waits; of a batch, until
-    all of its calls have. The queue counts."""
+    """Seconds for the whole call, with all attempts, waits and the time in the queue; for a batch, seconds
+    for all of its calls together."""
     max_retries: int | None
-    """Requests sent at most after the first one failed in a way that may pass."""
+    """The most requests that are sent again after a failure that may be temporary."""
     cache: CacheMode | bool | None
-    """What the cache does: "use" reads and stores, "refresh" asks anew and stores, "only" never sends,
-    "off" does neither. True and False mean "use" and "off"."""
+    """How the cache is used: "use" reads and stores, "refresh" sends and stores, "only" reads and never
+    sends, "off" does neither. True and False mean "use" and "off"."""
     budget: float | Decimal | Budget | None
-    """USD that the call, or the whole batch, may cost at most; or a `Budget`, which can be shared. It holds
-    beside the client's own."""
+    """The most that the call, or the whole batch, may cost, in USD; or a `Budget`, which several calls can
+    share. The client's own budget applies too."""
     extra_body: Mapping[str, Any] | None
-    """Fields for this provider only, merged into the request's JSON."""
+    """Fields of this provider's API that are merged into the request's JSON."""
     extra_headers: Mapping[str, str] | None
+    """HTTP headers that are added to the request."""
     api_key: str | None
+    """The provider's API key; default one from the client's `keys` or the environment."""
     base_url: str | None
+    """The server to send to; default the environment's, else the provider's own."""
 
 
 class BatchParameters(Parameters, total=False):
-    """What `call_many` and its siblings take besides the model and the inputs."""
+    """The parameters of `call_many` and `iter_many` besides the model and the inputs."""
 
     max_concurrent: int | None
-    """Most requests under way at once; default the client's."""
+    """The most requests in flight at once; default the client's."""
     progress: bool | None
-    """True or False to force the progress bar; None shows it on a terminal and in a notebook."""
+    """Whether a progress bar is shown; None shows it on a terminal and in a notebook."""
 
 
 @quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One call as the user asked for it; `Request.build` is the only way to make one."""
+    """One call as the user asked for it. `Request.build` makes it."""
 
     model: str
     messages: tuple[Message, ...]
@@ -127,8 +138,8 @@ class Request:
         """Check and normalise a call's arguments.
 
         Raises:
-            TypeError: a parameter that does not exist.
-            RequestError: a value that cannot be sent; the message names the parameter.
+            TypeError: a parameter does not exist.
+            RequestError: a value is invalid; the message names the parameter.
 
         >>> Request.build("gpt-5.5", "Hi", {"stop": "END"}).stop
         ('END',)
@@ -145,20 +156,22 @@ class Request:
         if system is not None:
             conversation = ({"role": "system", "content": system}, *conversation)
         if checked.get("top_logprobs") is not None and not checked.setdefault("logprobs", True):
-            raise RequestError("top_logprobs was given with logprobs=False")
+            raise RequestError(
+                "top_logprobs was given with logprobs=False; leave logprobs out or set it to True"
+            )
         if checked.get("tool_choice") is not None and not checked.get("tools"):
-            raise RequestError("tool_choice was given without tools")
+            raise RequestError("tool_choice was given without tools; give tools=, or leave tool_choice out")
         return cls(model=model, messages=conversation, **checked)
 
 
 def seal(parameters: Any) -> None:
-    """Put the API key among a call's arguments into an `APIKey`, in place.
+    """Replace the API key among a call's arguments by an `APIKey`, in place.
 
-    Whoever takes a key as an argument does this first: tracebacks that show local variables, as those of
-    pytest and of error trackers do, then show none. For the same reason the key has no name here.
+    Every function that takes a key does this first. Tracebacks that show local variables, as in pytest and in
+    error trackers, then show no key. For the same reason no local variable here holds the key.
 
     Raises:
-        RequestError: it cannot be a key.
+        RequestError: the value cannot be a key.
 
     >>> parameters = {"api_key": "sk-secret"}
     >>> seal(parameters)
@@ -204,13 +217,16 @@ def checked_parameters(
 
 
 def checked_inputs(inputs: Iterable[Prompt]) -> Iterable[Prompt]:
-    """The inputs of a batch.
+    """The inputs of a batch, unchanged.
 
     Raises:
-        TypeError: they are one prompt, or nothing to iterate over.
+        TypeError: the inputs are a single prompt, or not iterable.
     """
     if isinstance(inputs, (str, bytes, dict)) or not hasattr(inputs, "__iter__"):
-        raise TypeError(f"inputs must be an iterable of prompts, not {type(inputs).__name__}")
+        raise TypeError(
+            f"inputs must be an iterable of prompts, such as a list, not {type(inputs).__name__}; "
+            "a single prompt goes to call()"
+        )
     return inputs
 
 
@@ -220,7 +236,7 @@ def _conversation(messages: Prompt) -> tuple[Message, ...]:
     if not isinstance(messages, (list, tuple)):
         raise RequestError(f"messages must be a str or a list of messages, not {type(messages).__name__}")
     if not messages:
-        raise RequestError("messages is empty")
+        raise RequestError("messages is empty; give at least one message")
     for index, message in enumerate(messages):
         where = f"messages[{index}]"
         if not isinstance(message, Mapping):
@@ -237,11 +253,11 @@ def _check_content(message: Message, role: str, where: str) -> None:
     content, calls = message.get("content"), message.get("tool_calls")
     if content is None:
         if role != "assistant" or not (calls or message.get("refusal")):
-            raise RequestError(f"{where} has no content")
+            raise RequestError(f"{where} has no content; give 'content' as a str or a list of parts")
     elif not isinstance(content, (str, list, tuple)):
         raise RequestError(f"{where}.content must be a str or a list of parts, not {type(content).__name__}")
     elif not content and role != "tool" and not calls:
-        raise RequestError(f"{where} has empty content")
+        raise RequestError(f"{where} has empty content; give some text or leave the message out")
     elif not isinstance(content, str):
         for position, part in enumerate(content):
             if not isinstance(part, Mapping) or not isinstance(part.get("type"), str):
@@ -259,7 +275,7 @@ def _text(name: str, value: Any) -> str:
 def _sealed(name: str, value: Any) -> APIKey:
     if isinstance(value, APIKey):
         return value
-    # Handed over without a name: this frame is in the traceback if it turns out to be no key.
+    # In a list and not in a variable of its own: if the key is invalid, the traceback shows this frame.
     given = [_text(name, value)]
     del value
     return APIKey(given.pop())
@@ -271,10 +287,10 @@ def number(low: float, high: float, *, whole: bool = False) -> Callable[[str, An
     expected = f"an int from {low} to {high}" if whole else f"a number from {low:g} to {high:g}"
 
     def check(name: str, value: Any) -> float:
-        # NaN and the infinities fail the comparison as well.
+        # NaN and infinities fail the comparison too.
         if not isinstance(value, kinds) or isinstance(value, bool) or not low <= value <= high:
             raise RequestError(f"{name} must be {expected}, not {_shown(value)}")
-        # What is sent must be the plain type: NumPy's float64 is a float, and JSON encoders refuse it.
+        # JSON encoders refuse subclasses of float such as NumPy's float64.
         return int(value) if isinstance(value, int) else float(value)
 
     return check
@@ -299,7 +315,7 @@ def _mapping(name: str, value: Any) -> Mapping[str, Any]:
 def _extra_body(name: str, value: Any) -> Mapping[str, Any]:
     body = _mapping(name, value)
     if "stream" in body:
-        # The answer would come as events where one JSON object is awaited.
+        # The provider would answer with events, and the call expects one JSON object.
         raise RequestError(f"{name} cannot set 'stream'; use stream() or astream()")
     return body
 
@@ -325,8 +341,8 @@ def _tools(name: str, value: Any) -> tuple[Mapping[str, Any], ...]:
 
 
 def _tool_choice(name: str, value: Any) -> str | Mapping[str, Any]:
-    if value in ("auto", "none", "required"):
-        return value  # type: ignore[no-any-return]  # `in` does not narrow Any
+    if isinstance(value, str) and value in ("auto", "none", "required"):
+        return value
     function = value.get("function") if isinstance(value, Mapping) else None
     if isinstance(function, Mapping) and isinstance(function.get("name"), str):
         return dict(value)
@@ -369,7 +385,7 @@ def _cache(name: str, value: Any) -> CacheMode:
 
 
 def _budget(name: str, value: Any) -> Budget:
-    # Only who has a budget needs the module, and what it loads.
+    # Imported here because most calls have no budget.
     from .._money.budget import Budget, amount_of
 
     return value if isinstance(value, Budget) else Budget(amount_of(value, name))
@@ -381,7 +397,7 @@ def _headers(name: str, value: Any) -> dict[str, str]:
         if not isinstance(header, str) or not _HEADER_NAME.fullmatch(header):
             raise RequestError(f"{name} has {_shown(header)}, which is not a header name")
         if header.lower() in _OWN_HEADERS:
-            raise RequestError(f"{name} cannot set {header!r}; a key goes into api_key=")
+            raise RequestError(f"{name} cannot set {header!r}; an API key goes into api_key=")
         if not isinstance(text, str) or not text.isascii() or not text.isprintable():
             raise RequestError(f"{name}[{header!r}] must be printable ASCII text")
         headers[header.lower()] = text
@@ -417,10 +433,10 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
 
 
 def check(name: str, value: Any) -> Any:
-    """One parameter, checked and normalised as `Request.build` does it; for a client's defaults.
+    """Check and normalise one parameter as `Request.build` does. A client checks its defaults with it.
 
     Raises:
-        RequestError: the value is not valid.
+        RequestError: the value is invalid.
 
     >>> check("cache", True)
     'use'
@@ -434,7 +450,8 @@ def _unexpected(function: str, name: str, checks: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, checks, n=1)
     guess = f"; did you mean {near[0]!r}?" if near else ""
     return (
-        f"{function}() got an unexpected parameter {name!r}{guess} (one provider's own go into extra_body=)"
+        f"{function}() got an unexpected parameter {name!r}{guess} "
+        "(a parameter of one provider's API goes into extra_body=)"
     )
 
 

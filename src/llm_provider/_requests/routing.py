@@ -1,6 +1,7 @@
-"""The `ROUTES` table, and model name → `Target`: who serves it, under which name, where.
+"""The table of providers, `ROUTES`, and the way from a model's name to its `Target`.
 
-A new OpenAI-compatible host is one row. Names follow litellm's convention.
+A new OpenAI-compatible host is one row of `ROUTES` and nothing else. Model names follow litellm's convention,
+`provider/model`.
 """
 
 from __future__ import annotations
@@ -16,34 +17,71 @@ from typing import Literal
 from .._errors import UnknownModelError
 
 Transport = Literal["aiohttp", "http2", "http1"]
-"""What carries the SDKs' requests."""
+"""The HTTP client that carries an SDK's requests."""
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
     """One provider: a row of `ROUTES`.
 
-    `unsupported` maps a parameter that the host's API does not have to the remedy shown to the user;
-    `spelling` maps one that it names differently to its name there. `n` in `unsupported` means that
-    samples are sent as separate calls.
+    For an OpenAI-compatible host the first two columns suffice, and the rest has defaults. Nothing else of
+    the package lists these hosts: environment variables, price sources and the simulator follow from the row.
+
+    Attributes:
+        provider: The provider's name and the prefix of its models. It is litellm's name where litellm has
+            one.
+        base_url: The provider's server; None where the adapter finds the server itself.
+        adapter: The folder in `_providers` that speaks the provider's wire format.
+        base_url_variable: The environment variable that points the route at another server. Default
+            `<HOST>_BASE_URL`, where `<HOST>` is the provider's name without `_ai`, in upper case.
+        key_variables: The environment variables of the API key, of which the first that is set counts.
+            Default `<HOST>_API_KEY`.
+        bare_names: A pattern of the model names that belong to this route without a prefix.
+        key_required: Whether a call without an API key fails before it is sent.
+        unsupported: Parameters that the API does not have, each with the remedy that the error shows. With
+            `n`, samples are sent as separate calls instead.
+        spelling: Parameters that the API names differently, each with its name there.
+        transport: The HTTP client under the SDK where the user chooses none, by measurement
+            (`python -m benchmarks transports`).
+        stream_usage: Whether a streamed answer has its usage only if `stream_options` asks for it.
+        output_only: Fields of an assistant message that other hosts return and this host refuses as input.
+        litellm_names: The provider's names in litellm's price map, the one that prefixes its models first.
+            Default the provider's own name.
+        genai_prices_name: The provider's name in genai-prices. Default the provider's own name.
+
+    >>> row = Route("example_ai", "https://api.example.com/v1")
+    >>> row.base_url_variable, row.key_variables, row.litellm_names
+    ('EXAMPLE_BASE_URL', ('EXAMPLE_API_KEY',), ('example_ai',))
     """
 
     provider: str
-    adapter: str
     base_url: str | None
-    base_url_variable: str
-    key_variables: tuple[str, ...]
+    adapter: str = "openai"
+    base_url_variable: str = ""
+    key_variables: tuple[str, ...] = ()
     bare_names: str = r"(?!)"
     key_required: bool = True
     unsupported: Mapping[str, str] = field(default_factory=dict)
     spelling: Mapping[str, str] = field(default_factory=dict)
     transport: Transport = "aiohttp"
-    """What carries the SDK's requests where the client does not say: "aiohttp", "http2" or "http1". It is
-    chosen by measurement: `python -m benchmarks transports`."""
     stream_usage: bool = True
-    """Whether a streamed answer must be asked for its usage (`stream_options`)."""
     output_only: frozenset[str] = frozenset()
-    """What another host's answer may hold and this host refuses in the messages it is sent."""
+    litellm_names: tuple[str, ...] = ()
+    genai_prices_name: str = ""
+
+    def __post_init__(self) -> None:
+        if self.base_url is None:
+            return
+        host = self.provider.removesuffix("_ai").upper()
+        derived = {
+            "base_url_variable": f"{host}_BASE_URL",
+            "key_variables": (f"{host}_API_KEY",),
+            "litellm_names": (self.provider,),
+            "genai_prices_name": self.provider,
+        }
+        for column, value in derived.items():
+            if not getattr(self, column):
+                object.__setattr__(self, column, value)
 
 
 _NO_LOGPROBS = "leave logprobs out; this host's API has none"
@@ -51,86 +89,65 @@ _NO_SEED = "leave seed out; this host's API has none"
 _SEPARATE = "sent as separate calls"
 _REASONING = frozenset({"reasoning", "reasoning_content", "thinking_blocks"})
 
-
-def _host(provider: str, base_url: str, variable: str, **columns: object) -> Route:
-    """A row for an OpenAI-compatible host; its variables are `<PREFIX>_API_KEY` and `<PREFIX>_BASE_URL`."""
-    return Route(
-        provider=provider,
-        adapter="openai",
-        base_url=base_url,
-        base_url_variable=f"{variable}_BASE_URL",
-        key_variables=(f"{variable}_API_KEY",),
-        **columns,  # type: ignore[arg-type]  # the columns are Route's own fields
-    )
-
-
 _ROWS = (
-    # What OpenAI ships under `gpt-`: a version, or a modality. `gpt-oss-*` is hosted by others, and
-    # `text-embedding-004` was Google's.
     Route(
-        provider="openai",
-        adapter="openai",
-        base_url="https://api.openai.com/v1",
-        base_url_variable="OPENAI_BASE_URL",
-        key_variables=("OPENAI_API_KEY",),
+        "openai",
+        "https://api.openai.com/v1",
+        # OpenAI's own models continue `gpt-` with a version or a modality; other hosts serve `gpt-oss-*`, and
+        # `text-embedding-004` was Google's.
         bare_names=r"(ft:)?(gpt-(\d|audio|realtime|image|live)|o[134](-|$)|chatgpt-|text-embedding-(3|ada)-).*",
         output_only=_REASONING,
+        litellm_names=("openai", "text-completion-openai"),
     ),
+    Route("anthropic", "https://api.anthropic.com", adapter="anthropic", bare_names=r"claude-.*"),
     Route(
-        provider="anthropic",
-        adapter="anthropic",
-        base_url="https://api.anthropic.com",
-        base_url_variable="ANTHROPIC_BASE_URL",
-        key_variables=("ANTHROPIC_API_KEY",),
-        bare_names=r"claude-.*",
-    ),
-    Route(
-        provider="gemini",
+        "gemini",
+        "https://generativelanguage.googleapis.com",
         adapter="gemini",
-        base_url="https://generativelanguage.googleapis.com",
         base_url_variable="GOOGLE_GEMINI_BASE_URL",
         key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         bare_names=r"gemini-.*",
+        genai_prices_name="google",
     ),
     Route(
-        provider="together_ai",
-        adapter="openai",
-        base_url="https://api.together.ai/v1",
-        base_url_variable="TOGETHER_BASE_URL",
+        "together_ai",
+        "https://api.together.ai/v1",
         key_variables=("TOGETHER_API_KEY", "TOGETHERAI_API_KEY"),
-        # Together counts alternatives in `logprobs` itself.
+        # Together's `logprobs` is the number of alternatives.
         spelling={"top_logprobs": "logprobs"},
+        genai_prices_name="together",
     ),
-    _host("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER", unsupported={"n": _SEPARATE}),
-    _host(
+    Route("openrouter", "https://openrouter.ai/api/v1", unsupported={"n": _SEPARATE}),
+    Route(
         "groq",
         "https://api.groq.com/openai/v1",
-        "GROQ",
         unsupported={"n": _SEPARATE, "logprobs": _NO_LOGPROBS, "top_logprobs": _NO_LOGPROBS},
-        # Its own answers have `reasoning`, which it takes back.
+        # Groq accepts the `reasoning` of its own answers.
         output_only=_REASONING - {"reasoning"},
     ),
-    _host(
+    Route(
         "deepseek",
         "https://api.deepseek.com/beta",
-        "DEEPSEEK",
         unsupported={"n": _SEPARATE, "seed": _NO_SEED},
     ),
-    _host("xai", "https://api.x.ai/v1", "XAI"),
-    _host(
+    Route("xai", "https://api.x.ai/v1", genai_prices_name="x-ai"),
+    Route(
         "mistral",
         "https://api.mistral.ai/v1",
-        "MISTRAL",
         unsupported={"logprobs": _NO_LOGPROBS, "top_logprobs": _NO_LOGPROBS},
         spelling={"seed": "random_seed"},
         stream_usage=False,
         output_only=_REASONING,
     ),
-    _host("fireworks_ai", "https://api.fireworks.ai/inference/v1", "FIREWORKS"),
-    _host(
+    Route(
+        "fireworks_ai",
+        "https://api.fireworks.ai/inference/v1",
+        litellm_names=("fireworks_ai", "fireworks_ai-embedding-models"),
+        genai_prices_name="fireworks",
+    ),
+    Route(
         "sambanova",
         "https://api.sambanova.ai/v1",
-        "SAMBANOVA",
         unsupported={
             "n": _SEPARATE,
             "seed": _NO_SEED,
@@ -138,32 +155,35 @@ _ROWS = (
             "top_logprobs": _NO_LOGPROBS,
         },
     ),
-    _host("local", "http://localhost:8000/v1", "LOCAL", key_required=False),
+    Route("local", "http://localhost:8000/v1", key_required=False),
     Route(
-        provider="litellm",
+        "litellm",
+        None,
         adapter="litellm",
-        base_url=None,
-        base_url_variable="",
-        key_variables=(),
-        # litellm finds the key of each of its hundred providers itself.
+        # litellm finds the keys of its providers itself.
         key_required=False,
         unsupported={"n": _SEPARATE},
     ),
 )
 
 ROUTES: Mapping[str, Route] = MappingProxyType({row.provider: row for row in _ROWS})
-"""Every route by provider name, which is also the prefix that forces it."""
+"""Every route by provider name, which is also the prefix of its models."""
+
+COMPATIBLE_HOSTS = tuple(
+    row.provider for row in _ROWS if row.adapter == "openai" and row.provider != "openai"
+)
+"""The OpenAI-compatible hosts by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where one call goes: its route, the model's name on the wire, and the resolved base URL."""
+    """The destination of a call: its route, the model's name in the request, and the resolved base URL."""
 
     route: Route
     model: str
     base_url: str | None
     custom_base_url: bool = False
-    """Whether the call, or the environment, pointed away from the provider's own host."""
+    """Whether the call or the environment gave another server than the provider's own."""
 
     @property
     def provider(self) -> str:
@@ -175,12 +195,13 @@ def resolve(model: str, base_url: str | None = None) -> Target:
     """Find the route of a model.
 
     Args:
-        model: A bare name (`gpt-6.1-sol`) or one with a prefix (`groq/openai/gpt-oss-120b`).
-        base_url: The user's own server; else the route's environment variable, else its host.
+        model: A bare name (`gpt-6.1-sol`) or a name with a prefix (`groq/openai/gpt-oss-120b`).
+        base_url: The server given by the user. Without one, the route's environment variable decides, else
+            the route's own server.
 
     Raises:
-        UnknownModelError: a bare name that no row claims; near names and prefixes are suggested.
-        RequestError: `base_url` is not one a request may be sent to.
+        UnknownModelError: no row has this bare name; the message suggests near names and prefixes.
+        RequestError: `base_url` is not a server that a request may be sent to.
 
     >>> resolve("gemini/gemini-3.8-flash").model
     'gemini-3.8-flash'
@@ -194,18 +215,18 @@ def resolve(model: str, base_url: str | None = None) -> Target:
 
 
 @functools.lru_cache(maxsize=1024)
-def _target(model: str, own: str) -> Target:
+def _target(model: str, base_url: str) -> Target:
     route, name = _route(model)
-    if not own:
+    if not base_url:
         return Target(route, name, route.base_url)
     from .base_url import checked_base_url
 
-    return Target(route, name, checked_base_url(own), custom_base_url=True)
+    return Target(route, name, checked_base_url(base_url), custom_base_url=True)
 
 
 @functools.lru_cache(maxsize=1024)
 def _route(model: str) -> tuple[Route, str]:
-    """The row that claims a model, and what the model is called there."""
+    """The row of a model, and the model's name without the prefix."""
     prefix, slash, rest = model.partition("/")
     if not slash:
         route = next((row for row in _ROWS if re.fullmatch(row.bare_names, model)), None)
@@ -214,7 +235,9 @@ def _route(model: str) -> tuple[Route, str]:
         return route, model
     if prefix in ROUTES:
         if not rest:
-            raise UnknownModelError(f"{model!r} names a provider but no model", model=model)
+            raise UnknownModelError(
+                f"{model!r} names a provider but no model; write the model after the slash", model=model
+            )
         return ROUTES[prefix], rest
     return ROUTES["litellm"], model
 
@@ -222,7 +245,7 @@ def _route(model: str) -> tuple[Route, str]:
 def priced_as(target: Target) -> tuple[str, str]:
     """The provider and model under which `prices.csv` lists a target.
 
-    What goes through litellm is priced as the provider that litellm reaches.
+    A call through litellm has the price of the provider that litellm reaches.
 
     >>> priced_as(resolve("litellm/anthropic/claude-sonnet-5-5"))
     ('anthropic', 'claude-sonnet-5-5')
@@ -238,7 +261,7 @@ def priced_as(target: Target) -> tuple[str, str]:
 
 
 def known_models() -> Iterable[str]:
-    """Names of current models, for suggestions only: what `prices.csv` lists."""
+    """The models of `prices.csv`, as `provider/model`. They serve only as suggestions."""
     from .._money.pricing import PriceTable
 
     return sorted({f"{row.provider}/{row.model}" for row in PriceTable.load()})
@@ -257,5 +280,5 @@ def _suggestion(model: str) -> str:
     prefixes = ", ".join(f"{name}/" for name in ROUTES)
     return (
         f"no route for the model name {model!r}{guess} "
-        f"(put the provider before the name: one of {prefixes} or any provider of litellm's)"
+        f"(put the provider before the name: one of {prefixes} or any provider that litellm knows)"
     )

@@ -1,5 +1,6 @@
-"""What everything else stands on: no module here knows of models, providers or money.
+"""The foundation of all other folders. No module here knows models, providers or money.
 
-`frozen` makes frozen dataclasses fast; `canonical_json` makes the bytes that are hashed and sent; `leases`
-are names that one process of a machine may hold; `event_loop` is where all network work runs.
+From the bottom: `frozen` makes frozen dataclasses faster; `canonical_json` encodes the bytes that are hashed
+and sent; `leases` lets one process of a machine hold a name; `event_loop` runs all network work in one
+thread.
 """

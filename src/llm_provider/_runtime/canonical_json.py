@@ -1,7 +1,7 @@
 """Canonical JSON: the bytes that are hashed into the cache key and sent as the request's body.
 
-Keys are sorted, text is UTF-8, and what JSON cannot say exactly is refused instead of bent: NaN,
-infinities, lone surrogates, integers beyond 64 bits, `bytes` and other objects.
+Keys are sorted and text is UTF-8. Values that JSON cannot represent exactly raise an error and are never
+converted: NaN, infinities, lone surrogates, integers beyond 64 bits, `bytes` and other objects.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def canonical(value: Any) -> bytes:
     """Encode `value` as canonical JSON.
 
     Raises:
-        RequestError: the value holds something that JSON cannot say; the message tells where.
+        RequestError: JSON cannot represent the value; the message says which part of it.
 
     >>> canonical({"b": 1.0, "a": [True, None, "é"]}).decode()
     '{"a":[true,null,"é"],"b":1.0}'
@@ -36,7 +36,7 @@ def canonical(value: Any) -> bytes:
     except (TypeError, RecursionError):
         problem = next(_problems(value, ""), "it holds a value that is not JSON")
         raise RequestError(f"the request cannot be sent as JSON: {problem}") from None
-    # orjson writes NaN and infinities as null, so only an encoding with a null in it needs a look.
+    # orjson writes NaN and infinities as null, so only an encoding that contains null is checked for them.
     if b"null" in encoded:
         for place in _not_finite(value, ""):
             raise RequestError(f"the request cannot be sent as JSON: {place}")

@@ -1,31 +1,32 @@
-"""Leases: names that one process of a machine at a time may hold, and that no dead process keeps.
+"""Leases: names that one process of a machine holds at a time. A dead process never keeps one.
 
-A lease is one byte of a file, locked through `fcntl`. The byte's position is a hash of the name, so there is
-nothing to create or clean up, and no limit to the names. Taking and releasing one costs some microseconds, in
-the thread that asks.
+A lease is a lock of the operating system (`fcntl`) on one byte of a file. The byte's position is a hash of
+the name, so names need no creation and no cleanup, and their number has no limit. Taking and releasing a
+lease takes some microseconds in the calling thread.
 
-| what happens | what follows |
+| event | consequence |
 |---|---|
-| the holder is killed, or crashes | the kernel has released the lease: one of those who wait takes it |
+| the holder is killed or crashes | the kernel releases the lease, and one waiting process takes it |
 | the holder gives up | the same |
-| the holder has finished | it says so in a mark beside the byte: all who wait stop waiting |
-| the holder is stopped (Ctrl-Z, a debugger) | its heartbeat ends: one of those who wait becomes its heir |
-| the holder forks | the child holds nothing, and keeps nothing of a parent that dies |
-| the disk fills up | no marks: those who wait find the name free, one after the other |
-| no file, no locks, Windows | silently, every process is by itself: all leases are granted |
+| the holder has finished | it writes a mark beside the byte, and all waiting processes stop waiting |
+| the holder is stopped (Ctrl-Z, a debugger) | its heartbeat ends, and one waiting process takes over |
+| the holder forks | the child holds no lease, and does not keep those of a parent that dies |
+| the disk is full | there are no marks, and waiting processes take the lease one after the other |
+| there is no file, no lock, or Windows | all leases are granted, without a message: processes do not share |
 
-Why not rows in SQLite: 13 µs for taking and releasing are no obstacle, but a transaction may wait for that of
-another process, so it needs a thread of its own, and waking that costs several times as much. Dead holders
-would have to be found by process number and time of start; the kernel knows them.
+SQLite rows instead: taking and releasing would take 13 µs, but a transaction may wait for one of another
+process. It would need its own thread, and waking a thread costs several times as much. Dead holders would
+have to be detected by process number and start time; the kernel detects them for locks.
 
-Why POSIX locks: `flock` knows only whole files, so each name would be a file that somebody has to delete.
-Locks of open file descriptions live on in a forked child and have no portable call in Python. Against that, a
-process never excludes itself by a POSIX lock, so what it holds is also noted here. And it loses all locks of
-a file when it closes *any* descriptor of it, so each file is opened once, however many clients use it. (A
-program that copies the directory while it calls loses its leases: it may pay twice for what was under way.)
+Other locks instead: `flock` locks whole files only, so each name would be a file that somebody has to delete.
+Locks of open file descriptions survive in a forked child and have no portable call in Python. POSIX locks
+have two drawbacks. A process does not exclude itself, so its leases are also recorded in memory. A process
+loses all locks of a file when it closes *any* descriptor of the file, so each file is opened once for all
+clients. (A program that copies the directory while it calls loses its leases and may pay twice for calls in
+flight.)
 
-The kernel keeps the locks of a file in a linear list: with 8,000 in it, taking and releasing one costs 180 µs
-instead of 1. So there are several files. (`benchmarks/leases.py` measures both.)
+The kernel keeps the locks of a file in a linear list: with 8,000 locks, taking and releasing one takes 180 µs
+instead of 1. Therefore there are several files. (`benchmarks/leases.py` measures both.)
 """
 
 from __future__ import annotations
@@ -43,23 +44,23 @@ from typing import TypeAlias
 
 _FILES = 8
 _SLOTS = 4096
-"""Marks per file. Where two names share one they overwrite each other's, which costs a look or a pause."""
+"""Marks per file. Two names that share a mark overwrite it, which costs a further check or a pause."""
 _TAG_BYTES = _TOKEN_BYTES = 8
 _BEAT_OFFSET = _TAG_BYTES + _TOKEN_BYTES
 _MARK_BYTES = _BEAT_OFFSET + _TOKEN_BYTES
 
 _PAUSES = (0.01, 0.2)
-"""Shortest and longest, in seconds, between two looks at a lease that another process holds."""
+"""Shortest and longest pause, in seconds, between two checks of a lease that another process holds."""
 _PAUSE_SHARE = 1 / 5
-"""Of the time waited so far: what a pause adds to the wait at most."""
+"""The length of a pause as a share of the time waited so far."""
 
 BEAT_SECONDS = 1.0
 PATIENCE_SECONDS = 15.0
-"""A holder whose loop has not run for so long is taken for stopped."""
+"""Seconds without a heartbeat after which a holder counts as stopped."""
 
 
 _Place: TypeAlias = "tuple[int, int, int]"
-"""Of a name: the file's descriptor, the position of the byte to lock, and that of the mark."""
+"""The descriptor of a name's file, the position of the byte to lock, and the position of the mark."""
 
 
 class Lease:
@@ -74,36 +75,36 @@ class Lease:
         self._tag = tag
         self._place = place
         self.released_before = released_before
-        """Whether an earlier holder has finished, perhaps a moment ago."""
+        """Whether an earlier holder has finished."""
 
     def release(self, *, finished: bool = True) -> None:
-        """Let others have the name; a second time it does nothing.
+        """Release the name. A second call does nothing.
 
         Args:
-            finished: Whether there is a result for those who wait. If not, one of them takes over.
+            finished: Whether there is a result for waiting processes. Otherwise one of them takes the lease.
         """
         files, self._files = self._files, None
-        # After a fork the child's copy is no longer among those held.
+        # In a forked child the lease is no longer among those held.
         if files is not None and files.held.get(self._tag) is self:
             del files.held[self._tag]
-            with contextlib.suppress(OSError):  # the lease ends with the process then
+            with contextlib.suppress(OSError):  # the kernel releases it when the process ends
                 files.release(self._tag, self._place, finished)
 
 
 class _Mark:
-    """What the holders of a name have left in its slot. Tokens have no order, they only differ."""
+    """The bytes that holders of a name have written to its slot. Tokens have no order, they only differ."""
 
     __slots__ = ("beat", "released", "tag")
 
     def __init__(self, stored: bytes) -> None:
         self.tag = stored[:_TAG_BYTES]
-        """The name that was last released in this slot."""
+        """The tag of the name that was last released in this slot."""
         self.released = stored[_TAG_BYTES:_BEAT_OFFSET]
         self.beat = stored[_BEAT_OFFSET:]
 
 
 class _Files:
-    """The open files of one directory; there is one such object for it in a process."""
+    """The open files of one directory. A process has one such object per directory."""
 
     def __init__(self, directory: Path) -> None:
         from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, lockf
@@ -119,7 +120,7 @@ class _Files:
     def place(self, tag: bytes) -> _Place:
         number = int.from_bytes(tag, "big")
         slot = number // _FILES % _SLOTS
-        # Positions are signed; a locked byte need not exist.
+        # File positions are signed, so the hash is shifted. A locked byte need not exist.
         return self._descriptors[number % _FILES], number >> 2, slot * _MARK_BYTES
 
     def take(self, tag: bytes) -> Lease | None:
@@ -133,7 +134,7 @@ class _Files:
                 return None
             raise
         lease = self.held[tag] = Lease(self, tag, place)
-        with contextlib.suppress(OSError):  # the next look finds out
+        with contextlib.suppress(OSError):  # the next check finds out
             lease.released_before = os.pread(descriptor, _TAG_BYTES, mark) == tag
         return lease
 
@@ -150,7 +151,7 @@ class _Files:
         return _Mark(os.pread(descriptor, _MARK_BYTES, mark))
 
     def beat(self) -> None:
-        """Show that the holder of every held lease is alive."""
+        """Write a heartbeat for every lease of this process."""
         token = _token()
         for tag in self.held:
             descriptor, _, mark = self.place(tag)
@@ -161,10 +162,10 @@ class Leases:
     """The leases of one directory, for the tasks of one event loop.
 
     Args:
-        directory: The user's own, on a disk of this machine, and made if it is missing; processes that give
-            the same one exclude each other. None: every lease is granted.
-        beat: Seconds between two signs of life of a holder.
-        patience: Seconds without one after which a holder is taken for stopped.
+        directory: A directory of the user on a disk of this machine, created if it is missing. Processes that
+            give the same one exclude each other. With None, every lease is granted.
+        beat: Seconds between two heartbeats of a holder.
+        patience: Seconds without a heartbeat after which a holder counts as stopped.
 
     >>> import tempfile
     >>> async def example(directory):
@@ -194,11 +195,11 @@ class Leases:
 
     @property
     def exclusive(self) -> bool:
-        """Whether a lease has one holder at a time; False once it has shown that there are no locks."""
+        """Whether a lease has one holder at a time; False once locks have turned out to be unavailable."""
         return self._directory is not None
 
     def take(self, name: str) -> Lease | None:
-        """Take a name, in a task of the loop; None if another process, or another lease here, holds it."""
+        """Take a name, in a task of the loop; None if a process, this one included, holds it."""
         return self._take(_tag(name))
 
     def _take(self, tag: bytes) -> Lease | None:
@@ -216,15 +217,16 @@ class Leases:
         return lease
 
     async def wait(self, name: str) -> Lease | None:
-        """Wait for the holder of a name that `take` did not give; those who wait have no order.
+        """Wait for the holder of a name that `take` did not give. Waiting processes have no order.
 
         Returns:
-            None once the holder has finished. The lease, if it was killed, gave up or is stopped.
+            None once the holder has finished. The lease if the holder was killed, gave up or is stopped.
         """
         tag = _tag(name)
         seen = self._mark(tag)
         waited = silent = 0.0
-        # Time is counted in pauses, not read from a clock: where this process is stopped too, nobody is late.
+        # The wait is the sum of the pauses. A clock would also count the time in which this process is
+        # stopped.
         while True:
             pause = min(max(waited * _PAUSE_SHARE, _PAUSES[0]), _PAUSES[1])
             await asyncio.sleep(pause)
@@ -238,12 +240,12 @@ class Leases:
             silent = silent + pause if mark.beat == seen.beat else 0.0
             seen = mark
             if silent > self._patience:
-                # The same again with a lease upon the lease, so that there is one heir only.
+                # Compete for a second lease, named after the first, so that only one process takes over.
                 tag = _tag(tag.hex())
                 seen, silent = self._mark(tag), 0.0
 
     def _mark(self, tag: bytes) -> _Mark:
-        with contextlib.suppress(OSError):  # the next look finds out
+        with contextlib.suppress(OSError):  # the next check finds out
             if self._files is not None:
                 return self._files.mark(tag)
         return _Mark(b"")
@@ -252,11 +254,11 @@ class Leases:
         self._timer = None
         if self._files is not None and self._files.held:
             self._timer = asyncio.get_running_loop().call_later(self._beat, self._show_life)
-            with contextlib.suppress(OSError):  # on a full disk a long request may be sent twice
+            with contextlib.suppress(OSError):  # on a full disk, another process may repeat a long request
                 self._files.beat()
 
     def close(self) -> None:
-        """Close the files, once the last lease is released; they are opened again when used."""
+        """Close the files once the last lease is released. They are opened again when needed."""
         self._files = None
         if self._timer is not None:
             self._timer.cancel()
@@ -264,16 +266,16 @@ class Leases:
 
 
 _open_files: weakref.WeakValueDictionary[tuple[int, int], _Files] = weakref.WeakValueDictionary()
-"""By device and number of the directory, so that no way to name it opens its files twice."""
+"""By device and inode of the directory, so that two paths of one directory do not open its files twice."""
 
 
 def _files_in(directory: Path) -> _Files:
-    # Before the first answer is stored there is no cache directory, and copies of a program start together.
+    # The cache directory may not exist yet, and several processes may create it at once.
     directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     directory.mkdir(mode=0o700, exist_ok=True)
     facts = directory.lstat()
     if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.getuid() or stat.S_IMODE(facts.st_mode) & 0o022:
-        raise PermissionError("the directory is not the user's own")
+        raise PermissionError(f"{directory} does not belong to this user alone; choose another directory")
     identity = facts.st_dev, facts.st_ino
     files = _open_files.get(identity)
     if files is None:
@@ -282,19 +284,19 @@ def _files_in(directory: Path) -> _Files:
 
 
 def hold(directory: Path, name: str) -> Lease | None:
-    """Take a name for as long as this process lives, without an event loop that shows its life.
+    """Take a name until this process ends, without an event loop and without heartbeats.
 
-    For what must not be granted where it cannot be had, as `Leases.take` does.
+    Unlike `Leases.take`, it does not grant the name where locks are unavailable.
 
     Args:
-        directory: As for `Leases`; not one that is given to any.
-        name: What another process asks for to learn whether this one is alive.
+        directory: As for `Leases`, but not one that a `Leases` uses.
+        name: The name that another process tries to take to learn whether this one is alive.
 
     Returns:
         None if a living process, this one included, holds the name.
 
     Raises:
-        OSError: the directory cannot be used, or is not the user's own.
+        OSError: the directory cannot be used, or does not belong to the user alone.
         ImportError: the platform has no such locks.
 
     >>> import tempfile
@@ -320,7 +322,8 @@ def _token() -> bytes:
 
 
 def _forget_parent() -> None:
-    # The locks are the parent's. The files stay open: to close them would end the child's own locks as well.
+    # The locks belong to the parent. The files stay open: closing them would release the child's own locks
+    # too.
     for files in list(_open_files.values()):
         files.held = {}
 

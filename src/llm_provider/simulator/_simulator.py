@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from ._addresses import environment, provider_url
 from ._records.ledger import Ledger
+from ._records.prices import priced_providers
 from ._records.recorded_requests import RecordedRequest
 from ._settings import Settings
 
@@ -129,9 +130,14 @@ class Simulator:
         """The base URL of a provider as its SDK wants it, with ``/v1`` except for Anthropic and Gemini."""
         return provider_url(self.root, provider)
 
-    def environment(self) -> dict[str, str]:
-        """Environment variables that direct every SDK to this simulator; their API keys are no secrets."""
-        return environment(self.root, self.certificate)
+    def environment(self, *hosts: str) -> dict[str, str]:
+        """Environment variables that direct SDKs to this simulator; their API keys are no secrets.
+
+        Args:
+            hosts: more OpenAI-compatible hosts. OpenAI, Anthropic, Gemini, ``local`` and every provider in
+                ``prices.csv`` are always included.
+        """
+        return environment(self.root, self.certificate, (*priced_providers(), "local", *hosts))
 
     def configure(self, provider: str | None = None, **settings: Any) -> None:
         """Change settings while the server runs.

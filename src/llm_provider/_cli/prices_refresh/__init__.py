@@ -1,5 +1,6 @@
-"""How `prices.csv` and `model_limits.csv` are brought up to date from public sources.
+"""The command `llm-provider prices refresh`: brings `prices.csv` and `model_limits.csv` up to date.
 
-`quotes` is what a source says; `litellm_prices` and `genai_prices` read one source each; `merge` makes one
-price of several; `refresh` and `model_limits` apply the result to the shipped files.
+`quotes` defines the prices that a source gives. `litellm_prices` and `genai_prices` read one source each.
+`merge` combines the sources' prices of one model; `refresh` and `model_limits` apply the result to the two
+files; `command` reads and writes the files and prints the changes.
 """

@@ -1,4 +1,4 @@
-"""The price data of the genai-prices package."""
+"""Reads the prices of the genai-prices package."""
 
 from __future__ import annotations
 
@@ -7,20 +7,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from ..._requests.routing import ROUTES
 from .quotes import SNAPSHOT, PriceList, Quotes, Source, plain, usable
 
 _PROVIDERS = {
-    "anthropic": "anthropic",
-    "deepseek": "deepseek",
-    "fireworks": "fireworks_ai",
-    "google": "gemini",
-    "groq": "groq",
-    "mistral": "mistral",
-    "openai": "openai",
-    "openrouter": "openrouter",
-    "together": "together_ai",
-    "x-ai": "xai",
+    route.genai_prices_name: provider for provider, route in ROUTES.items() if route.genai_prices_name
 }
+"""Route by provider name of genai-prices."""
+
 _COLUMNS = {
     "input_mtok": "input",
     "output_mtok": "output",
@@ -43,19 +37,20 @@ _VARIANTS = {
     ("service_tier", "fast"): "fast",
     ("speed", "fast"): "fast",
 }
-# What is billed by the token but neither chats nor embeds.
+# Models that are billed by the token but neither chat nor embed.
 _OTHER_KINDS = re.compile(r"transcribe|whisper|tts|realtime|live|image|moderation|ocr|voice")
-# Google's are also those of Vertex, where other companies' models have other prices, and OpenAI's open models
-# are served by others only.
+# The package lists models of Vertex under Google, where other companies' models have other prices. OpenAI
+# does not serve its own open models.
 _OWN_NAMES = {"gemini": re.compile(r"gemini-"), "openai": re.compile(r"(?!gpt-oss-)")}
+_MISSING = "genai-prices is not installed; it is a development dependency: pip install genai-prices"
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*")
 
 
 def read() -> Source:
     """Read the data of the installed package.
 
-    Of what a model is matched by, only whole names count: beginnings and patterns also match models that do
-    not exist. Not listed as models are those it marks as deprecated. Prices of 0 are left out.
+    A model counts under its whole names only: the package's prefixes and patterns also match models that do
+    not exist. Deprecated models and prices of 0 are left out.
 
     Raises:
         ModuleNotFoundError: genai-prices is not installed.
@@ -75,19 +70,19 @@ def read() -> Source:
 
 
 def version_name() -> str:
-    """What the `source` column calls the package.
+    """The package's name in the `source` column.
 
     Raises:
-        ModuleNotFoundError: it is not installed.
+        ModuleNotFoundError: genai-prices is not installed.
     """
     try:
         return f"genai-prices {importlib.metadata.version('genai-prices')}"
     except importlib.metadata.PackageNotFoundError:
-        raise ModuleNotFoundError("genai-prices, a development dependency, is not installed") from None
+        raise ModuleNotFoundError(_MISSING) from None
 
 
 def listed() -> Iterator[tuple[str, Any]]:
-    """Every model of the installed package that a direct route serves, with the name of that route.
+    """Every model of the installed package that a route of `ROUTES` serves, with the name of that route.
 
     Raises:
         ModuleNotFoundError: genai-prices is not installed.
@@ -95,7 +90,7 @@ def listed() -> Iterator[tuple[str, Any]]:
     try:
         from genai_prices.data import providers
     except ModuleNotFoundError:
-        raise ModuleNotFoundError("genai-prices, a development dependency, is not installed") from None
+        raise ModuleNotFoundError(_MISSING) from None
     for group in providers:
         provider = _PROVIDERS.get(group.id)
         if provider is not None:
@@ -115,9 +110,9 @@ def _whole_names(match: Any) -> Iterator[str]:
 
 
 def _called(provider: str, name: str, names: set[str]) -> Iterator[str]:
-    """The names among those of a model by which the provider is called, its dated snapshots apart."""
+    """The names of a model that a call can use, without those of its dated snapshots."""
     if provider == "openrouter":
-        # Its other names are routes of their own, such as the "-pro" of a model.
+        # OpenRouter's other names of a model are routes of their own, such as the "-pro" of a model.
         others = {
             other for other in names if not other.endswith(":beta") and not SNAPSHOT.search(other, len(name))
         }
@@ -143,7 +138,7 @@ def _quotes(provider: str, model: Any) -> Quotes:
     if not dated:
         return quotes
     if peak:
-        # The hours have no date of their own: they belong to the newest list.
+        # Peak hours have no date of their own. They belong to the newest list.
         newest = max(dated)
         quotes["off_peak"] = {newest: dated[newest]}
         dated[newest] = peak
@@ -165,9 +160,9 @@ def _price_list(prices: Any) -> PriceList:
             continue
         tiers[0][column] = getattr(value, "base", value)
         for tier in getattr(value, "tiers", ()):
-            # "Above" excludes the start itself.
+            # The package's tier applies above its start, which `min_input_tokens` includes.
             tiers.setdefault(tier.start + 1, {})[column] = tier.price
-    # A class without tiers costs the same in every tier.
+    # A token class without tiers costs the same in every tier.
     return {
         minimum: {column: plain(price) for column, price in usable({**tiers[0], **cells}).items() if price}
         for minimum, cells in sorted(tiers.items())

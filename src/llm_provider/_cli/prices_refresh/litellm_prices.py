@@ -1,4 +1,4 @@
-"""litellm's price map, read as the JSON file it is: importing litellm takes seconds and asks the network."""
+"""Reads litellm's price map as a JSON file, since importing litellm takes seconds and uses the network."""
 
 from __future__ import annotations
 
@@ -11,26 +11,15 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from ..._requests.routing import ROUTES
 from .quotes import SNAPSHOT, Key, PriceList, Quotes, Source, plain, usable
 
 FILE_NAME = "model_prices_and_context_window_backup.json"
 
-_PROVIDERS = {
-    "anthropic": "anthropic",
-    "deepseek": "deepseek",
-    "fireworks_ai": "fireworks_ai",
-    "fireworks_ai-embedding-models": "fireworks_ai",
-    "gemini": "gemini",
-    "groq": "groq",
-    "mistral": "mistral",
-    "openai": "openai",
-    "openrouter": "openrouter",
-    "sambanova": "sambanova",
-    "text-completion-openai": "openai",
-    "together_ai": "together_ai",
-    "xai": "xai",
-}
-# The map names these providers' models without a prefix.
+_PROVIDERS = {name: route for route in ROUTES.values() for name in route.litellm_names}
+"""Route by provider name of the map."""
+
+# The map lists these providers' models without a prefix.
 _BARE = frozenset({"anthropic", "openai"})
 _MODES = frozenset({"chat", "responses", "completion", "embedding"})
 
@@ -61,20 +50,23 @@ def installed_file() -> Path:
     """
     found = importlib.util.find_spec("litellm")
     if found is None or found.origin is None:
-        raise FileNotFoundError(f"litellm is not installed; give the path of its {FILE_NAME}")
+        raise FileNotFoundError(f"litellm is not installed; give the path of its {FILE_NAME} with --litellm")
     return Path(found.origin).parent / FILE_NAME
 
 
 def read(path: Path, today: str) -> Source:
     """Read a price map.
 
-    Left out are prices of 0, which the map also writes for "not known"; models that shut down before
-    `today`, with the name of a family none of whose snapshots is left; and models of Fireworks that are not
-    on its serverless price list, whose entries are the list prices of their size class.
+    Three kinds of entries are left out:
+
+    - prices of 0, which the map also writes for an unknown price;
+    - models that shut down before `today`, and a family's name once all its snapshots have shut down;
+    - models of Fireworks that are not on its serverless price list, whose entries hold the list price of
+      their size class.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is not a price map.
+        ValueError: the file is not a price map.
     """
     entries = json.loads(path.read_text(encoding="utf-8"), parse_float=Decimal, parse_int=Decimal)
     source = Source(version_name(path))
@@ -90,33 +82,34 @@ def read(path: Path, today: str) -> Source:
         snapshots = {other for other in (*source.models, *source.shut_down) if _is_snapshot(other, key)}
         if snapshots and snapshots <= source.shut_down:
             source.shut_down.add(key)
-    # The map may hold a model twice, with a path before its name and without.
+    # The map may hold a model twice, with a path before its name and without, of which only one has shut
+    # down.
     source.models = {key: quotes for key, quotes in source.models.items() if key not in source.shut_down}
     return source
 
 
 def version_name(path: Path) -> str:
-    """What the `source` column calls a price map."""
+    """The map's name in the `source` column, with the version of the litellm that it belongs to."""
     beside = importlib.metadata.distributions(name="litellm", path=[str(path.resolve().parent.parent)])
     return next((f"litellm {found.version}" for found in beside), "litellm")
 
 
 def key_of(name: str, entry: Mapping[str, Any]) -> Key | None:
-    """The provider and model that an entry of the map is for, named as `prices.csv` names them.
+    """The provider and model of an entry, named as in `prices.csv`.
 
-    None for what is no chat or embedding model of a direct route, or has no price.
+    None where the entry is no chat or embedding model of a route of `ROUTES`, or has no price.
     """
-    provider = _PROVIDERS.get(entry.get("litellm_provider", ""))
-    if provider is None or entry.get("mode") not in _MODES or not entry.get("input_cost_per_token"):
+    route = _PROVIDERS.get(entry.get("litellm_provider", ""))
+    if route is None or entry.get("mode") not in _MODES or not entry.get("input_cost_per_token"):
         return None
-    model = name.removeprefix(f"{provider}/")
-    if model == name and provider not in _BARE:
+    model = name.removeprefix(f"{route.litellm_names[0]}/")
+    if model == name and route.provider not in _BARE:
         return None
-    if provider == "fireworks_ai":
+    if route.provider == "fireworks_ai":
         if entry["mode"] != "embedding" and "serverless" not in str(entry.get("source")):
             return None
         model = _FIREWORKS_PATH.sub("", model, count=1)
-    return provider, model
+    return route.provider, model
 
 
 def _is_snapshot(other: Key, family: Key) -> bool:
@@ -136,7 +129,7 @@ def _quotes(provider: str, entry: Mapping[str, Any]) -> Quotes:
             continue
         if found["hour"]:
             column = "cache_write_1h"
-        # "Above" excludes the limit itself, except xAI's, whose own table reads "200k and more".
+        # A tier applies above its limit, which `min_input_tokens` includes. xAI's table says "200k and more".
         limit = int(found["thousand"] or 0) * 1000
         minimum = limit + 1 if limit and provider != "xai" else limit
         variant = {None: "standard", "batches": "batch"}.get(found["variant"], found["variant"])

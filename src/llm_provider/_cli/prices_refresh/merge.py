@@ -1,4 +1,4 @@
-"""What several sources say about a model, made one: of figures that differ one is kept, all are listed."""
+"""Combines the prices that several sources give for a model, and lists the figures on which they disagree."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import NamedTuple, TypeAlias
 from .quotes import Cells, Key, PriceList, Source
 
 NOT_PUBLISHED = "none"
-"""The `source` of a row without prices, which stands where a cheaper row would otherwise apply."""
+"""The `source` of a row without prices, which keeps a cheaper row from being applied."""
 
 Held: TypeAlias = Callable[[str, int, str], "Decimal | None"]
-"""Variant, `min_input_tokens` and column → what the file says today."""
+"""Variant, `min_input_tokens` and column → the figure in the file today."""
 
 
 class Disagreement(NamedTuple):
-    """Figures that the sources give for one cell of today's price list; blank where a source has none."""
+    """The figures of the sources for one cell of today's price list; blank where a source has none."""
 
     provider: str
     model: str
@@ -30,14 +30,14 @@ class Disagreement(NamedTuple):
 
 @dataclass(slots=True)
 class Tier:
-    """One row to be: its prices, and the sources that have at least one of them."""
+    """One new row: its prices, and the sources that have at least one of them."""
 
     cells: Cells = field(default_factory=dict)
     sources: set[str] = field(default_factory=set)
 
     @property
     def source(self) -> str:
-        """The cell of the column `source`."""
+        """The cell in the column `source`."""
         return "; ".join(sorted(self.sources)) or NOT_PUBLISHED
 
 
@@ -46,18 +46,25 @@ Dated: TypeAlias = dict[str, dict[int, Tier]]
 
 
 def newest(days: Iterable[str], limit: str) -> str | None:
-    """The last day that is not after `limit`; "" comes before every other."""
+    """The last day that is not after `limit`; "" precedes every other day."""
     return max((day for day in days if day <= limit), default=None)
 
 
 def merge(
     key: Key, sources: Sequence[Source], held: Held, today: str, others: Iterable[str] = ()
 ) -> tuple[dict[str, Dated], list[Disagreement]]:
-    """The price lists of a model by variant, today's agreed between the sources.
+    """Combine the price lists of a model, by variant.
 
-    Where they disagree on a figure of today, the one that the file has stays if a source still has it;
-    else the dearest is taken, so that no cost is understated. Past and announced lists are those of the
-    first source that has them. `others` are variants that only the file has.
+    Where sources disagree on a figure of today, the file's figure stays if a source still has it. Otherwise
+    the highest figure is taken, so that no cost is understated. Past and announced lists are those of the
+    first source that has them.
+
+    Args:
+        key: The model.
+        sources: All sources, in the order in which `Disagreement` lists their figures.
+        held: The figures of the file.
+        today: The day (UTC), as "2026-11-20".
+        others: Variants that only the file has.
     """
     variants: dict[str, Dated] = {}
     disagreements: list[Disagreement] = []
@@ -95,7 +102,7 @@ def _past_and_announced(lists: Mapping[str, Mapping[str, PriceList]], today: str
 def _agreed(
     lists: Mapping[str, PriceList], held: Callable[[int, str], Decimal | None]
 ) -> tuple[dict[int, Tier], list[tuple[tuple[int, str], dict[str, str], str]]]:
-    """One price list of several, and the cells on which they differ."""
+    """One price list of several, and the cells on which they disagree."""
     agreed: dict[int, Tier] = {}
     differing = []
     for minimum in sorted({minimum for tiers in lists.values() for minimum in tiers}):
@@ -108,7 +115,7 @@ def _agreed(
                 kept = next(price for price in figures.values() if price == held(minimum, column))
             tier.cells[column] = kept
             tier.sources |= {name for name, price in figures.items() if price == kept}
-            # A source without the class is silent; one without the whole tier says that there is none.
+            # A source without this column has no opinion; a source without the whole tier says there is none.
             if len(set(figures.values())) > 1 or (column == "input" and None in rows.values()):
                 shown = {name: format(price, "f") for name, price in figures.items()}
                 differing.append(((minimum, column), shown, format(kept, "f")))
@@ -116,10 +123,10 @@ def _agreed(
 
 
 def _add_not_published(variants: dict[str, Dated], today: str, others: Iterable[str]) -> None:
-    """Put rows without prices where a variant would otherwise be billed by a row that is not meant for it.
+    """Add rows without prices where a row of other prompts would otherwise apply to a variant.
 
-    That is a prompt size at which the standard price rises and the variant's is not told, and an announced
-    standard price whose counterpart is not told.
+    This happens where the standard price rises at a prompt size and the variant's price is unknown there, and
+    where a standard price is announced without the variant's.
     """
     standard = variants.get("standard", {})
     for variant in {*variants, *others} - {"standard"}:

@@ -1,4 +1,4 @@
-"""How `model_limits.csv` is brought up to date, from the sources that `prices.csv` is read from."""
+"""Brings the rows of `model_limits.csv` up to date from the sources of `prices.csv`."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ Figures: TypeAlias = tuple[int | None, int | None]
 
 @dataclass(slots=True)
 class LimitSource:
-    """What one source tells: its name with its version, and the figures of each model."""
+    """One source: its name with its version, and the figures of each model."""
 
     name: str
     models: dict[Key, Figures] = field(default_factory=dict)
     spellings: dict[Key, Figures] = field(default_factory=dict)
-    """By names in lower case."""
+    """The figures by every name of a model in lower case."""
 
     def figures(self, key: Key) -> Figures | None:
-        """What it tells of a model under that very name."""
+        """The figures of a model under exactly this name; None where the source has none."""
         return self.models.get(key) or self.spellings.get((key[0], key[1].lower()))
 
 
 @dataclass(slots=True)
 class RefreshedLimits:
-    """The rows of the new file, sorted, and what a reader of the change should know.
+    """The rows of the new file, sorted, and the changes to report.
 
     Attributes:
-        rows: all rows.
-        changed: those that are new or changed.
-        differing: models of which the sources tell different context windows, smallest first.
-        unlisted: models of the file that no source has, whose rows stay.
+        rows: All rows.
+        changed: Rows that are new or changed.
+        differing: Models with the different context windows that the sources give, smallest first.
+        unlisted: Models of the file that no source has. Their rows stay.
     """
 
     rows: list[ModelLimits] = field(default_factory=list)
@@ -48,7 +48,7 @@ class RefreshedLimits:
 
 
 def read_sources(price_map: Path) -> list[LimitSource]:
-    """Read litellm's map, whose largest answers are the only ones known, and genai-prices' context windows.
+    """Read context windows from litellm's map and from genai-prices, and longest answers from litellm's map.
 
     Raises:
         OSError, ValueError: the map cannot be read.
@@ -62,14 +62,14 @@ def refresh_limits(
 ) -> RefreshedLimits:
     """Bring the rows up to date.
 
-    Where sources differ the larger figure is taken: some round down, and a bound that is too low would let
-    a budget be exceeded. A row that still holds stays as it was read.
+    Where sources disagree, the larger figure is taken: some sources round down, and a limit that is too low
+    would let a budget be exceeded. A row that still holds stays unchanged.
 
     Args:
-        rows: those of the file.
-        models: those of `prices.csv`.
-        sources: what is known today.
-        today: the day (UTC), as "2026-11-20".
+        rows: The rows of the file.
+        models: The models of `prices.csv`.
+        sources: All sources.
+        today: The day (UTC), as "2026-11-20".
     """
     refreshed = RefreshedLimits()
     listed = list(sources)

@@ -1,4 +1,4 @@
-"""What a source says about prices, in the columns of `prices.csv`."""
+"""The prices of a source, in the columns of `prices.csv`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PriceList: TypeAlias = dict[int, Cells]
 """`min_input_tokens` → prices of prompts from that size on."""
 
 Quotes: TypeAlias = dict[str, dict[str, PriceList]]
-"""Variant → `effective_from` → price list; "" is the start of a list whose beginning is not told."""
+"""Variant → `effective_from` → price list; "" where the source gives no start date."""
 
 Key: TypeAlias = tuple[str, str]
 """A provider and a model, named as `prices.csv` names them."""
@@ -27,10 +27,10 @@ class Source:
     """One source, read completely.
 
     Attributes:
-        name: what the `source` column calls it, with its version.
-        models: the quotes of each model that it says can be called.
-        spellings: quotes by every whole name it knows for a model, in lower case: aliases too.
-        shut_down: models that it says are gone.
+        name: Its name and version in the `source` column.
+        models: The quotes of each model that it lists as available.
+        spellings: The quotes by every name of a model in lower case, aliases included.
+        shut_down: The models that it lists as shut down.
     """
 
     name: str
@@ -39,15 +39,16 @@ class Source:
     shut_down: set[Key] = field(default_factory=set)
 
     def quotes(self, key: Key) -> Quotes:
-        """What it says about a model under that very name; empty if nothing."""
+        """The quotes of a model under exactly this name; empty where the source has none."""
         return self.models.get(key) or self.spellings.get((key[0], key[1].lower()), {})
 
 
 def usable(cells: Cells) -> Cells:
-    """The cells that can be billed by.
+    """The cells from which a cost can be computed.
 
-    Left out are those that repeat what the tokens cost anyway, and writing to the cache for less than plain
-    input: that is either a fee for storage on top of it or a mistake, and the sources do not tell which.
+    A cell is left out if it repeats the price of the token class that it is part of. So is a price of writing
+    to the cache below that of plain input: it is either a fee for storage in addition to the input or a
+    mistake, and the sources do not say which.
 
     >>> usable({"output": Decimal(2), "output_reasoning": Decimal(2), "output_audio": Decimal(9)})
     {'output': Decimal('2'), 'output_audio': Decimal('9')}
@@ -72,4 +73,4 @@ def plain(price: Decimal) -> Decimal:
 
 
 SNAPSHOT = re.compile(r"-\d{4}-\d{2}-\d{2}|[-@]\d{8}")
-"""What follows a family's name in the name of a dated snapshot."""
+"""The end of a dated snapshot's name, after the name of its family."""

@@ -1,7 +1,7 @@
-"""How `prices.csv` is brought up to date: rows are added, blanks filled in, and no past price is changed.
+"""Brings the rows of `prices.csv` up to date: adds rows, fills in blank cells, and changes no past price.
 
-The sources are genai-prices, a development dependency, and litellm's price map, read as a file. What they
-cannot agree on is listed. docs/prices.md describes the rules.
+The sources are genai-prices, a development dependency, and litellm's price map, read as a file. Figures on
+which they disagree are listed. docs/prices.md describes the rules.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from ..._money.price_rows import PRICE_COLUMNS, PriceRow
 from .merge import NOT_PUBLISHED, Dated, Disagreement, Held, Tier, merge, newest
@@ -22,7 +22,7 @@ __all__ = ["Disagreement", "PastPrice", "Refreshed", "Source", "refresh"]
 
 
 class PastPrice(NamedTuple):
-    """A price list of the past that a source has otherwise than the file, whose rows stay as they are."""
+    """A past price list that differs between a source and the file. The file's rows stay."""
 
     provider: str
     model: str
@@ -32,16 +32,16 @@ class PastPrice(NamedTuple):
 
 @dataclass(slots=True)
 class Refreshed:
-    """The rows of the new file, sorted, and what a reader of the change should know.
+    """The rows of the new file, sorted, and the changes to report.
 
     Attributes:
-        rows: all rows.
-        added: those with a new provider, model, variant, prompt size or day.
-        filled: those of which some cells were blank and are not any more.
-        withdrawn: rows for a day to come that no source announces any more.
-        disagreements: cells of today's price lists on which the sources differ.
-        past: price lists of the past that differ from the file's.
-        unlisted: models of the file that no source has, whose rows stay.
+        rows: All rows.
+        added: Rows with a new provider, model, variant, prompt size or day.
+        filled: Rows in which blank cells were filled in.
+        withdrawn: Rows of a future day that no source announces any longer.
+        disagreements: Cells of today's price lists on which the sources disagree.
+        past: Past price lists that differ from the file's.
+        unlisted: Models of the file that no source has. Their rows stay.
     """
 
     rows: list[PriceRow] = field(default_factory=list)
@@ -56,14 +56,14 @@ class Refreshed:
 def refresh(rows: Iterable[PriceRow], sources: Sequence[Source], today: str) -> Refreshed:
     """Bring the rows of a prices file up to date.
 
-    A price list that still holds stays as it is, though cells that were blank are filled in. One that has
-    changed stays too, and a new one begins on the day its source tells, else today. Refreshing the result
-    with the same sources changes nothing.
+    A price list that still holds stays, and its blank cells are filled in. A price list that has changed
+    stays too, and a new one begins on the day that its source gives, else today. A second refresh with the
+    same sources changes nothing.
 
     Args:
-        rows: those of the file, without bad ones.
-        sources: what is known today, in the order in which `Disagreement` lists their figures.
-        today: the day (UTC), as "2026-11-20".
+        rows: The valid rows of the file.
+        sources: All sources, in the order in which `Disagreement` lists their figures.
+        today: The day (UTC), as "2026-11-20".
     """
     old: dict[Key, _OldModel] = {}
     for row in rows:
@@ -84,7 +84,7 @@ def refresh(rows: Iterable[PriceRow], sources: Sequence[Source], today: str) -> 
 
 
 def _held(lists: _OldModel, today: str) -> Held:
-    """How to look up what the file says about a model today."""
+    """A function that looks up a model's figures of today in the file."""
 
     def held(variant: str, minimum: int, column: str) -> Decimal | None:
         days = lists.get(variant, {})
@@ -95,7 +95,7 @@ def _held(lists: _OldModel, today: str) -> Held:
 
 
 def _new_models(old: Iterable[Key], sources: Sequence[Source]) -> set[Key]:
-    """Models that the file lacks, without dated snapshots that cost what their family costs."""
+    """Models that the file lacks, without dated snapshots that have the price of their family."""
     gone = {key for source in sources for key in source.shut_down}
     listed = {key for source in sources for key in source.models} - gone
 
@@ -111,7 +111,7 @@ def _new_models(old: Iterable[Key], sources: Sequence[Source]) -> set[Key]:
 
 
 class _Lists:
-    """The price lists of one model and variant, on their way from the old file into the new."""
+    """The price lists of one model and variant, from the old file to the new one."""
 
     def __init__(
         self, key: Key, variant: str, old: dict[str, dict[int, PriceRow]], today: str, refreshed: Refreshed
@@ -121,11 +121,11 @@ class _Lists:
         self._old = old
         self._today = today
         self._refreshed = refreshed
-        # What is announced is announced anew; what has begun stays.
+        # Lists that have begun stay. Lists of a future day stay only if a source still announces them.
         self._new = {day: dict(tiers) for day, tiers in old.items() if day <= today}
 
     def revise(self, told: Dated) -> None:
-        """Take in what the sources tell."""
+        """Update the lists with those of the sources."""
         if not told:
             self._new = self._old
         current = newest(told, self._today)
@@ -145,7 +145,7 @@ class _Lists:
         ]
 
     def _continue(self, day: str, tiers: dict[int, Tier]) -> None:
-        """Go on with the list in effect if the told one is no other; else begin a new one."""
+        """Keep the list in effect if the sources' list equals it; else begin a new one."""
         in_effect = newest(self._new, self._today)
         if in_effect is None or not _holds(self._new[in_effect], tiers):
             self._begin(day if in_effect is None or day > in_effect else self._today, tiers)
@@ -153,7 +153,7 @@ class _Lists:
             self._fill(in_effect, tiers)
 
     def _compare(self, day: str, tiers: dict[int, Tier]) -> None:
-        """Report a past list that the file has otherwise; take it in where the file has none."""
+        """Report a past list that differs from the file's; add it where the file has none."""
         in_effect = newest(self._old, day)
         if in_effect is None:
             self._begin(day, tiers)
@@ -173,14 +173,18 @@ class _Lists:
         self._refreshed.added += self._new[day].values()
 
     def _fill(self, day: str, tiers: dict[int, Tier]) -> None:
-        """Write into blank cells what is now known."""
+        """Fill in blank cells of the list of a day."""
         for minimum, row in self._new[day].items():
             tier = tiers.get(minimum, Tier())
             blank = {column: price for column, price in tier.cells.items() if getattr(row, column) is None}
             if blank:
                 sources = {*row.source.split("; "), *tier.sources} - {NOT_PUBLISHED}
-                written = {"source": "; ".join(sorted(sources)), "as_of": self._today}
-                filled = row._replace(**blank, **written)  # type: ignore[arg-type]  # columns by name
+                changes: dict[str, Any] = {
+                    **blank,
+                    "source": "; ".join(sorted(sources)),
+                    "as_of": self._today,
+                }
+                filled = row._replace(**changes)
                 self._new[day][minimum] = filled
                 self._refreshed.filled.append(filled)
 
@@ -190,10 +194,9 @@ class _Lists:
 
 
 def _holds(rows: Mapping[int, PriceRow], tiers: Mapping[int, Tier], *, exactly: bool = False) -> bool:
-    """Whether a price list of the file is the told one, as far as both have figures.
+    """Whether a price list of the file equals one of the sources, in the cells for which both have figures.
 
-    Cells that only one of them has do not count, unless they must be the same `exactly`; rows without prices
-    do not either.
+    With `exactly`, cells that only one of them has count as different. Rows without prices never count.
     """
     priced = {minimum for minimum, row in rows.items() if row.source != NOT_PUBLISHED}
     if not priced <= set(tiers) <= set(rows):

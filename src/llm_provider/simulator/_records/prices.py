@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -11,9 +12,28 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from ..formats.wire_format import Usage
 
-__all__ = ["PriceList"]
+__all__ = ["PriceList", "priced_providers"]
 
 TOKENS_PER_PRICE = Decimal(1_000_000)
+
+
+# In an installed wheel the file lies inside the package, in a source checkout at the root of the repository.
+_PACKAGE = Path(__file__).parents[2]
+_SHIPPED = (_PACKAGE / "prices.csv", _PACKAGE.parents[1] / "prices.csv")
+
+
+@functools.cache
+def priced_providers() -> tuple[str, ...]:
+    """The providers in the ``prices.csv`` that comes with the library; none if there is no such file.
+
+    >>> {"openai", "groq"} <= set(priced_providers())
+    True
+    """
+    for path in _SHIPPED:
+        if path.is_file():
+            with path.open(newline="", encoding="utf-8") as file:
+                return tuple(sorted({line["provider"] for line in csv.DictReader(file)}))
+    return ()
 
 
 class _Row(NamedTuple):

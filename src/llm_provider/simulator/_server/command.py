@@ -21,8 +21,12 @@ __all__ = ["main"]
 NEEDED = "the simulator needs its extra: pip install 'llm-provider[simulator]'"
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None, hosts: Sequence[str] = ()) -> int:
     """Run the simulator until Ctrl-C, then print its counts.
+
+    Args:
+        argv: the arguments; default those of the process.
+        hosts: OpenAI-compatible hosts whose environment variables are printed too.
 
     Returns:
         0 after Ctrl-C or SIGTERM, 1 if it could not start, 2 for invalid arguments.
@@ -50,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             state = State(settings)
 
             def ready(port: int) -> None:
-                _announce(arguments, port, None if certificate is None else certificate[0])
+                _announce(arguments, port, None if certificate is None else certificate[0], hosts)
 
             serve(
                 state,
@@ -103,7 +107,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _announce(arguments: argparse.Namespace, port: int, certificate: Path | None) -> None:
+def _announce(
+    arguments: argparse.Namespace, port: int, certificate: Path | None, hosts: Sequence[str]
+) -> None:
     """Print the address: one line of JSON for a parent process, else lines to paste into a shell."""
     if arguments.parent is not None:
         ready = {"port": port, "certificate": None if certificate is None else str(certificate)}
@@ -112,7 +118,7 @@ def _announce(arguments: argparse.Namespace, port: int, certificate: Path | None
     host = f"[{arguments.host}]" if ":" in arguments.host else arguments.host
     root = f"{'http' if certificate is None else 'https'}://{host}:{port}"
     print(f"The simulator is listening at {root} (Ctrl-C ends it).\n")
-    for name, value in environment(root, certificate).items():
+    for name, value in environment(root, certificate, hosts).items():
         print(f"export {name}={value}")
     sys.stdout.flush()
 

@@ -1,0 +1,77 @@
+"""The name, exit codes and messages that all subcommands share."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from typing import TextIO
+
+PROGRAM = "llm-provider"
+
+OK = 0
+FAILED = 1
+WRONG_USAGE = 2
+INCOMPLETE_ANSWER = 3
+INTERRUPTED = 130
+CLOSED_PIPE = 141
+"""The last two are the codes that a shell reports for a program ended by SIGINT (2) or SIGPIPE (13): 128 plus
+the signal's number."""
+
+EXIT_CODES = """\
+exit codes:
+  0    success
+  1    the provider or the connection to it failed, the output could not be written, or the cache is damaged
+  2    wrong usage, or a request that cannot be served as it is
+  3    the model refused, a filter stopped it, or the answer was cut at its token limit; its text is printed
+  130  interrupted by Ctrl-C; the request is cancelled at the provider
+  141  the reader of the output closed it, as `| head -1` does
+"""
+
+
+def say(kind: str, text: str) -> None:
+    """Print one line to standard error, even if a provider's message has several or moves the cursor."""
+    printable = "".join(character if character.isprintable() else " " for character in text)
+    print(f"{PROGRAM}: {kind}: {' '.join(printable.split())}", file=sys.stderr)
+
+
+@contextlib.contextmanager
+def warnings_in_one_line() -> Iterator[None]:
+    """Prints Python warnings like errors, without the line of code that caused them."""
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        say("warning", str(message))
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
+
+
+@contextlib.contextmanager
+def flushed_output() -> Iterator[None]:
+    """Flushes standard output at the end, and escapes characters that its encoding lacks."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        yield
+    finally:
+        print(end="", flush=True)
+
+
+def abandon_output() -> None:
+    """Discard buffered output, so that the interpreter does not try to write it when it exits."""
+    with contextlib.suppress(OSError, AttributeError):  # there may be no stdout, or one without a descriptor
+        output = sys.stdout.fileno()
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, output)
+        os.close(nowhere)

@@ -1,0 +1,56 @@
+"""Commands run in the test's own process, and programs in one of their own."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from llm_provider._cli.main import main
+from support import Ended, Program, RunCommand
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> RunCommand:
+    """Run a command in this process."""
+
+    def run(*arguments: str, given: bytes = b"") -> Ended:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+        code: object
+        try:
+            code = main(arguments)
+        except SystemExit as ending:
+            code = ending.code
+        return Ended(code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def program() -> Program:
+    """Start the program."""
+
+    @contextmanager
+    def start(
+        *arguments: str, stdout: int = subprocess.PIPE, **variables: str
+    ) -> Iterator[subprocess.Popen[bytes]]:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "llm_provider", *arguments],
+            # Empty is unset: output that arrives at once was flushed by the program.
+            env={**os.environ, "PYTHONUNBUFFERED": "", **variables},
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+        )
+        with process:
+            try:
+                yield process
+            finally:
+                process.kill()
+
+    return start

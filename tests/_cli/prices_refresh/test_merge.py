@@ -1,0 +1,93 @@
+"""One price of several: which figure is kept, and which disagreements are listed."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from llm_provider._cli.prices_refresh.merge import NOT_PUBLISHED, Tier, merge, newest
+from llm_provider._cli.prices_refresh.quotes import Quotes
+from llm_provider._cli.prices_refresh.refresh import refresh
+from price_sources import TINY, TODAY, cells, flat, row, shown, source
+
+
+def test_of_two_figures_the_dearer_is_taken_and_both_are_listed() -> None:
+    sources = [source("left 1", flat(input=1, output=9)), source("right 1", flat(input="1.5", output=9))]
+    done = refresh([], sources, TODAY)
+    (entry,) = done.rows
+    assert (entry.input, entry.source) == (Decimal("1.5"), "left 1; right 1")
+    assert done.disagreements == [(*TINY, "standard", 0, "input", ("1", "1.5"), "1.5")]
+
+
+def test_the_files_figure_stays_while_a_source_has_it() -> None:
+    sources = [source("left 1", flat(input=1)), source("right 1", flat(input=2))]
+    old = [row(input=1)]
+    done = refresh(old, sources, TODAY)
+    assert done.rows == old
+    assert [found.kept for found in done.disagreements] == ["1"]
+    agreed = refresh(old, [source("left 2", flat(input=2)), sources[1]], TODAY)
+    assert [entry.input for entry in agreed.rows] == [1, 2]
+    assert agreed.disagreements == []
+
+
+def test_a_tier_that_one_source_lacks_is_listed() -> None:
+    tiered: Quotes = {"standard": {"": {0: cells(input=1), 1001: cells(input=2)}}}
+    done = refresh([], [source("left 1", flat(input=1)), source("right 1", tiered)], TODAY)
+    assert done.disagreements == [(*TINY, "standard", 1001, "input", ("", "2"), "2")]
+
+
+def test_an_undated_list_is_the_dated_one_of_today() -> None:
+    dated: Quotes = {"standard": {"": {0: cells(input=1)}, "2026-05-01": {0: cells(input=2)}}}
+    done = refresh([], [source("left 1", flat(input=2, output=8)), source("right 1", dated)], TODAY)
+    assert shown(done.rows) == [("standard", 0, "", 1, None), ("standard", 0, "2026-05-01", 2, 8)]
+
+
+def test_a_level_without_a_price_of_its_own_never_borrows_a_cheaper_one() -> None:
+    quotes: Quotes = {
+        "standard": {"": {0: cells(input=2), 1001: cells(input=4)}, "2027-01-01": {0: cells(input=3)}},
+        "batch": {"": {0: cells(input=1)}},
+    }
+    done = refresh([], [source("new 1", quotes)], TODAY)
+    batch = [entry for entry in done.rows if entry.variant == "batch"]
+    assert [(entry.min_input_tokens, entry.effective_from, entry.input, entry.source) for entry in batch] == [
+        (0, "", 1, "new 1"),
+        (0, "2027-01-01", None, "none"),
+        (1001, "", None, "none"),
+    ]
+
+
+def nothing_held(variant: str, minimum: int, column: str) -> None:
+    """A file without the model."""
+
+
+def test_sources_that_agree_share_the_row() -> None:
+    sources = [source("left 1", flat(input=1, output=2)), source("right 1", flat(input=1, cache_read="0.1"))]
+    variants, disagreements = merge(TINY, sources, nothing_held, TODAY)
+    tier = Tier(cells(input=1, output=2, cache_read="0.1"), {"left 1", "right 1"})
+    assert (variants, disagreements) == ({"standard": {"": {0: tier}}}, [])
+    assert tier.source == "left 1; right 1"
+
+
+def test_a_list_of_another_day_is_that_of_the_first_source_that_has_it() -> None:
+    def dated(today: float, later: float) -> Quotes:
+        return {"standard": {"": {0: cells(input=today)}, "2027-01-01": {0: cells(input=later)}}}
+
+    sources = [source("left 1", dated(1, 5)), source("right 1", dated(1, 6))]
+    variants, disagreements = merge(TINY, sources, nothing_held, TODAY)
+    assert variants["standard"]["2027-01-01"] == {0: Tier(cells(input=5), {"left 1"})}
+    assert disagreements == []
+
+
+def test_a_variant_of_the_file_alone_has_no_price_at_sizes_where_the_standard_price_rises() -> None:
+    tiered: Quotes = {
+        "standard": {"": {0: cells(input=1)}, "2027-01-01": {0: cells(input=2), 1001: cells(input=4)}}
+    }
+    variants, _ = merge(TINY, [source("left 1", tiered)], nothing_held, TODAY, others=["flex"])
+    assert variants["flex"] == {"2027-01-01": {0: Tier()}}
+    assert Tier().source == NOT_PUBLISHED
+
+
+def test_the_newest_day_is_the_last_that_has_come() -> None:
+    days = ["2026-11-21", "", "2026-11-20", "2026-01-01"]
+    assert newest(days, TODAY) == TODAY
+    assert newest([""], TODAY) == ""
+    assert newest(["2026-11-21"], TODAY) is None

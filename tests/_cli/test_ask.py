@@ -1,0 +1,169 @@
+"""`llm-provider ask`: the prompt it sends, and what it prints."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import sys
+
+import pytest
+
+from llm_provider._cli.main import main
+from llm_provider.simulator import Fault, Simulator
+from support import Program, RunCommand, errors_of, wait_until
+
+MODEL = "gpt-6.1-sol"
+STORY = "tell a story of several words, please"
+
+
+def test_the_prompt_is_an_argument(run: RunCommand, simulator: Simulator) -> None:
+    assert run("ask", MODEL, "What is 2+2?") == (0, "4\n", "")
+    assert simulator.requests()[-1].body["stream"] is True
+
+
+def test_the_prompt_comes_from_standard_input(run: RunCommand, simulator: Simulator) -> None:
+    assert run("ask", MODEL, given="What is 2+2? Grüße\r\n\n".encode()) == (0, "4\n", "")
+    assert simulator.requests()[-1].body["messages"][-1]["content"] == "What is 2+2? Grüße"
+
+
+def test_an_argument_precedes_a_document(run: RunCommand, simulator: Simulator) -> None:
+    assert run("ask", MODEL, "Sum up:", given=b"a\nb\n").out == "echo: Sum up:\n\na\nb\n"
+
+
+def test_a_prompt_may_begin_with_a_dash(run: RunCommand, simulator: Simulator) -> None:
+    assert run("ask", MODEL, "--", "-2+5").out == "3\n"
+
+
+@pytest.mark.parametrize("given", [b"", b"\n"])
+def test_without_a_prompt_nothing_is_sent(run: RunCommand, simulator: Simulator, given: bytes) -> None:
+    ended = run("ask", MODEL, given=given)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("llm-provider: error: there is no prompt;")
+    assert simulator.ledger().requests == 0
+
+
+def test_standard_input_that_is_no_text_is_refused(run: RunCommand, simulator: Simulator) -> None:
+    assert run("ask", MODEL, given=b"\xff\xfe") == (
+        2,
+        "",
+        "llm-provider: error: standard input is not UTF-8 text\n",
+    )
+
+
+def test_a_terminal_is_not_read(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, simulator: Simulator
+) -> None:
+    controller, terminal = pty.openpty()
+    with os.fdopen(controller, "rb"), os.fdopen(terminal, encoding="utf-8") as keyboard:
+        monkeypatch.setattr(sys, "stdin", keyboard)
+        assert main(["ask", MODEL]) == 2
+        assert main(["ask", MODEL, "1+1"]) == 0
+    assert capsys.readouterr().out == "2\n"
+
+
+def test_options_reach_the_provider(run: RunCommand, simulator: Simulator) -> None:
+    options = "--system Brief. --max-tokens 90 --temperature 0.5 --seed 7 --stop END --stop FIN --timeout 20"
+    body = json.dumps({"top_k": 3})
+    assert run("ask", "together_ai/zai-org/GLM-5.3", "Hi", *options.split(), "--extra-body", body).code == 0
+    sent = simulator.requests()[-1].body
+    assert sent["messages"][0] == {"role": "system", "content": "Brief."}
+    expected = {"temperature": 0.5, "seed": 7, "stop": ["END", "FIN"], "top_k": 3, "max_tokens": 90}
+    assert expected.items() <= sent.items()
+
+
+def test_reasoning_effort_reaches_the_provider(run: RunCommand, simulator: Simulator) -> None:
+    assert run("ask", MODEL, "Hi", "--reasoning-effort", "low", "--json").code == 0
+    assert "low" in json.dumps(simulator.requests()[-1].body)
+
+
+def test_the_base_url_can_be_given(
+    run: RunCommand, simulator: Simulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LOCAL_BASE_URL")
+    assert run("ask", "local/tiny", "2*3", "--base-url", simulator.url("local")).out == "6\n"
+
+
+def test_json_holds_the_whole_answer(run: RunCommand, simulator: Simulator) -> None:
+    ended = run("ask", MODEL, "What is 2+2?", "--json")
+    assert (ended.code, ended.err, ended.out.count("\n")) == (0, "", 1)
+    answer = json.loads(ended.out)
+    assert set(answer) == {
+        "text", "finish_reason", "model", "provider", "id", "usage", "cost", "cached", "timing", "tool_calls",
+        "reasoning",
+    }  # fmt: skip
+    assert (answer["text"], answer["finish_reason"], answer["cached"]) == ("4", "stop", False)
+    assert (answer["provider"], answer["tool_calls"], answer["reasoning"]) == ("openai", [], "")
+    assert answer["usage"]["output_tokens"] == 1
+    assert answer["cost"] > 0
+    assert answer["timing"]["attempts"] == 1
+    assert not simulator.requests()[-1].body.get("stream")
+
+
+def test_the_second_time_the_cache_answers(run: RunCommand, simulator: Simulator) -> None:
+    first, second = (run("ask", MODEL, "What is 2+2?", "--no-stream", "-v") for _ in range(2))
+    assert first.out == second.out == "4\n"
+    assert "1 request" in first.err
+    assert "$0 (from the cache)" in second.err
+    assert simulator.ledger().requests == 1
+    assert run("ask", MODEL, "What is 2+2?", "--no-cache").out == "4\n"
+    assert simulator.ledger().requests == 2
+
+
+def test_verbose_accounts_on_standard_error(run: RunCommand, simulator: Simulator) -> None:
+    simulator.configure(cached_tokens=2, reasoning_tokens=5)
+    ended = run("ask", MODEL, STORY, "--verbose")
+    assert ended.out == f"echo: {STORY}\n"
+    model, usage, cost, timing = ended.err.splitlines()
+    assert model.split() == ["model", MODEL, "(openai)"]
+    assert "input" in usage
+    assert "2 read from the prompt cache" in usage
+    assert "5 reasoning" in usage
+    assert cost.startswith("cost    $0.0")
+    assert "first token after" in timing
+
+
+def test_an_unknown_cost_is_said_to_be_unknown(run: RunCommand, simulator: Simulator) -> None:
+    assert "cost    unknown" in run("ask", "local/tiny", "Hi", "-v").err
+
+
+def test_text_is_printed_as_it_arrives(program: Program, simulator: Simulator) -> None:
+    simulator.inject(Fault(stall_after=2))
+    with program("ask", MODEL, STORY) as process:
+        assert process.stdout is not None
+        assert process.stdout.read(len("echo: tell")) == b"echo: tell"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+        assert process.stdout.read() == b"\n"
+        assert errors_of(process) == ""
+    assert wait_until(lambda: simulator.ledger().disconnects == 1)
+
+
+def test_a_stream_that_breaks_off_ends_its_line(run: RunCommand, simulator: Simulator) -> None:
+    simulator.inject(Fault(abort_after=2), times=None)
+    ended = run("ask", MODEL, STORY)
+    assert (ended.code, ended.out) == (1, "echo: tell\n")
+    assert ended.err.startswith("llm-provider: error: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("ask", MODEL, "please refuse"), "I cannot help with that.\n"),
+        (("ask", MODEL, "please refuse", "--no-stream"), "I cannot help with that.\n"),
+        (("ask", MODEL, STORY, "--max-tokens", "2"), "echo: te\n"),
+    ],
+)
+def test_an_answer_that_is_not_whole_is_printed_and_reported(
+    run: RunCommand, simulator: Simulator, arguments: tuple[str, ...], text: str
+) -> None:
+    ended = run(*arguments)
+    assert (ended.code, ended.out) == (3, text)
+    assert ended.err.startswith("llm-provider: warning: ")
+
+
+def test_a_filtered_answer_is_reported_in_json_too(run: RunCommand, simulator: Simulator) -> None:
+    simulator.inject(Fault(finish="content_filter"))
+    ended = run("ask", MODEL, "Hi", "--json")
+    assert (ended.code, json.loads(ended.out)["finish_reason"]) == (3, "content_filter")

@@ -1,0 +1,66 @@
+"""Standard output and standard error of every command: encodings, warnings, closed pipes, full disks."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from llm_provider.simulator import Simulator
+from support import Program, RunCommand, errors_of, wait_until
+
+MODEL = "gpt-6.1-sol"
+
+
+def test_what_the_encoding_lacks_is_escaped(program: Program, run: RunCommand, simulator: Simulator) -> None:
+    # Asked here first, so that the other process finds the answer in the cache and starts fast.
+    assert run("ask", MODEL, "→ é").out == "echo: → é\n"
+    with program("ask", MODEL, "→ é", PYTHONIOENCODING="latin-1") as process:
+        out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (0, b"echo: \\u2192 \xe9\n", b"")
+
+
+@pytest.mark.filterwarnings("always::llm_provider.CacheWarning")
+def test_warnings_take_one_line(
+    run: RunCommand, simulator: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocked = tmp_path / "file"
+    blocked.touch()
+    monkeypatch.setenv("LLM_PROVIDER_CACHE_DIR", str(blocked))
+    ended = run("ask", MODEL, "2+2")
+    assert (ended.code, ended.out) == (0, "4\n")
+    assert ended.err.startswith("llm-provider: warning: the cache in ")
+    assert ended.err.count("\n") == 1
+
+
+def test_a_closed_pipe_ends_quietly_and_cancels(program: Program, simulator: Simulator) -> None:
+    simulator.configure(chunk_interval=0.05)
+    with program("ask", MODEL, "word " * 100) as process:
+        assert process.stdout is not None
+        assert process.stdout.read(4) == b"echo"
+        process.stdout.close()
+        assert process.wait(30) == 141
+        assert errors_of(process) == ""
+    assert wait_until(lambda: simulator.ledger().disconnects == 1)
+
+
+@pytest.mark.parametrize("arguments", [("prices",), ("--help",), ("cache", "path")])
+def test_output_that_nobody_reads_is_no_error(program: Program, arguments: tuple[str, ...]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        with program(*arguments, stdout=writer) as process:
+            assert process.wait(30) == 141
+            assert errors_of(process) == ""
+    finally:
+        os.close(writer)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+def test_a_full_disk_is_an_error(program: Program) -> None:
+    with Path("/dev/full").open("wb") as full, program("prices", stdout=full.fileno()) as process:
+        assert process.wait(30) == 1
+        err = errors_of(process)
+    assert err.startswith("llm-provider: error: ")
+    assert err.count("\n") == 1

@@ -1,0 +1,190 @@
+"""A new OpenAI-compatible host is one row of `ROUTES`: nothing else of the package has to know it."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import llm_provider
+from llm_provider._requests.routing import COMPATIBLE_HOSTS, ROUTES
+from llm_provider.simulator import Simulator
+from price_sources import TODAY, entry, needs_genai_prices, price_map
+
+PACKAGE = Path(llm_provider.__file__).parent
+TABLE = PACKAGE / "_requests" / "routing.py"
+
+ROW = """
+    Route(
+        "acme_ai",
+        "https://api.acme.example/v1",
+        unsupported={"n": _SEPARATE, "seed": _NO_SEED},
+        spelling={"top_p": "nucleus"},
+        output_only=_REASONING,
+        litellm_names=("acme_cloud",),
+        genai_prices_name="cohere",
+    ),
+"""
+MODEL = "acme_ai/org/model-1"
+
+OF_ONE_HOST = {
+    ("_money/pricing.py", "fireworks"): "its models have resource paths as second names",
+    ("_money/pricing.py", "deepseek"): "its price depends on the hour",
+    ("_cli/prices_refresh/litellm_prices.py", "fireworks"): "litellm lists its size classes as models",
+    ("_cli/prices_refresh/litellm_prices.py", "xai"): "a tier of its prices includes its limit",
+    ("_cli/prices_refresh/genai_prices.py", "openrouter"): "aliases of its models are routes of their own",
+    ("_cli/ask.py", "groq"): "an example of a model's name",
+    ("_cli/estimate.py", "groq"): "an example of a model's name",
+    ("simulator/formats/openai_chat.py", "mistral"): "the simulator plays it: usage without being asked",
+    ("simulator/formats/openai_chat.py", "groq"): "the simulator plays it: its service tier",
+    ("simulator/formats/openai_chat.py", "openrouter"): "the simulator plays it: its field of reasoning",
+    ("simulator/formats/openai_chat.py", "local"): "the simulator plays it: its field of reasoning",
+}
+"""File and host → the fact that makes the file name the host. A new host needs no such line."""
+
+
+@pytest.fixture
+def extended(tmp_path: Path) -> Path:
+    """A copy of the package whose table has one row more."""
+    assert "acme_ai" not in ROUTES
+    root = tmp_path / "extended"
+    shutil.copytree(PACKAGE, root / "src" / "llm_provider", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("prices.csv", "model_limits.csv"):
+        shutil.copy(shipped(name), root / name)
+    table = root / "src" / "llm_provider" / TABLE.relative_to(PACKAGE)
+    text = table.read_text(encoding="utf-8")
+    before, line, after = text.partition('    Route("local"')
+    assert line
+    table.write_text(before + ROW.lstrip("\n") + line + after, encoding="utf-8")
+    return root
+
+
+def shipped(name: str) -> str:
+    from llm_provider._money.pricing import shipped_path
+
+    return shipped_path(name)
+
+
+def run(root: Path, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *command],
+        env={**os.environ, "PYTHONPATH": str(root / "src"), **variables},
+        cwd=root,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_calls_streams_and_refusals_follow_from_the_row(extended: Path, llm_simulator: Simulator) -> None:
+    ended = run(
+        extended,
+        "-c",
+        textwrap.dedent(
+            f"""
+            from llm_provider import UnsupportedParameterError, call, stream
+
+            answer = call({MODEL!r}, "What is 1+1?", top_p=0.5, n=2)
+            assert (answer.texts, answer.provider, answer.cost) == (["2", "2"], "acme_ai", None)
+            with stream({MODEL!r}, "one two") as deltas:
+                assert "".join(delta.text for delta in deltas) == "echo: one two"
+            assert deltas.response.usage.output_tokens > 0
+            try:
+                call({MODEL!r}, "Hi", seed=1)
+            except UnsupportedParameterError as error:
+                print(error)
+            """
+        ),
+        **llm_simulator.environment("acme_ai"),
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "seed" in ended.stdout
+    assert "leave seed out; this host's API has none" in ended.stdout
+    requests = llm_simulator.requests("acme_ai")
+    assert len(requests) == llm_simulator.ledger().requests == 3
+    assert {request.path for request in requests} == {"/acme_ai/v1/chat/completions"}
+    assert {request.model for request in requests} == {"org/model-1"}
+    assert [request.body.get("nucleus") for request in requests] == [0.5, 0.5, None]
+
+
+def test_fields_that_the_host_refuses_are_not_sent_back(extended: Path) -> None:
+    program = f"""
+from llm_provider._providers.openai.adapter import encode
+from llm_provider._requests.request import Request
+from llm_provider._requests.routing import resolve
+answer = {{"role": "assistant", "content": "Hello", "reasoning": "short", "refusal": None}}
+messages = [{{"role": "user", "content": "Hi"}}, answer, {{"role": "user", "content": "Hi"}}]
+sent = encode(Request.build({MODEL!r}, messages, {{}}), resolve({MODEL!r})).payload["messages"]
+assert set(sent[1]) == {{"role", "content", "refusal"}}, sent
+"""
+    ended = run(extended, "-c", program)
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_a_missing_key_is_named_after_the_host(extended: Path) -> None:
+    ended = run(extended, "-m", "llm_provider", "ask", MODEL, "Hi")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "no API key for acme_ai: set ACME_API_KEY, or pass api_key=" in ended.stderr
+
+
+def test_the_simulator_prints_the_variables_of_the_host(extended: Path) -> None:
+    # In place of a port that nobody has, which would keep the server running.
+    program = """
+import re, signal, subprocess, sys
+command = [sys.executable, "-m", "llm_provider", "simulator", "--port", "0"]
+with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    print(process.stdout.read())
+"""
+    ended = run(extended, "-c", program)
+    assert re.search(r"export ACME_BASE_URL=http://127\.0\.0\.1:\d+/acme_ai/v1\n", ended.stdout), ended.stderr
+    assert "export ACME_API_KEY=" in ended.stdout
+
+
+@needs_genai_prices
+def test_prices_are_refreshed_under_the_sources_names(extended: Path, tmp_path: Path) -> None:
+    listed = price_map(tmp_path, acme_cloud__org__model_1=entry("acme_cloud", output_cost_per_token=1e-05))
+    command = ("prices", "refresh", "--litellm", str(listed), "--day", TODAY)
+    ended = run(extended, "-m", "llm_provider", *command, "--file", str(extended / "prices.csv"))
+    assert ended.returncode == 0, ended.stderr
+    rows = (extended / "prices.csv").read_text(encoding="utf-8")
+    assert re.search(r"^acme_ai,org/model_1,standard,0,2,.*litellm 1\.2\.3", rows, re.MULTILINE)
+    assert re.search(r"^acme_ai,command-.*genai-prices", rows, re.MULTILINE)
+
+
+def strings(path: Path) -> Iterator[str]:
+    """The texts in a module's code, without its docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    documentation = {
+        id(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation:
+            yield node.value
+
+
+def test_no_other_module_names_a_host() -> None:
+    found = set()
+    for path in PACKAGE.rglob("*.py"):
+        if path == TABLE:
+            continue
+        texts = set(strings(path))
+        for host in COMPATIBLE_HOSTS:
+            # "together" and "local" are words too: of these only the provider's whole name counts.
+            stem = host.removesuffix("_ai") if host != "together_ai" else host
+            name = re.compile(rf"(?i)(?<![a-z]){stem}(?![a-z])")
+            if host in texts or (host != "local" and any(name.search(text) for text in texts)):
+                found.add((path.relative_to(PACKAGE).as_posix(), stem))
+    assert found == set(OF_ONE_HOST)
