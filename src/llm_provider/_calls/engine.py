@@ -19,7 +19,6 @@ from .._cache.response_cache import Entry, now
 from .._errors import BudgetExceededError, UnknownPriceError
 from .._limits.scopes import ScopeStatistics
 from .._limits.timeouts import Deadline
-from .._providers import registry
 from .._runtime import event_loop
 from .._runtime.leases import Leases
 from .._types import Response
@@ -63,7 +62,7 @@ class Engine:
         route, transport = call.target.route, self._settings.transport_of(call.target.route)
         if (route.adapter, transport) not in self._loaded:
             with contextlib.suppress(Exception):
-                registry.connect(call.adapter, transport)
+                call.adapter.connect(transport)
             self._loaded.add((route.adapter, transport))
 
     def run(self, call: Call) -> Coroutine[None, None, Response]:

@@ -21,7 +21,6 @@ from .._limits.controller import AdaptiveController
 from .._limits.rate_estimator import Ticket
 from .._limits.scopes import Controller, Limiter, Scope
 from .._limits.shared_controller import SharedController, SharedStateFile
-from .._providers import registry
 from .._providers.adapter import Connection, Outgoing
 from .._requests.api_keys import APIKey
 from .._tokens.counting import likely_input_tokens
@@ -120,7 +119,7 @@ class Sender:
         name = (call.target.route.adapter, transport)
         connection = self._connections.get(name)
         if connection is None:
-            connection = self._connections[name] = registry.connect(call.adapter, transport)
+            connection = self._connections[name] = call.adapter.connect(transport)
         return connection
 
     async def close(self) -> None:
