@@ -286,7 +286,7 @@ def _check_watchable(connection: Connection) -> None:
     Raises:
         UnsupportedParameterError: the connection shows an answer only when all of it is there.
     """
-    if connection.parts is None:
+    if connection.send_in_chunks is None:
         raise UnsupportedParameterError(
             "first_byte and idle cannot be told here, where the SDK shows a whole answer only at its end: "
             "leave them out of timeout, or use stream()",

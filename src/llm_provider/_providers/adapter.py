@@ -77,8 +77,8 @@ class Answer:
     """The tier that served and so prices the call ("flex", "priority"), where the provider tells."""
 
 
-Parts: TypeAlias = Callable[[Outgoing, "OnHeaders"], AsyncGenerator[bytes, None]]
-"""Sends, and yields the bytes of the reply's JSON as they come."""
+SendInChunks: TypeAlias = Callable[[Outgoing, "OnHeaders"], AsyncGenerator[bytes, None]]
+"""Sends, and yields the bytes of the reply's JSON as they arrive."""
 
 OnHeaders: TypeAlias = Callable[[Mapping[str, str]], object]
 """Takes the headers of a successful answer, once, as soon as the SDK lets them be seen. Names are in lower
@@ -92,10 +92,10 @@ class Connection(Protocol):
         """Send and return the reply's JSON bytes; raises whatever the SDK raises."""
 
     @property
-    def parts(self) -> Parts | None:
-        """`send` for an answer that is watched while it arrives, at some more cost.
+    def send_in_chunks(self) -> SendInChunks | None:
+        """`send` that yields the body as it arrives, at some more cost.
 
-        None where the SDK shows a whole answer only when all of it is there.
+        None where the SDK returns an answer only when all of it has arrived.
         """
 
     def stream(self, outgoing: Outgoing, on_headers: OnHeaders) -> AsyncGenerator[Iterable[Any], None]:

@@ -152,7 +152,7 @@ def split(reply: Any) -> list[Any]:
 
 
 class Assembler:
-    """Folds a stream of either format; its first event tells which."""
+    """Folds a stream of either format; the type of its first event tells which."""
 
     def __init__(self) -> None:
         self._inner: chat.Assembler | responses.Assembler | None = None
@@ -161,14 +161,12 @@ class Assembler:
         """Take one event."""
         if self._inner is None:
             kind = event.get("type") if isinstance(event, dict) else None
-            typed = isinstance(kind, str) and kind.startswith("response.")
-            self._inner = responses.Assembler() if typed else chat.Assembler()
-            # From here on without this step between, for each of thousands of events.
-            self.feed = self._inner.feed  # type: ignore[method-assign]  # the same signature
+            is_response = isinstance(kind, str) and kind.startswith("response.")
+            self._inner = responses.Assembler() if is_response else chat.Assembler()
         return self._inner.feed(event)
 
     def reply(self) -> Any:
-        """The whole answer."""
+        """The reply that the events add up to."""
         return (self._inner or chat.Assembler()).reply()
 
 

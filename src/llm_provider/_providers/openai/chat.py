@@ -25,6 +25,7 @@ from ..adapter import (
     split_reply,
 )
 from ..errors import error_fields, from_answer
+from .text_chunk import only_text
 
 OPERATION = "chat/completions"
 
@@ -256,7 +257,7 @@ class Assembler:
 
     def feed(self, event: Any) -> Step:
         """Take one chunk; the delta returned is the first sample's."""
-        text = _plain_text(event) if 0 in self._choices else None
+        text = only_text(event) if 0 in self._choices else None
         if text is not None:
             self._plain.append(text)
             return text
@@ -317,31 +318,6 @@ class Assembler:
             choice["message"].setdefault("content", None)
         choices = [choice for _, choice in sorted(self._choices.items())]
         return {**self._head, "object": "chat.completion", "choices": choices, "usage": self._usage}
-
-
-def _plain_text(event: Any) -> str | None:
-    """The text of a chunk that adds text to the first sample and nothing else, as most do; else None.
-
-    What else a chunk may hold is not read by `Assembler`, or is told again by the one that ends the answer.
-    """
-    try:
-        (piece,) = event["choices"]
-        delta = piece["delta"]
-        (text,) = delta.values()
-        plain = (
-            "content" in delta
-            and type(text) is str
-            and not piece.get("finish_reason")
-            and not piece.get("index")
-            and not piece.get("logprobs")
-            and "error" not in piece
-            and "error" not in event
-            and "type" not in event
-            and not event.get("usage")
-        )
-    except (TypeError, KeyError, ValueError, AttributeError):
-        return None
-    return text if plain else None
 
 
 def _index(container: Mapping[str, Any]) -> int:
