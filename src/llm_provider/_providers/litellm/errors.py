@@ -17,7 +17,14 @@ from ..._errors import (
     UnknownModelError,
     UnsupportedParameterError,
 )
-from ..errors import chain, error_fields, failure_headers, from_answer, from_exception, presentable
+from ..errors import (
+    error_fields,
+    exception_chain,
+    failure_headers,
+    from_answer,
+    from_exception,
+    readable_message,
+)
 
 _PREFIX = re.compile(
     r"^(?:litellm\.)?\w*(?:Error|Exception|Timeout): |^\w+(?:Exception|Error)(?: Timeout)? - "
@@ -55,7 +62,7 @@ def map_error(error: BaseException) -> LLMError:
 
 def _failure(error: BaseException, names: set[str], message: str) -> LLMError:
     headers = failure_headers(error)
-    links = list(chain(error))
+    links = list(exception_chain(error))
     for link in links:
         if isinstance(link, ImportError):
             return MissingDependencyError(f"litellm needs another package for this model: {link}")
@@ -64,7 +71,7 @@ def _failure(error: BaseException, names: set[str], message: str) -> LLMError:
     if "APIError" not in names:
         return from_exception(error)
     if "Timeout" in names and not headers:
-        return APITimeoutError(f"the provider did not answer in time: {presentable(message)}")
+        return APITimeoutError(f"the provider did not answer in time: {readable_message(message)}")
     status = getattr(error, "status_code", None)
     codes, reported = _codes_and_message(links, message)
     # litellm raises its Timeout, a subclass of APIConnectionError, for answers with status 408 and 504 too.
@@ -72,7 +79,7 @@ def _failure(error: BaseException, names: set[str], message: str) -> LLMError:
         not isinstance(status, int) or status < 300
     )
     if _UNREADABLE.search(message) or (unanswered and not any(codes)):
-        return APIResponseValidationError(f"litellm cannot read the answer: {presentable(reported)}")
+        return APIResponseValidationError(f"litellm cannot read the answer: {readable_message(reported)}")
     failure = from_answer(200 if unanswered else status, codes=codes, message=reported, headers=headers)
     for name, kind in (
         ("ContextWindowExceededError", ContextWindowExceededError),
