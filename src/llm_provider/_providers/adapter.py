@@ -1,4 +1,4 @@
-"""What an adapter is, and the few things all adapters share.
+"""The protocol of adapters, and the functions that they share.
 
 An adapter is a module that speaks one wire format through its provider's SDK:
 

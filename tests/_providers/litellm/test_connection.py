@@ -157,8 +157,9 @@ def test_litellm_says_nothing_and_stays_at_home(run_script: RunScript, simulator
         def order(**parameters):
             model = "litellm/anthropic/claude-sonnet-5-5"
             target = resolve(model, {simulator.url("anthropic")!r})
-            wire = adapter.encode(Request.build(model, "What is 2 + 2?", parameters), target)
-            return Outgoing(wire, canonical(wire.payload), target, APIKey("sk-secret"), Timeouts(total=20))
+            encoded = adapter.encode(Request.build(model, "What is 2 + 2?", parameters), target)
+            body, key = canonical(encoded.payload), APIKey("sk-secret")
+            return Outgoing(encoded, body, target, key, Timeouts(total=20))
 
         assert not {{"litellm", "openai", "httpx", "aiohttp"}} & set(sys.modules)
         schema = {{"type": "object", "properties": {{"a": {{"type": "integer"}}}}, "required": ["a"],

@@ -6,9 +6,15 @@ from typing import Any
 
 import pytest
 
-from llm_provider._errors import APIResponseValidationError, InternalServerError, LLMError, RateLimitError
+from llm_provider._errors import (
+    APIResponseValidationError,
+    InternalServerError,
+    LLMError,
+    RateLimitError,
+    UnsupportedParameterError,
+)
 from llm_provider._limits.timeouts import Timeouts
-from llm_provider._providers.adapter import Answer, Outgoing
+from llm_provider._providers.adapter import Answer, EncodedRequest, Outgoing
 from llm_provider._providers.openai import adapter
 from llm_provider._requests.api_keys import APIKey
 from llm_provider._requests.request import Request
@@ -17,6 +23,52 @@ from llm_provider._runtime.canonical_json import canonical
 from llm_provider.simulator import Fault, Simulator
 from openai_support import PRO, WEATHER
 from support import ignore
+
+
+def encode(model: str, **parameters: Any) -> EncodedRequest:
+    return adapter.encode(Request.build(model, "Hi", parameters), resolve(model))
+
+
+@pytest.mark.parametrize(
+    ("model", "parameters", "operation"),
+    [
+        ("gpt-4.1", {"tools": [WEATHER], "temperature": 0.5}, "chat/completions"),
+        ("gpt-5.5", {}, "chat/completions"),
+        ("gpt-5.5", {"tools": [WEATHER]}, "responses"),
+        ("gpt-5.5", {"tools": [WEATHER], "reasoning_effort": "none"}, "chat/completions"),
+        ("ft:gpt-5.5:mine::1", {"tools": [WEATHER]}, "responses"),
+        ("gpt-5.5-pro", {}, "responses"),
+        ("groq/gpt-5.5-pro", {"tools": [WEATHER]}, "chat/completions"),
+    ],
+)
+def test_the_format_depends_on_the_model_and_its_parameters(
+    model: str, parameters: dict[str, Any], operation: str
+) -> None:
+    assert encode(model, **parameters).operation == operation
+
+
+@pytest.mark.parametrize(
+    ("model", "parameters", "remedy"),
+    [
+        ("gpt-4.1", {"reasoning_effort": "low"}, "it does not reason"),
+        ("gpt-5.1", {"reasoning_effort": "xhigh"}, "use one of none, low, medium, high"),
+        ("gpt-5.5", {"temperature": 0.5}, "set reasoning_effort='none'"),
+        ("gpt-5", {"top_p": 0.5}, "leave it out"),
+        ("gpt-5.5", {"logprobs": True}, "set reasoning_effort='none'"),
+    ],
+)
+def test_a_parameter_that_a_family_does_not_accept_is_refused(
+    model: str, parameters: dict[str, Any], remedy: str
+) -> None:
+    with pytest.raises(UnsupportedParameterError, match=remedy) as caught:
+        encode(model, **parameters)
+    assert caught.value.parameter is not None
+    assert caught.value.parameter.partition("=")[0] in parameters
+
+
+def test_a_reasoning_model_accepts_the_values_that_it_uses_anyway() -> None:
+    payload = encode("gpt-5.5", temperature=1, top_p=1.0, logprobs=False).payload
+    assert (payload["temperature"], payload["top_p"], payload["logprobs"]) == (1, 1.0, False)
 
 
 async def exchange(

@@ -36,10 +36,10 @@ _EXCHANGE: ContextVar[Exchange] = ContextVar("exchange")
 
 @contextlib.contextmanager
 def exchanging(outgoing: Outgoing) -> Iterator[Exchange]:
-    """Has the HTTP client send `outgoing.body`, and keep the response in the exchange that is yielded.
+    """Makes the HTTP client send `outgoing.body`, and keep the response in the exchange that is yielded.
 
     Raises:
-        LLMError: a failure whose body is not the JSON that its headers promise: the status still tells.
+        LLMError: the response is a failure whose body the SDK cannot read; the error is that of its status.
     """
     exchange = Exchange(outgoing)
     token = _EXCHANGE.set(exchange)

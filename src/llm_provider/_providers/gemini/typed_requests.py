@@ -21,7 +21,7 @@ MOST_PREPARED = 256
 
 
 class TypedRequests:
-    """Requests of one connection; the SDK's arguments are prepared once for all bodies."""
+    """Requests of one connection; the SDK's arguments are prepared once, for all bodies."""
 
     send_in_chunks = None
 
@@ -56,7 +56,7 @@ class TypedRequests:
             ) from error
         finally:
             await stream.aclose()
-            # The SDK leaves a response that was not read to its end open until it is garbage.
+            # The SDK leaves a response open until it is garbage-collected, unless it was read to its end.
             if exchange is not None and exchange.response is not None:
                 await close_response(exchange.response)
 
