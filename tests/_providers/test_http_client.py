@@ -39,7 +39,7 @@ def test_hosts_without_a_proxy_are_no_proxy(sdk: Any, monkeypatch: pytest.Monkey
     assert isinstance(sdk_connection.build_http_client(sdk, "aiohttp"), http_client.client_class(library))
 
 
-def test_what_belongs_to_no_library() -> None:
+def test_a_class_of_neither_library_is_refused() -> None:
     with pytest.raises(TypeError, match="not built on httpx"):
         http_client.library_of(int)
 

@@ -12,7 +12,7 @@ import orjson
 
 from .._errors import APIResponseValidationError, APITimeoutError, FailedAttempt, LLMError
 from .._limits.timeouts import Timeouts
-from .._providers.adapter import AnyAnswer, Connection, OnHeaders, Outgoing, Parts
+from .._providers.adapter import AnyAnswer, Connection, OnHeaders, Outgoing, SendInChunks
 from .._providers.errors import failure_headers
 from .._types import Step, Usage
 from .call import Call, Sample
@@ -62,8 +62,8 @@ class Attempt:
                     self._watch = _Watch(timer, self._outgoing)
                 if self._emit is not None:
                     streamed = await self._receive(connection, self._emit)
-                elif self._watch is not None and connection.parts is not None:
-                    self._body = await self._collect(connection.parts, self._watch)
+                elif self._watch is not None and connection.send_in_chunks is not None:
+                    self._body = await self._collect(connection.send_in_chunks, self._watch)
                 else:
                     self._body = await connection.send(self._outgoing, self._on_headers)
             if self._emit is not None:
@@ -82,7 +82,7 @@ class Attempt:
         finally:
             self._seconds = time.perf_counter() - self._sent
 
-    async def _collect(self, parts: Parts, watch: _Watch) -> bytes:
+    async def _collect(self, parts: SendInChunks, watch: _Watch) -> bytes:
         """A whole answer, watched while it arrives."""
         watch.begin()
         body = bytearray()

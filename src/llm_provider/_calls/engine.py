@@ -212,7 +212,7 @@ class Engine:
         route, transport = call.target.route, self.settings.transport_of(call.target.route)
         if (route.adapter, transport) not in self._loaded:
             with contextlib.suppress(Exception):
-                registry.connect(call.adapter, transport)
+                call.adapter.connect(transport)
             self._loaded.add((route.adapter, transport))
 
     # --- on the background loop --------------------------------------------------------------------------

@@ -22,7 +22,6 @@ from .._limits.controller import AdaptiveController
 from .._limits.rate_estimator import Ticket
 from .._limits.scopes import Controller, Limiter, ScopeStatistics
 from .._limits.shared_controller import SharedController, SharedStateFile
-from .._providers import registry
 from .._providers.adapter import Connection, Outgoing
 from .._settings import Settings
 from .._tokens.counting import charged_tokens
@@ -113,7 +112,7 @@ class Sender:
         name = (call.target.route.adapter, transport)
         connection = self._connections.get(name)
         if connection is None:
-            connection = self._connections[name] = registry.connect(call.adapter, transport)
+            connection = self._connections[name] = call.adapter.connect(transport)
         return connection
 
     def statistics(self) -> list[ScopeStatistics]:
@@ -278,7 +277,7 @@ def _check_watchable(connection: Connection) -> None:
     Raises:
         UnsupportedParameterError: the connection shows an answer only when all of it is there.
     """
-    if connection.parts is None:
+    if connection.send_in_chunks is None:
         raise UnsupportedParameterError(
             "first_byte and idle cannot be told here, where the SDK shows a whole answer only at its end: "
             "leave them out of timeout, or use stream()",

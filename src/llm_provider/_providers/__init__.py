@@ -1,7 +1,9 @@
-"""The providers' wire formats, each behind the same protocol.
+"""The providers' wire formats, all behind one protocol.
 
-`facts` is the vocabulary in which adapters describe a request to other folders; `adapter` is the protocol;
-`registry` loads the adapter of a route. `errors`, `sse` and `http_client` serve all formats, `sdk_connection`
-serves the SDKs of OpenAI and Anthropic. Then one folder per format: `openai`, `anthropic`, `gemini`,
-`litellm`. No field name of a wire format stands outside its folder.
+In the order of imports: `facts` is what an adapter tells other folders of a request; `adapter` is the
+protocol; `errors` maps failures, `sse` splits streams, and `http_client` sends over aiohttp; `sdk_connection`
+serves the SDKs of OpenAI and Anthropic; `vectors` and `embedding_models` serve all embeddings. Each wire
+format is a folder: `openai`, `anthropic`, `gemini`, and `litellm`, which uses OpenAI's format. `registry`
+loads the adapter of a route when the first call needs it. No field name of a wire format stands outside its
+folder.
 """

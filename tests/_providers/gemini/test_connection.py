@@ -1,22 +1,21 @@
-"""Gemini through the real google-genai SDK, over every transport, against the simulator and bare sockets."""
+"""Gemini through the real google-genai SDK, over every transport, against the simulator."""
 
 import asyncio
 import gc
 import json
 import logging
 import os
-import socket
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-import google.genai
 import pytest
 
+from gemini_support import WEATHER, Way, both_ways, connected, failure, outgoing, run, sent, streamed
 from llm_provider._errors import (
     APIConnectionError,
     APIResponseValidationError,
@@ -32,68 +31,10 @@ from llm_provider._errors import (
     QuotaExceededError,
     RateLimitError,
 )
-from llm_provider._limits.timeouts import Timeouts
-from llm_provider._providers.adapter import Answer, Outgoing
 from llm_provider._providers.gemini import adapter
-from llm_provider._providers.gemini import connection as connection_module
-from llm_provider._providers.gemini.connection import GeminiConnection
 from llm_provider._requests.api_keys import APIKey
-from llm_provider._requests.request import Request
-from llm_provider._requests.routing import resolve
-from llm_provider._runtime.canonical_json import canonical
 from llm_provider.simulator import Fault, RecordedRequest, Simulator
-from support import TooSlowError, ignore, patiently, wait_until
-
-WEATHER = {
-    "type": "function",
-    "function": {
-        "name": "weather",
-        "parameters": {"type": "object", "properties": {"my_city": {"type": "string"}}},
-    },
-}
-
-
-@pytest.fixture(params=["aiohttp", "http1", "aiohttp, public way", "http1, public way"])
-def transport(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-def outgoing(
-    base_url: str,
-    prompt: Any = "What is 2+2?",
-    model: str = "gemini-3.8-flash",
-    timeout: float = 30.0,
-    connect: float = 15.0,
-    **more: Any,
-) -> Outgoing:
-    request, target = Request.build(model, prompt, more), resolve(model, base_url)
-    encoded = adapter.encode(request, target)
-    return Outgoing(
-        encoded, canonical(encoded.payload), target, APIKey("key-1"), Timeouts(total=timeout, connect=connect)
-    )
-
-
-@asynccontextmanager
-async def connected(transport: str) -> AsyncIterator[GeminiConnection]:
-    name, _, public = transport.partition(", ")
-    connection = GeminiConnection(name, private=not public)
-    try:
-        yield connection
-    finally:
-        await connection.close()
-
-
-async def sent(connection: GeminiConnection, request: Outgoing) -> Answer:
-    return adapter.decode(json.loads(await connection.send(request, ignore)))
-
-
-async def streamed(connection: GeminiConnection, request: Outgoing) -> Answer:
-    assembler = adapter.Assembler()
-    async with aclosing(connection.stream(request, ignore)) as batches:
-        async for batch in batches:
-            for event in batch:
-                assembler.feed(event)
-    return adapter.decode(assembler.reply())
+from support import ignore, wait_until
 
 
 @dataclass
@@ -127,64 +68,6 @@ async def counting_proxy(port: int) -> AsyncIterator[Proxy]:
         await asyncio.gather(*serving)
 
 
-Way = Callable[[GeminiConnection, Outgoing], Awaitable[Answer]]
-both_ways = pytest.mark.parametrize("way", [sent, streamed])
-
-
-def run(transport: str, way: Way, *requests: Outgoing) -> list[Answer]:
-    async def main() -> list[Answer]:
-        async with connected(transport) as connection:
-            return [await way(connection, request) for request in requests]
-
-    return asyncio.run(main())
-
-
-def failure(transport: str, way: Way, request: Outgoing) -> LLMError:
-    with pytest.raises(Exception) as caught:  # noqa: PT011  # whatever the SDK or its transport raises
-        run(transport, way, request)
-    return adapter.map_error(caught.value)
-
-
-# What reaches the server
-
-
-@both_ways
-def test_exactly_the_payload_is_sent(simulator: Simulator, transport: str, way: Way) -> None:
-    request = outgoing(
-        simulator.url("gemini"),
-        [
-            {"role": "user", "content": "Weather in Bern?"},
-            {
-                "role": "assistant",
-                "content": None,
-                "tool_calls": [
-                    {
-                        "id": "c",
-                        "function": {"name": "weather", "arguments": '{"my_city": "Bern", "none": null}'},
-                    }
-                ],
-            },
-            {"role": "tool", "tool_call_id": "c", "content": "sun"},
-        ],
-        system="Be short",
-        tools=[WEATHER],
-        tool_choice="auto",
-        max_tokens=50,
-        reasoning_effort="low",
-        response_format={"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "object"}}},
-        extra_headers={"X-Own": "1"},
-        extra_body={"safetySettings": [{"category": "x", "threshold": "y"}], "service_tier": "flex"},
-    )
-    run(transport, way, request)
-    (seen,) = simulator.requests()
-    assert seen.body == request.encoded.payload
-    action = "streamGenerateContent?alt=sse" if way is streamed else "generateContent"
-    assert seen.path == f"/gemini/v1/models/gemini-3.8-flash:{action}"
-    assert seen.headers["x-own"] == "1"
-    assert seen.headers["x-server-timeout"] == "30"
-    assert "authorization" not in seen.headers
-
-
 def take_signatures(reply: dict[str, Any]) -> list[bool]:
     """Takes the signatures out of a reply and tells which parts had one."""
     parts = [part for candidate in reply["candidates"] for part in candidate["content"]["parts"]]
@@ -207,26 +90,6 @@ def test_a_stream_is_the_answer_without_streaming(simulator: Simulator, transpor
         # The simulator's signatures hold the id of the answer, which differs from one request to the next.
         assert take_signatures(assembled) == take_signatures(whole)
         assert {**assembled, "responseId": ""} == {**whole, "responseId": ""}
-
-
-def test_bytes_in_a_stream_are_spelled_as_on_the_wire(simulator: Simulator, transport: str) -> None:
-    # Both alphabets of base64 differ in these bytes, and null inside of arguments is a value.
-    part = {
-        "functionCall": {"name": "f", "args": {"a": None, "b": [1.5, "é"]}},
-        "thoughtSignature": "+/+/+w==",
-    }
-    image = {"inlineData": {"mimeType": "image/png", "data": "/+/+"}}
-    cited = {"citationSources": [{"uri": "https://example.org", "startIndex": 1}]}
-    candidate = {"content": {"role": "model", "parts": [part, image]}, "finishReason": "STOP", "index": 0}
-    body = {"candidates": [{**candidate, "citationMetadata": cited}], "responseId": "r", "modelVersion": "m"}
-    simulator.inject(Fault(body=f"data: {json.dumps(body)}\r\n\r\n", content_type="text/event-stream"))
-
-    async def main() -> list[Any]:
-        async with connected(transport) as connection:
-            batches = connection.stream(outgoing(simulator.url("gemini")), ignore)
-            return [event async for batch in batches for event in batch]
-
-    assert asyncio.run(main()) == [body]
 
 
 @both_ways
@@ -273,21 +136,6 @@ def test_the_sdks_variables_have_no_effect(
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
-def test_http2_and_tls(monkeypatch: pytest.MonkeyPatch) -> None:
-    with Simulator(tls=True) as server:
-        request = outgoing(server.url("gemini"))
-        untrusted = failure("aiohttp", sent, request)
-        assert (type(untrusted), untrusted.retryable) == (APIConnectionError, False)
-        monkeypatch.setenv("SSL_CERT_FILE", str(server.certificate))
-        for transport, version in (("aiohttp", "1.1"), ("http1", "1.1"), ("http2", "2")):
-            for way in (sent, streamed):
-                assert run(transport, way, request)[0].choices[0].text == "4"
-                assert server.requests()[-1].http_version == version
-
-
-# What comes back
-
-
 @both_ways
 def test_a_conversation_with_tools(simulator: Simulator, transport: str, way: Way) -> None:
     prompt: list[Any] = [{"role": "user", "content": "Please use the tool"}]
@@ -321,8 +169,6 @@ def test_a_blocked_prompt(simulator: Simulator, transport: str) -> None:
     for way in (sent, streamed):
         assert run(transport, way, request)[0].choices[0].finish_reason == "content_filter"
 
-
-# What goes wrong
 
 FAULTS: list[tuple[Fault, type[LLMError], dict[str, Any]]] = [
     (Fault(status=400), BadRequestError, {"code": "INVALID_ARGUMENT"}),
@@ -420,43 +266,6 @@ def test_an_answer_that_breaks_off_is_a_broken_connection(simulator: Simulator, 
 
 
 @both_ways
-def test_nobody_listens(transport: str, way: Way) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    error = failure(transport, way, outgoing(f"http://127.0.0.1:{port}"))
-    assert (type(error), error.retryable, error.maybe_billed) == (APIConnectionError, True, False)
-
-
-@both_ways
-def test_opening_a_connection_has_a_limit_of_its_own(transport: str, way: Way) -> None:
-    # Accepts connections and never speaks: TLS cannot be opened, and nothing was sent yet.
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        error = failure(transport, way, outgoing(f"https://127.0.0.1:{server.getsockname()[1]}", connect=0.2))
-    assert (type(error), error.retryable, error.maybe_billed) == (APITimeoutError, True, False)
-
-
-@both_ways
-def test_waiting_for_an_answer_is_not_opening_a_connection(
-    simulator: Simulator, transport: str, way: Way
-) -> None:
-    def attempt(longer: float) -> None:
-        simulator.clear()
-        simulator.inject(Fault(delay=0.3 * longer))
-        try:
-            answer = run(transport, way, outgoing(simulator.url("gemini"), connect=0.1 * longer))[0]
-        except APITimeoutError:
-            if not simulator.requests():
-                raise TooSlowError("there was no connection in time") from None
-            raise
-        assert answer.choices[0].text == "4"
-
-    patiently(attempt)
-
-
-# Leaving early
-
-
-@both_ways
 def test_cancelling_closes_the_request_at_the_server(simulator: Simulator, transport: str, way: Way) -> None:
     async def main() -> None:
         simulator.inject(Fault(hang=True))
@@ -504,44 +313,6 @@ def test_closing_leaves_nothing_open(simulator: Simulator, transport: str) -> No
     # Warnings are errors: what is still open says so when it is collected.
     gc.collect()
     assert threading.active_count() == before
-
-
-def test_the_installed_release_is_one_whose_private_methods_are_known() -> None:
-    # Where this fails, read what `connection._post` calls in the new release, and run these tests before
-    # PRIVATE_WAY is moved. Until then calls go the public way.
-    assert connection_module._is_known(google.genai.__version__)
-
-
-@pytest.mark.parametrize(
-    ("version", "known"),
-    [("3.0.0", True), ("3.4.1", True), ("2.9", False), ("3.5.0", False), ("4.0b1", False)],
-)
-def test_other_releases_go_the_public_way(version: str, known: bool) -> None:
-    assert connection_module._is_known(version) is known
-
-
-@both_ways
-def test_both_ways_send_the_same(simulator: Simulator, way: Way) -> None:
-    request = outgoing(simulator.url("gemini"), "Hi", max_tokens=50, extra_headers={"X-Own": "1"})
-    for transport in ("aiohttp", "aiohttp, public way"):
-        run(transport, way, request)
-    private, public = simulator.requests()
-    assert (private.path, private.body) == (public.path, public.body)
-    assert private.headers == public.headers
-
-
-def test_headers_that_always_differ_take_no_more_memory(simulator: Simulator, transport: str) -> None:
-    async def main() -> int:
-        async with connected(transport) as connection:
-            for number in range(connection_module._MOST_PREPARED + 10):
-                request = outgoing(simulator.url("gemini"), extra_headers={"X-Trace": str(number)})
-                await connection.send(request, ignore)
-            return len(connection._prepared)
-
-    assert asyncio.run(main()) == 10
-    assert [request.headers["x-trace"] for request in simulator.requests()] == [
-        str(number) for number in range(connection_module._MOST_PREPARED + 10)
-    ]
 
 
 def test_closing_what_was_never_opened() -> None:

@@ -1,6 +1,6 @@
 """Anthropic's Claude, through the anthropic SDK 2.
 
-Which parameters a model takes is in `_FAMILIES`; the wire format itself is `_turns` and `_messages`.
+`_FAMILIES` says which parameters a model accepts. The wire format is in `encode_messages` and `decode`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..._requests.routing import Target
 from ..adapter import EncodedRequest, merge, refuse, schema_of
 from ..errors import from_sdk as map_error
 from .decode import OPERATION, PROVIDER, Assembler, decode, usage
-from .encode_messages import system_prompt, turns, verbatim
+from .encode_messages import encode_messages, encode_system, original_blocks
 from .facts import facts, variant
 
 if TYPE_CHECKING:
@@ -37,17 +37,17 @@ __all__ = [
 ]
 
 DEFAULT_MAX_TOKENS = 32_000
-"""Tokens an answer may have where `max_tokens` is not set, thinking included; Anthropic demands a figure.
+"""Tokens that an answer may have, thinking included, if `max_tokens` is not set; the API requires a number.
 
-Every current model allows it. The models' own maximum, 64,000 or 128,000, is not taken: such an answer
-outlasts the 600 s of one attempt (the SDK reckons with 128,000 tokens an hour, so 21,333), would then be
-thrown away, sent and paid again. What ends here says so: `finish_reason` is "length"."""
+Every current model allows it. The models' own maximum of 64,000 or 128,000 is not used: such an answer would
+outlast the 600 s of an attempt (the SDK assumes 128,000 tokens an hour, so 21,333), be discarded, and be sent
+and paid again. An answer that reaches this limit has the `finish_reason` "length"."""
 
 THINKING_BUDGETS: Mapping[str, int] = {"low": 1024, "medium": 2048, "high": 4096}
-"""Tokens of thinking for each `reasoning_effort` on models that take a budget (4.5); litellm's figures."""
+"""Tokens of thinking for each `reasoning_effort` of models that accept a budget (4.5); litellm's figures."""
 
 SAMPLING_VERSION = "2023-06-01"
-"""The last API version that takes sampling parameters; the SDK's own, 2026-10-21, answers 400 to them."""
+"""The last API version that accepts sampling parameters; the SDK's own, 2026-10-21, answers 400 to them."""
 
 _SAMPLING = ("temperature", "top_p", "top_k")
 _LEVELS = ("none", "low", "medium", "high", "xhigh", "max")
@@ -57,11 +57,11 @@ _LEVELS = ("none", "low", "medium", "high", "xhigh", "max")
 class _Family:
     """What a family of Claude models accepts.
 
-    `efforts` are its levels of `reasoning_effort`. `sampling` is how many of temperature and top_p it
-    takes at once; where that is one, thinking rules it out. `budget` says that it wants a number of
-    thinking tokens in place of a level, `always_thinks` that its thinking cannot be switched off, which
-    also rules out forcing a tool. `prefill` allows the conversation to end with the beginning of the
-    answer, `later_system` a system message inside it.
+    `efforts` are its levels of `reasoning_effort`. `sampling` is how many of temperature and top_p it accepts
+    at once; where that is one, it accepts neither while it thinks. `budget` means that it needs a number of
+    thinking tokens in place of a level, `always_thinks` that thinking cannot be switched off, which also
+    excludes a tool_choice that forces a tool. `prefill` allows a conversation to end with the beginning of
+    the answer, `later_system` a system message inside the conversation.
     """
 
     pattern: str
@@ -76,7 +76,7 @@ class _Family:
         return re.fullmatch(self.pattern, model) is not None
 
 
-# First match wins; capabilities as in litellm 1.106's model table of November 2026.
+# The first match counts. Capabilities are those of litellm 1.106's model table, November 2026.
 _FAMILIES = (
     _Family(r"claude-((opus|sonnet)-5-5|fable|mythos).*", efforts=_LEVELS[1:], always_thinks=True),
     _Family(r"claude-(haiku-5-5|opus-4-8).*|claude-(opus|sonnet)-5(-\d{8}|-latest)?"),
@@ -95,7 +95,7 @@ _FAMILIES = (
         prefill=True,
         later_system=False,
     ),
-    # A model not known yet, or another maker's on a server that speaks this format: it decides itself.
+    # A model that is not known, or another maker's on a server with this format: the server decides.
     _Family(r".*", sampling=2, prefill=True),
 )
 
@@ -109,19 +109,19 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     """Build the request.
 
     Raises:
-        UnsupportedParameterError: this model does not accept a parameter.
-        RequestError: a message has no form at Anthropic, or two parameters contradict each other.
+        UnsupportedParameterError: the model does not accept a parameter.
+        RequestError: Anthropic has no form for a message, or two parameters contradict each other.
     """
     family = _family(target.model)
     payload: dict[str, Any] = {"model": target.model, "max_tokens": request.max_tokens or DEFAULT_MAX_TOKENS}
-    system, leading = system_prompt(request.messages)
+    system, leading = encode_system(request.messages)
     if system is not None:
         payload["system"] = system
-    payload["messages"] = turns(request.messages, leading)
+    payload["messages"] = encode_messages(request.messages, leading)
     _check_turns(request, family, payload["messages"])
     for name in ("seed", "logprobs"):
         value = getattr(request, name)
-        # By identity, as a seed of 0 equals False.
+        # `is not False`, as a seed of 0 equals False.
         if value is not None and value is not False:
             raise _refuse(name, request, "leave it out; Anthropic's API has none")
     payload |= _sampling(request, family)
@@ -159,10 +159,10 @@ def _check_turns(request: Request, family: _Family, converted: list[dict[str, An
                 request,
                 "it must come after a user or tool message, and be last or before an assistant's",
             )
-    # A paused turn is sent back as it came, to be gone on with.
+    # A paused turn is sent back unchanged, and the model continues it.
     last = request.messages[-1]
-    if last["role"] == "assistant" and not family.prefill and verbatim(last) is None:
-        raise _refuse("an answer that is begun for it", request, "end the conversation with a user message")
+    if last["role"] == "assistant" and not family.prefill and original_blocks(last) is None:
+        raise _refuse("the beginning of its answer", request, "end the conversation with a user message")
 
 
 def _sampling(request: Request, family: _Family) -> dict[str, Any]:
@@ -205,7 +205,7 @@ def _tools(request: Request, family: _Family) -> dict[str, Any]:
 
 
 def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """An OpenAI tool in Anthropic's form; what only Anthropic knows, such as cache_control, is kept."""
+    """An OpenAI tool in Anthropic's form. Fields of Anthropic's own, such as cache_control, are kept."""
     function = dict(tool["function"])
     own = {name: value for name, value in tool.items() if name not in ("type", "function")}
     schema = function.pop("parameters", None) or {"type": "object", "properties": {}}
@@ -228,7 +228,7 @@ def _thinking(request: Request, family: _Family) -> dict[str, Any]:
     if effort == "none":
         return {"thinking": {"type": "disabled"}}
     if not family.budget:
-        # Without `display` most of these models think unseen, and `reasoning` would stay empty.
+        # Without `display`, most of these models return no thinking, and `reasoning` would be empty.
         return {
             "thinking": {"type": "adaptive", "display": "summarized"},
             "output_config": {"effort": effort},
@@ -262,7 +262,7 @@ def _add_response_format(request: Request, payload: dict[str, Any]) -> None:
 
 
 def split(reply: Any) -> list[Any]:
-    """A message is one sample."""
+    """The reply itself: a message is one sample."""
     return [reply]
 
 
@@ -275,10 +275,11 @@ _FORMATS = frozenset(
 
 
 def _accepted(schema: Mapping[str, Any], request: Request) -> dict[str, Any]:
-    """A pydantic model's schema within what Anthropic's structured output accepts.
+    """A pydantic model's schema reduced to the keywords that Anthropic's structured output accepts.
 
-    Objects must be closed, and limits such as `minimum` are refused there: they are told to the model in
-    the description, and pydantic checks them on the answer. The rules are the SDK's `transform_schema`.
+    Objects become closed. The API refuses limits such as `minimum`, so they become part of the description
+    that the model reads, and pydantic checks them on the answer. The rules are those of the SDK's
+    `transform_schema`.
     """
     if "$ref" in schema:
         kept = {"$ref": schema["$ref"]}
@@ -307,8 +308,8 @@ def _accepted(schema: Mapping[str, Any], request: Request) -> dict[str, Any]:
     if schema.get("type") == "object":
         accepted["additionalProperties"] = False
     if limits:
-        told = ", ".join(f"{word}: {value}" for word, value in limits.items())
-        accepted["description"] = " ".join(filter(None, (schema.get("description"), f"({told})")))
+        listed = ", ".join(f"{word}: {value}" for word, value in limits.items())
+        accepted["description"] = " ".join(filter(None, (schema.get("description"), f"({listed})")))
     return accepted
 
 
@@ -317,7 +318,7 @@ def _each(schemas: Mapping[str, Any], request: Request) -> dict[str, Any]:
 
 
 def connect(transport: str) -> PostConnection:
-    """Clients of the anthropic SDK."""
+    """Connect through the anthropic SDK."""
     import anthropic
 
     from ..sdk_connection import PostConnection
@@ -327,9 +328,9 @@ def connect(transport: str) -> PostConnection:
         transport,
         client_class="AsyncAnthropic",
         path=lambda operation: f"/v1/{operation}",
-        # The stream tells its usage unasked.
+        # A stream reports its usage without being asked.
         stream_fields=lambda outgoing: {},
-        # Spans cost a tenth of a call's CPU, and only the library's user may ask for them.
+        # The SDK's spans cost a tenth of a call's CPU, and the user has not asked for them.
         client_options={"open_telemetry": False},
         post_options={},
     )

@@ -1,6 +1,6 @@
-"""What Anthropic's Messages wire format says: reply or stream → `Answer`. Pure; `_turns` is the way out.
+"""Anthropic's Messages format: reply or stream → `Answer`. Pure.
 
-Facts from the API reference for `POST /v1/messages` and the types of the anthropic SDK 2.
+The sources are the API reference for `POST /v1/messages` and the types of the anthropic SDK 2.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ PROVIDER = "anthropic"
 
 Block: TypeAlias = dict[str, Any]
 
-# A paused turn ended at a limit of Anthropic's own tool loop: its message can be sent back to go on.
+# A paused turn reached a limit of Anthropic's own tool loop. The model continues it if its message is sent
+# back.
 _FINISH: Mapping[str, FinishReason] = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -37,15 +38,15 @@ def decode(reply: Any) -> Answer:
     """Turn a message object into an `Answer`.
 
     Raises:
-        APIResponseValidationError: it is not a complete one.
-        LLMError: it is an error that came with status 200.
+        APIResponseValidationError: the message is malformed or incomplete.
+        LLMError: the reply is an error that came with status 200.
     """
     reply = expect_dict(reply, "answer")
     _raise_error(reply)
     blocks = reply.get("content")
     if not isinstance(blocks, list):
         raise APIResponseValidationError("the answer holds no content")
-    text, reasoning, calls = read(blocks)
+    text, reasoning, calls = read_blocks(blocks)
     reason = finish(_str(reply.get("stop_reason")), _FINISH)
     if calls and reason == "stop":
         reason = "tool_calls"
@@ -67,13 +68,13 @@ def decode(reply: Any) -> Answer:
 
 
 def usage(reply: Any) -> Usage | None:
-    """What a reply says it used; see `Adapter.usage`."""
-    told = reply.get("usage") if isinstance(reply, dict) else None
-    return decode_usage(told) if isinstance(told, dict) else None
+    """The usage in a reply; see `Adapter.usage`."""
+    reported = reply.get("usage") if isinstance(reply, dict) else None
+    return decode_usage(reported) if isinstance(reported, dict) else None
 
 
 def decode_usage(usage: Mapping[str, Any]) -> Usage:
-    """Anthropic's usage object, whose `input_tokens` leaves out what the prompt cache read or wrote.
+    """Anthropic's usage object, whose `input_tokens` excludes tokens that the prompt cache read or wrote.
 
     >>> decode_usage({"input_tokens": 5, "cache_read_input_tokens": 90, "output_tokens": 7})
     Usage(input_tokens=95, output_tokens=7, cache_read_input_tokens=90)
@@ -90,22 +91,22 @@ def decode_usage(usage: Mapping[str, Any]) -> Usage:
     )
 
 
-def read(blocks: Iterable[Any]) -> tuple[str, str, tuple[ToolCall, ...]]:
-    """The text, the thinking and the tool calls of an assistant turn.
+def read_blocks(blocks: Iterable[Any]) -> tuple[str, str, tuple[ToolCall, ...]]:
+    """The text, the thinking and the tool calls of an assistant's blocks.
 
     Raises:
-        APIResponseValidationError: a block is not what its type says.
+        APIResponseValidationError: a block does not have the fields of its type.
     """
     text, reasoning, calls = "", "", []
     for entry in blocks:
         block = expect_dict(entry, "content block")
         match block.get("type"):
             case "text":
-                text += _needed(block, "text")
+                text += _required(block, "text")
             case "thinking":
-                reasoning += _needed(block, "thinking")
+                reasoning += _required(block, "thinking")
             case "tool_use":
-                name, identifier = _needed(block, "name"), _needed(block, "id")
+                name, identifier = _required(block, "name"), _required(block, "id")
                 calls.append(ToolCall(id=identifier, name=name, arguments=_arguments(block)))
     return text, reasoning, tuple(calls)
 
@@ -113,7 +114,7 @@ def read(blocks: Iterable[Any]) -> tuple[str, str, tuple[ToolCall, ...]]:
 def _arguments(block: Block) -> str:
     written = block.get("input")
     if isinstance(written, str):
-        # The answer was cut inside this call, see `Assembler`.
+        # The answer ended inside this call, see `_parsed`.
         return written
     try:
         return orjson.dumps(expect_dict(written, "tool call's input")).decode()
@@ -122,11 +123,11 @@ def _arguments(block: Block) -> str:
 
 
 def openai_call(call: ToolCall) -> dict[str, Any]:
-    """A tool call as OpenAI writes it into a message."""
+    """A tool call in the form of an OpenAI message."""
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
 
 
-def _needed(container: Mapping[str, Any], name: str) -> str:
+def _required(container: Mapping[str, Any], name: str) -> str:
     value = container.get(name)
     if not isinstance(value, str):
         raise APIResponseValidationError(f"a {container.get('type')!r} of the answer has no {name}")
@@ -144,12 +145,12 @@ def _raise_error(body: Mapping[str, Any]) -> None:
 
 
 class Assembler:
-    """Folds the events of a message stream into the message they are pieces of."""
+    """Folds the events of a message stream into the message that they add up to."""
 
     def __init__(self) -> None:
         self._message: dict[str, Any] | None = None
         self._blocks: dict[int, Block] = {}
-        # By block and field; joined at the end only, as adding up text is quadratic over a long answer.
+        # By block and field. Joined only at the end, as appending to a long text takes quadratic time.
         self._pieces: dict[tuple[int, str], list[str]] = {}
         self._ended = False
 
@@ -157,8 +158,8 @@ class Assembler:
         """Take one event.
 
         Raises:
-            APIResponseValidationError: it does not fit what came before.
-            LLMError: it reports a failure.
+            APIResponseValidationError: the event does not fit those before it.
+            LLMError: the event reports a failure.
         """
         event = expect_dict(event, "stream event")
         _raise_error(event)
@@ -179,9 +180,9 @@ class Assembler:
         index = _index(event)
         block = self._blocks[index] = dict(expect_dict(event.get("content_block"), "content block"))
         if block.get("type") == "tool_use":
-            identifier, name = _needed(block, "id"), _needed(block, "name")
+            identifier, name = _required(block, "id"), _required(block, "name")
             return Delta(tool_calls=(ToolCallDelta(index=self._call(index), id=identifier, name=name),))
-        # A block may begin with content already.
+        # A block may have content from the beginning.
         text, reasoning = _begun(block, "text"), _begun(block, "thinking")
         return Delta(text=text, reasoning=reasoning) if reasoning else text
 
@@ -207,7 +208,7 @@ class Assembler:
         return ""
 
     def _add(self, index: int, field: str, delta: Mapping[str, Any]) -> str:
-        piece = _needed(delta, field)
+        piece = _required(delta, field)
         self._pieces.setdefault((index, field), []).append(piece)
         return piece
 
@@ -219,7 +220,7 @@ class Assembler:
     def _update(self, event: dict[str, Any]) -> None:
         if self._message is None:
             raise APIResponseValidationError("the stream does not begin with its message")
-        # Fields of the message that arrive late may stand beside `delta`, such as context_management.
+        # Fields of the message that arrive late, such as context_management, are outside `delta`.
         late = {name: value for name, value in event.items() if name not in ("type", "delta", "usage")}
         self._message |= late
         self._message |= expect_dict(event.get("delta"), "message_delta")
@@ -227,7 +228,7 @@ class Assembler:
         self._message["usage"] = {**part(self._message, "usage"), **totals}
 
     def reply(self) -> Any:
-        """The whole message."""
+        """The message that the events add up to."""
         if self._message is None:
             raise APIResponseValidationError("the stream was empty")
         if not self._ended:
@@ -244,7 +245,7 @@ class Assembler:
 
 
 def _parsed(text: str, *, cut: bool) -> Any:
-    """A tool's input; as the text that came if the answer ended inside it, so that nobody runs the tool."""
+    """A tool's input. If the answer ended inside it, the incomplete text, so that the tool cannot be run."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:

@@ -1,6 +1,6 @@
-"""OpenAI-style messages → the system prompt and turns of Anthropic's Messages wire format. Pure.
+"""OpenAI-style messages → the system prompt and messages of Anthropic's Messages format. Pure.
 
-Facts from the API reference for `POST /v1/messages` and the types of the anthropic SDK 2.
+The sources are the API reference for `POST /v1/messages` and the types of the anthropic SDK 2.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ import orjson
 
 from ..._errors import APIResponseValidationError, RequestError
 from ..._types import Message
-from .decode import PROVIDER, Block, openai_call, read
+from .decode import PROVIDER, Block, openai_call, read_blocks
 
 _IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _DATA_URL = re.compile(r"data:([\w.+/-]+)(?:;[\w=.-]+)*;base64,", re.ASCII)
 _CALL_ID = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-def system_prompt(messages: Sequence[Message]) -> tuple[str | list[Block] | None, int]:
-    """What goes into `system`: the leading system and developer messages, and how many they are.
+def encode_system(messages: Sequence[Message]) -> tuple[str | list[Block] | None, int]:
+    """The content of `system` from the leading system and developer messages, and the number of these.
 
-    >>> system_prompt([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}])
+    >>> encode_system([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}])
     ('Be brief.', 1)
     """
     leading = 0
     while leading < len(messages) and messages[leading]["role"] in ("system", "developer"):
         leading += 1
     if leading == len(messages):
-        raise _wrong("messages", "holds only system messages: Anthropic wants a user message")
+        raise _wrong("messages", "holds only system messages: Anthropic needs a user message")
     if leading == 0:
         return None, 0
     blocks = []
@@ -42,20 +42,20 @@ def system_prompt(messages: Sequence[Message]) -> tuple[str | list[Block] | None
     return blocks, leading
 
 
-def turns(messages: Sequence[Message], start: int) -> list[dict[str, Any]]:
-    """The conversation from `start` on, in Anthropic's form.
+def encode_messages(messages: Sequence[Message], start: int) -> list[dict[str, Any]]:
+    """The messages from `start` on, in Anthropic's form.
 
-    Tool results that follow each other become one user turn, as Anthropic wants the answers to one
-    assistant turn together; so do system messages.
+    Consecutive tool results become one user message, as Anthropic requires all results for one assistant
+    message together. Consecutive system messages become one as well.
 
     Raises:
-        RequestError: a message or part that Anthropic has no form for; the error names its place.
+        RequestError: Anthropic has no form for a message or part, which the error names.
     """
     converted: list[dict[str, Any]] = []
     previous = ""
     for index in range(start, len(messages)):
         message, where = messages[index], f"messages[{index}]"
-        role = "system" if messages[index]["role"] == "developer" else messages[index]["role"]
+        role = "system" if message["role"] == "developer" else message["role"]
         blocks = _CONVERTERS[role](message, where)
         if role == previous and role in ("tool", "system"):
             converted[-1]["content"] += blocks
@@ -79,7 +79,9 @@ def _system(message: Message, where: str) -> list[Block]:
     blocks = _blocks(content, f"{where}.content")
     for position, block in enumerate(blocks):
         if block["type"] != "text":
-            raise _wrong(f"{where}.content[{position}]", "must be text: a system message holds nothing else")
+            raise _wrong(
+                f"{where}.content[{position}]", "must be text: a system message cannot contain anything else"
+            )
     return blocks
 
 
@@ -101,7 +103,7 @@ def _tool(message: Message, where: str) -> list[Block]:
 
 
 def _assistant(message: Message, where: str) -> str | list[Block]:
-    own = verbatim(message)
+    own = original_blocks(message)
     if own is not None:
         return own
     _check_nameless(message, where)
@@ -129,7 +131,7 @@ def _tool_use(call: Any, where: str) -> Block:
         arguments = None
     if not isinstance(arguments, dict):
         raise _wrong(f"{where}.function.arguments", "must be the JSON text of an object")
-    # Ids of other providers may hold characters that Anthropic refuses.
+    # Ids of other providers may contain characters that Anthropic refuses.
     identifier = _CALL_ID.sub("_", str(call["id"]))
     return {"type": "tool_use", "id": identifier, "name": function["name"], "input": arguments}
 
@@ -142,10 +144,10 @@ _CONVERTERS: Mapping[str, Callable[[Message, str], Any]] = {
 }
 
 
-def verbatim(message: Message) -> list[Block] | None:
-    """The blocks that Anthropic itself wrote for this message: thinking and its signatures included.
+def original_blocks(message: Message) -> list[Block] | None:
+    """The blocks of the answer that a message came from, including thinking and its signatures.
 
-    None if it is not Anthropic's, or if its text or tool calls were edited since.
+    None if it is not an answer of Anthropic's, or if its text or tool calls were edited since.
     """
     fields = message.get("provider_specific_fields")
     if not isinstance(fields, Mapping) or fields.get("provider") != PROVIDER:
@@ -154,7 +156,7 @@ def verbatim(message: Message) -> list[Block] | None:
     if not isinstance(blocks, list) or not blocks:
         return None
     try:
-        text, _, calls = read(blocks)
+        text, _, calls = read_blocks(blocks)
     except APIResponseValidationError:
         return None
     same_text = (text or None) == (message.get("content") or None)
@@ -170,7 +172,7 @@ def _blocks(parts: Iterable[Mapping[str, Any]], where: str) -> list[Block]:
         convert = _PARTS.get(entry["type"])
         if convert is None:
             raise _wrong(place, f"has type {entry['type']!r}, which Anthropic has no form for")
-        # What is left is Anthropic's own, such as cache_control, which it has on every block.
+        # The other fields are Anthropic's own, such as cache_control, which every block may have.
         own = {name: value for name, value in entry.items() if name not in _OPENAI_FIELDS}
         blocks.append({**convert(entry, place), **own})
     return blocks
@@ -198,7 +200,7 @@ def _image_part(entry: Mapping[str, Any], where: str) -> Block:
         return {"type": "image", "source": {"type": "url", "url": url}}
     media_type, data = _data_url(url, where, "a data: URL in base64 or an https URL")
     if media_type not in _IMAGES:
-        raise _wrong(where, f"is {media_type}; Anthropic takes {', '.join(_IMAGES)}")
+        raise _wrong(where, f"is {media_type}; Anthropic accepts {', '.join(_IMAGES)}")
     return {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}
 
 
@@ -221,7 +223,7 @@ def _file_source(file: Mapping[str, Any], where: str) -> dict[str, str]:
             raise _wrong(where, "is not UTF-8 text in base64") from None
         return {"type": "text", "media_type": media_type, "data": text}
     if media_type != "application/pdf":
-        raise _wrong(where, f"is {media_type}; Anthropic takes application/pdf and text/plain")
+        raise _wrong(where, f"is {media_type}; Anthropic accepts application/pdf and text/plain")
     return {"type": "base64", "media_type": media_type, "data": data}
 
 
@@ -230,7 +232,7 @@ def _own_part(entry: Mapping[str, Any], where: str) -> Block:
 
 
 def _no_audio(entry: Mapping[str, Any], where: str) -> Block:
-    raise _wrong(where, "is audio, which no Claude model takes: send its transcript")
+    raise _wrong(where, "is audio, which no Claude model accepts: send its transcript")
 
 
 _PARTS: Mapping[str, Callable[[Mapping[str, Any], str], Block]] = {
@@ -239,7 +241,7 @@ _PARTS: Mapping[str, Callable[[Mapping[str, Any], str], Block]] = {
     "image_url": _image_part,
     "file": _file_part,
     "input_audio": _no_audio,
-    # Anthropic's own forms reach what OpenAI's cannot say, such as citations.
+    # Anthropic's own forms, for features that OpenAI's lack, such as citations.
     "image": _own_part,
     "document": _own_part,
     "search_result": _own_part,

@@ -1,1 +1,7 @@
-"""Gemini's `generateContent`: `encode_contents` out, `decode` in, `connection`; `adapter` joins them."""
+"""Gemini's `generateContent` format.
+
+In the order of imports: `decode` reads replies, streams and errors, `encode_contents` converts messages, and
+`adapter` has the parameters of each model family and tools. When it connects, it imports `connection`, which
+has the SDK's clients. Below that, `sdk_http_clients` sends the bytes, and requests go through
+`typed_requests` with the configuration of `light_config`, or through `private_requests`.
+"""

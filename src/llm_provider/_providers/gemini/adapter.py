@@ -1,7 +1,7 @@
 """Gemini, through the google-genai SDK.
 
-Which parameters a model takes is in `_FAMILIES`; the wire format is `_contents` (what goes out) and
-`_generate_content` (what comes back). The model is part of the operation: it is in the address, not the body.
+`_FAMILIES` says which parameters a model accepts. The wire format is in `encode_contents` and `decode`. The
+model is part of the operation, since it is in the URL and not in the body.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..._requests.routing import Target
 from ..adapter import EncodedRequest, merge, refuse, schema_of
 from ..errors import from_exception, headers_of
 from .decode import PROVIDER, Assembler, decode, error_of, split, usage
-from .encode_contents import conversation
+from .encode_contents import encode_contents
 from .facts import facts, variant
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ __all__ = ["Assembler", "connect", "decode", "encode", "facts", "map_error", "sp
 
 _LEVELS = {"low": "low", "medium": "medium", "high": "high"}
 
-# Tokens; the budgets with which Google's own OpenAI-compatible endpoint serves `reasoning_effort` on 2.5.
+# In tokens; the budgets that Google's own OpenAI-compatible endpoint uses for `reasoning_effort` on 2.5.
 _BUDGETS = {"minimal": 1024, "low": 1024, "medium": 8192, "high": 24576}
 
 
@@ -37,8 +37,8 @@ class _Family:
     """What a family of models accepts.
 
     `efforts` maps each level of `reasoning_effort` to the model's thinking level (a word) or thinking budget
-    (tokens); empty where the model does not think. `sampling` tells whether temperature and top_p exist,
-    `signed` whether function calls in the history need a signature, `version` the API that serves the model.
+    (tokens); it is empty where the model does not think. `sampling` says whether temperature and top_p exist,
+    `signed` whether function calls in the history need a signature, `version` which API serves the model.
     """
 
     pattern: str
@@ -51,8 +51,8 @@ class _Family:
         return re.fullmatch(self.pattern, model) is not None
 
 
-# First match wins. Levels and sampling as in Google's guides and litellm 1.106's model table, November 2026.
-# Aliases that move on to a newer model are served by v1beta only.
+# The first match counts. Levels and sampling are those of Google's guides and litellm 1.106's model table,
+# November 2026. Only v1beta serves the aliases that move on to newer models.
 _FAMILIES = (
     _Family(r"gemini-(1|2\.0).*|gemini-2\.5-.*(image|tts).*|gemma-[1-3].*|learnlm-.*|lyria-.*", signed=False),
     _Family(r"gemini-2\.5-pro.*", efforts=_BUDGETS, signed=False),
@@ -69,7 +69,7 @@ _FAMILIES = (
     _Family(r"gemini-3.*", efforts={"minimal": "minimal", **_LEVELS}),
     _Family(r"gemini-4.*", efforts={**_LEVELS, "xhigh": "xhigh"}),
     _Family(r"gemma-.*", efforts={"minimal": "minimal", **_LEVELS}, signed=False),
-    # A name newer than this table: the provider knows which of its levels the model has.
+    # For a model newer than this table, the provider decides which levels it accepts.
     _Family(r".*", efforts={"minimal": "minimal", **_LEVELS, "xhigh": "xhigh"}),
 )
 
@@ -86,11 +86,11 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     """Build the body of `generateContent`.
 
     Raises:
-        UnsupportedParameterError: the model has no such parameter.
-        RequestError: a message, or a pair of parameters, that Gemini's API has no place for.
+        UnsupportedParameterError: the model does not accept a parameter.
+        RequestError: Gemini's API has no form for a message, or two parameters contradict each other.
     """
     family = _family(target.model)
-    payload = conversation(request, signed=family.signed)
+    payload = encode_contents(request, signed=family.signed)
     settings = {
         **_sampling(request, family),
         **_format(request),
@@ -132,7 +132,7 @@ def operation(model: str, action: str) -> str:
 def _sampling(request: Request, family: _Family) -> dict[str, Any]:
     for name in ("temperature", "top_p"):
         if getattr(request, name) is not None and not family.sampling:
-            raise refuse(name, request, "leave it out; the model samples in its own way", provider=PROVIDER)
+            raise refuse(name, request, "leave it out; the model chooses its own sampling", provider=PROVIDER)
     if request.seed is not None and request.seed not in _SEEDS:
         raise refuse("seed", request, f"use one from {_SEEDS[0]} to {_SEEDS[-1]}", provider=PROVIDER)
     values = {
@@ -142,7 +142,7 @@ def _sampling(request: Request, family: _Family) -> dict[str, Any]:
         "stopSequences": list(request.stop) if request.stop else None,
         "seed": request.seed,
         "responseLogprobs": request.logprobs or None,
-        # 0 alternatives is what responseLogprobs alone means.
+        # `responseLogprobs` alone asks for 0 alternatives.
         "logprobs": request.top_logprobs or None,
     }
     return {name: value for name, value in values.items() if value is not None}
@@ -152,7 +152,7 @@ def _format(request: Request) -> dict[str, Any]:
     asked = request.response_format
     if asked is None or (isinstance(asked, Mapping) and asked.get("type") == "text"):
         return {}
-    # Gemini has no names for schemas, and always keeps to them: `name` and `strict` have nothing to change.
+    # Gemini has no names for schemas and always enforces them, so `name` and `strict` have no effect.
     _, schema, _ = schema_of(asked)
     structure = {} if schema is None else {"responseJsonSchema": schema}
     return {"responseMimeType": "application/json", **structure}
@@ -173,10 +173,14 @@ def _thinking(request: Request, family: _Family) -> dict[str, Any]:
 
 
 def _check_thinking(request: Request, payload: Mapping[str, Any], added: Mapping[str, Any]) -> None:
-    """Gemini answers 400 to a level together with a budget; JSON may name either in either case."""
+    """Refuse a level together with a budget, which Gemini answers with 400.
+
+    Raises:
+        RequestError: both are given, in camel case or in snake case, both of which the API accepts.
+    """
     extra = sorted(_thinking_fields(added))
     if request.reasoning_effort and extra:
-        problem = f"reasoning_effort and extra_body's {', '.join(extra)} say the same thing: leave one out"
+        problem = f"reasoning_effort and extra_body's {', '.join(extra)} both set the thinking: leave one out"
     elif len({name.replace("_", "").lower() for name in _thinking_fields(payload)}) > 1:
         problem = "extra_body holds both a thinking level and a thinking budget: leave one out"
     else:
@@ -221,7 +225,8 @@ def _tools(request: Request) -> dict[str, Any]:
 
 def _calling(choice: str | Mapping[str, Any] | None, strict: bool) -> dict[str, Any]:
     if choice is None or choice == "auto":
-        # VALIDATED is AUTO with calls held to their schemas: what OpenAI's `strict` asks for. ANY always is.
+        # VALIDATED is AUTO with calls that keep to their schemas, as OpenAI's `strict`. With ANY they always
+        # do.
         mode = "VALIDATED" if strict else "AUTO" if choice else None
         return {"mode": mode} if mode else {}
     if isinstance(choice, str):
@@ -230,20 +235,20 @@ def _calling(choice: str | Mapping[str, Any] | None, strict: bool) -> dict[str, 
 
 
 def connect(transport: str) -> GeminiConnection:
-    """Clients of the google-genai SDK over the chosen transport."""
+    """Connect through the google-genai SDK."""
     from .connection import GeminiConnection
 
     return GeminiConnection(transport)
 
 
 def map_error(error: BaseException) -> LLMError:
-    """An exception of the SDK, or of its transport, as one of ours."""
+    """The error for an exception of the SDK, or of its transport."""
     if isinstance(error, LLMError):
         return error
     if not any(kind.__name__ == "APIError" for kind in type(error).__mro__):
         return from_exception(error)
     response = getattr(error, "response", None)
-    # An error event inside a stream has a code of its own, but its answer began with 200.
+    # An error event inside a stream has a code of its own, although the status of the answer is 200.
     status = getattr(response, "status", None) or getattr(response, "status_code", None)
     code = getattr(error, "code", None)
     return error_of(

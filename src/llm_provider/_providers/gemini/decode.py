@@ -1,7 +1,7 @@
-"""The answers of Gemini's `generateContent`, streamed or not. Pure.
+"""Replies, streams and errors of Gemini's `generateContent`. Pure.
 
-Facts from the Gemini API reference and the types of google-genai 3.4. Function calls without an id, which is
-how most models write them, get one made of the answer's id and their position.
+The sources are the Gemini API reference and the types of google-genai 3.4. Most models return function calls
+without an id; these get one that consists of the answer's id and their position.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FINISH: Mapping[str, FinishReason] = {
     "IMAGE_OTHER": "content_filter",
 }
 
-# What ends an answer that would end the same way if it was asked for again.
+# Finish reasons that another attempt would meet again.
 _LASTING = frozenset({"MISSING_THOUGHT_SIGNATURE", "TOO_MANY_TOOL_CALLS", "CONTINUATION"})
 
 
@@ -44,8 +44,8 @@ def decode(reply: Any) -> Answer:
     """Turn a `GenerateContentResponse` into an `Answer`.
 
     Raises:
-        APIResponseValidationError: it is not a complete one.
-        LLMError: it is an error that came with status 200.
+        APIResponseValidationError: the reply is malformed or incomplete.
+        LLMError: the reply is an error that came with status 200.
 
     >>> decode({"promptFeedback": {"blockReason": "SAFETY"}}).choices[0].finish_reason
     'content_filter'
@@ -62,13 +62,13 @@ def decode(reply: Any) -> Answer:
 
 
 def usage(reply: Any) -> Usage | None:
-    """What a reply says it used; see `Adapter.usage`."""
-    told = reply.get("usageMetadata") if isinstance(reply, dict) else None
-    return decode_usage(told) if isinstance(told, dict) else None
+    """The usage in a reply; see `Adapter.usage`."""
+    reported = reply.get("usageMetadata") if isinstance(reply, dict) else None
+    return decode_usage(reported) if isinstance(reported, dict) else None
 
 
 def split(reply: Any) -> list[Any]:
-    """An answer with several candidates as so many answers; see `Adapter.split`."""
+    """Divide a reply with several candidates into one for each; see `Adapter.split`."""
     return split_reply(reply, "candidates", "usageMetadata")
 
 
@@ -137,7 +137,7 @@ def _finish_reason(candidate: Mapping[str, Any]) -> FinishReason:
 
 
 def read_parts(parts: list[Any]) -> tuple[str, str, list[dict[str, Any]]]:
-    """Text, thoughts and function calls (`name`, `args` and, where it has one, `id`) of a candidate's parts.
+    """The text, the thoughts and the function calls (`name`, `args` and perhaps `id`) of a candidate's parts.
 
     Raises:
         APIResponseValidationError: a part is malformed.
@@ -179,14 +179,14 @@ def _arguments(call: Mapping[str, Any]) -> str:
 
 
 def call_id(call: Mapping[str, Any], response_id: str | None, index: int) -> str:
-    """The id of a function call: its own, else one that is the same whenever this answer is read."""
+    """The id of a function call: its own, or one that is the same each time this answer is decoded."""
     if isinstance(call.get("id"), str) and call["id"]:
         return str(call["id"])
     return f"call_{response_id}_{index}" if response_id else f"call_{index}"
 
 
 def decode_usage(usage: Mapping[str, Any]) -> Usage:
-    """Gemini's counts, in tokens, made inclusive: thoughts and tool prompts are apart from the totals there.
+    """Gemini's counts of tokens with inclusive totals: Gemini counts thoughts and tool prompts separately.
 
     >>> decode_usage({"promptTokenCount": 9, "candidatesTokenCount": 2, "thoughtsTokenCount": 5})
     Usage(input_tokens=9, output_tokens=7, reasoning_output_tokens=5)
@@ -197,15 +197,15 @@ def decode_usage(usage: Mapping[str, Any]) -> Usage:
         output_tokens=count(usage, "candidatesTokenCount") + thoughts,
         cache_read_input_tokens=count(usage, "cachedContentTokenCount"),
         reasoning_output_tokens=thoughts,
-        audio_input_tokens=_of_kind(usage, "promptTokensDetails", "AUDIO"),
-        cache_read_audio_input_tokens=_of_kind(usage, "cacheTokensDetails", "AUDIO"),
-        image_input_tokens=_of_kind(usage, "promptTokensDetails", "IMAGE"),
-        audio_output_tokens=_of_kind(usage, "candidatesTokensDetails", "AUDIO"),
-        image_output_tokens=_of_kind(usage, "candidatesTokensDetails", "IMAGE"),
+        audio_input_tokens=_tokens_of(usage, "promptTokensDetails", "AUDIO"),
+        cache_read_audio_input_tokens=_tokens_of(usage, "cacheTokensDetails", "AUDIO"),
+        image_input_tokens=_tokens_of(usage, "promptTokensDetails", "IMAGE"),
+        audio_output_tokens=_tokens_of(usage, "candidatesTokensDetails", "AUDIO"),
+        image_output_tokens=_tokens_of(usage, "candidatesTokensDetails", "IMAGE"),
     )
 
 
-def _of_kind(usage: Mapping[str, Any], name: str, modality: str) -> int:
+def _tokens_of(usage: Mapping[str, Any], name: str, modality: str) -> int:
     details = usage.get(name)
     if not details or not isinstance(details, list):
         return 0
@@ -224,7 +224,7 @@ def error_of(body: Any, *, status: int | None, headers: Mapping[str, str] | None
     """
     error = body.get("error") if isinstance(body, dict) else body
     if isinstance(body, dict) and error is None:
-        # What the SDK makes up for a body that is not JSON: its status is only HTTP's name for the number.
+        # The SDK's stand-in for a body that is not JSON. Its "status" is only the reason phrase of HTTP.
         error = body.get("message")
     if not isinstance(error, dict):
         return from_answer(status, message=error if isinstance(error, str) else "", headers=headers)
@@ -254,7 +254,7 @@ def _daily_quotas(details: list[dict[str, Any]]) -> Iterator[str]:
 def _reasons(details: list[dict[str, Any]], message: str) -> Iterator[str]:
     reasons = {entry["reason"] for entry in details if isinstance(entry.get("reason"), str)}
     if "API_KEY_INVALID" in reasons or message.startswith(("API key not valid", "API key expired")):
-        # Google answers 400 INVALID_ARGUMENT to a wrong key; this is the common table's word for it.
+        # Google answers 400 INVALID_ARGUMENT to a wrong key. `errors` knows it by this code.
         yield "invalid_api_key"
     yield from sorted(reasons)
 
@@ -264,14 +264,14 @@ def _str(value: Any) -> str | None:
 
 
 class Assembler:
-    """Folds the `GenerateContentResponse` objects of a stream into the one they are pieces of."""
+    """Folds the `GenerateContentResponse` objects of a stream into the one that they add up to."""
 
     def __init__(self) -> None:
         self._head: dict[str, Any] = {}
         self._candidates: dict[int, dict[str, Any]] = {}
 
     def feed(self, event: Any) -> Step:
-        """Take one event; the delta returned is the first sample's."""
+        """Take one event; returns the text or delta of the first sample."""
         event = expect_dict(event, "stream event")
         if event.get("error"):
             raise error_of(event, status=200)
@@ -323,7 +323,7 @@ class Assembler:
         )
 
     def reply(self) -> Any:
-        """The whole answer."""
+        """The response that the events add up to."""
         if not self._candidates and not part(self._head, "promptFeedback").get("blockReason"):
             raise APIResponseValidationError("the stream ended before its first candidate: it was cut")
         for candidate in self._candidates.values():
@@ -334,9 +334,9 @@ class Assembler:
 
 
 def _append_part(parts: list[dict[str, Any]], piece: dict[str, Any]) -> None:
-    """Append a part, or lengthen the last one where the two are pieces of one text.
+    """Append a part, or extend the last one if both are pieces of the same text.
 
-    A signature ends its part, whether it comes with the last piece of text or with an empty one after it.
+    A signature ends its part. It comes with the last piece of text, or with an empty piece after it.
     """
     last = parts[-1] if parts else {}
     fields = {"text", "thought"}

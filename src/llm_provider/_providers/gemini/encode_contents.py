@@ -1,7 +1,7 @@
 """OpenAI-style messages → Gemini's `systemInstruction` and `contents`. Pure.
 
-An answer of Gemini's own goes back as the parts it came in, thoughts and signatures included, for as long as
-the message still says what they say. Facts from the Gemini API reference and the types of google-genai 3.4.
+An answer of Gemini's own is sent back as its original parts, thoughts and signatures included, unless the
+message was edited. The sources are the Gemini API reference and the types of google-genai 3.4.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from ..._requests.request import Request
 from ..._types import Message
 from .decode import PROVIDER, read_parts
 
-# Fields of a message that carry something to Gemini, and those that only describe where an answer came from:
-# other providers, and their SDKs' dumps, put them into assistant messages.
+# The fields of a message, by role, that are encoded or may be left out without loss: other providers, and
+# dumps of their SDKs' objects, put the latter into assistant messages.
 _FIELDS: Mapping[str, frozenset[str]] = {
     "system": frozenset(),
     "developer": frozenset(),
@@ -41,14 +41,14 @@ _IMAGE_TYPES = {
     "gif": "image/gif",
 }
 
-# Gemini 3 refuses a function call in the history that lacks the signature of the thought behind it. Google's
-# documentation gives this value for calls that another model, or nobody, has made.
+# Gemini 3 refuses a function call in the history without the signature of the thought that led to it.
+# Google's documentation gives this value for calls that do not come from Gemini.
 _NO_SIGNATURE = base64.b64encode(b"skip_thought_signature_validator").decode()
 
 
 @dataclass(slots=True)
 class _Conversation:
-    """Messages on their way into `contents`; `calls` are the function calls asked for so far, by id."""
+    """The state of encoding a conversation; `calls` are its function calls so far, by id."""
 
     request: Request
     signed: bool
@@ -60,22 +60,22 @@ class _Conversation:
         return RequestError(f"{where} {what}", provider=PROVIDER, model=self.request.model)
 
 
-def conversation(request: Request, *, signed: bool) -> dict[str, Any]:
+def encode_contents(request: Request, *, signed: bool) -> dict[str, Any]:
     """`systemInstruction` and `contents` for a request's messages.
 
     Args:
         request: The request.
-        signed: Whether the model wants a signature on every function call in the history.
+        signed: Whether the model requires a signature on every function call in the history.
 
     Raises:
-        RequestError: a message or a part of one that Gemini's API has no place for.
+        RequestError: Gemini's API has no form for a message or for a part of one.
     """
     state = _Conversation(request, signed)
     for index, message in enumerate(request.messages):
         where, role = f"messages[{index}]", message["role"]
         for name, value in message.items():
             if name not in ("role", "content") and name not in _FIELDS[role] and value is not None:
-                raise state.problem(f"{where}.{name}", "has no place in Gemini's API; leave it out")
+                raise state.problem(f"{where}.{name}", "has no form in Gemini's API; leave it out")
         if role in ("system", "developer"):
             if state.contents:
                 raise state.problem(where, "is a system message inside the conversation; put it first")
@@ -87,7 +87,7 @@ def conversation(request: Request, *, signed: bool) -> dict[str, Any]:
         else:
             state.contents.append({"role": "user", "parts": _user_parts(state, message, where)})
     if not state.contents:
-        raise state.problem("messages", "holds system messages only; add a user message")
+        raise state.problem("messages", "contains only system messages; add a user message")
     instruction = {"systemInstruction": {"parts": state.system}} if state.system else {}
     return {**instruction, "contents": state.contents}
 
@@ -104,7 +104,7 @@ def _texts(state: _Conversation, message: Message, where: str) -> list[dict[str,
     for position, piece in _parts_of(message):
         place = f"{where}.content[{position}]"
         if piece["type"] not in ("text", "refusal"):
-            raise state.problem(place, f"is of type {piece['type']!r}; only text can be said here")
+            raise state.problem(place, f"is of type {piece['type']!r}; only text is accepted here")
         texts.append({"text": _text(state, piece, piece["type"], place)})
     return texts
 
@@ -116,7 +116,7 @@ def _user_parts(state: _Conversation, message: Message, where: str) -> list[dict
         build = _USER_PARTS.get(piece["type"])
         if build is None:
             kinds = ", ".join(_USER_PARTS)
-            raise state.problem(place, f"is of type {piece['type']!r}; Gemini takes {kinds}")
+            raise state.problem(place, f"is of type {piece['type']!r}; Gemini accepts {kinds}")
         parts.append(build(state, piece, place))
     return parts
 
@@ -124,7 +124,7 @@ def _user_parts(state: _Conversation, message: Message, where: str) -> list[dict
 def _only(state: _Conversation, piece: Mapping[str, Any], names: tuple[str, ...], place: str) -> None:
     for name, value in piece.items():
         if name not in names and value is not None:
-            raise state.problem(f"{place}.{name}", "has no place in Gemini's API; leave it out")
+            raise state.problem(f"{place}.{name}", "has no form in Gemini's API; leave it out")
 
 
 def _text(state: _Conversation, piece: Mapping[str, Any], name: str, place: str) -> str:
@@ -155,7 +155,7 @@ def _image_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> d
     inner = _inner(state, piece, ("url", "detail"), place)
     if inner.get("detail") not in (None, "auto"):
         remedy = "leave it out, or set extra_body={'generationConfig': {'mediaResolution': ...}}"
-        raise state.problem(f"{place}.image_url.detail", f"is not what Gemini calls it: {remedy}")
+        raise state.problem(f"{place}.image_url.detail", f"does not exist in Gemini's API: {remedy}")
     url = inner.get("url")
     if isinstance(url, str) and url.startswith("data:"):
         return _inline(state, url, f"{place}.image_url.url")
@@ -175,7 +175,7 @@ def _audio_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> d
 
 
 def _file_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> dict[str, Any]:
-    # OpenAI's API wants a file name beside the data; a Gemini model is never shown one.
+    # OpenAI's API requires a file name with the data. Gemini's models never see one, so it is left out.
     inner = _inner(state, piece, ("file_data", "filename", "file_id"), place)
     data, uri = inner.get("file_data"), inner.get("file_id")
     if isinstance(data, str):
@@ -203,19 +203,19 @@ def _assistant_parts(state: _Conversation, message: Message, where: str) -> list
         _openai_call(state, entry, f"{where}.tool_calls[{index}]")
         for index, entry in enumerate(message.get("tool_calls") or ())
     ]
-    kept = _verbatim(message, [call for _, call in calls])
-    if kept is not None:
-        parts, on_the_wire = kept
+    original = _original_parts(message, [call for _, call in calls])
+    if original is not None:
+        parts, sent_calls = original
     else:
-        on_the_wire = [call for _, call in calls]
+        sent_calls = [call for _, call in calls]
         parts = _texts(state, message, where)
         refusal = message.get("refusal")
         if not parts and isinstance(refusal, str):
             parts = [{"text": refusal}]
-        parts += [{"functionCall": call} for call in on_the_wire]
+        parts += [{"functionCall": call} for call in sent_calls]
         if state.signed and calls:
             parts[-len(calls)]["thoughtSignature"] = _NO_SIGNATURE
-    state.calls.update(zip((identifier for identifier, _ in calls), on_the_wire, strict=True))
+    state.calls.update(zip((identifier for identifier, _ in calls), sent_calls, strict=True))
     if not parts:
         raise state.problem(where, "is empty")
     return parts
@@ -236,10 +236,10 @@ def _openai_call(state: _Conversation, entry: Any, where: str) -> tuple[str, dic
     return str(entry.get("id") or ""), {"name": function["name"], "args": arguments}
 
 
-def _verbatim(
+def _original_parts(
     message: Message, calls: list[dict[str, Any]]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]] | None:
-    """The parts this answer came with, and their calls, unless the message says something else by now."""
+    """The parts of the answer that a message came from, and their calls; None if it was edited since."""
     kept = message.get("provider_specific_fields")
     if not isinstance(kept, Mapping) or kept.get("provider") != PROVIDER:
         return None
@@ -260,13 +260,15 @@ def _add_tool_result(state: _Conversation, message: Message, where: str) -> None
     identifier = message["tool_call_id"]
     call = state.calls.get(identifier, {"name": message.get("name")})
     if not isinstance(call["name"], str):
-        raise state.problem(where, f"answers tool call {identifier!r}, which no message before it asks for")
+        raise state.problem(
+            where, f"is the result of tool call {identifier!r}, which is in no message before it"
+        )
     output = "".join(entry["text"] for entry in _texts(state, message, where))
-    # "output" is the key that Gemini's reference names for a function's result.
+    # Gemini's reference names "output" as the key of a function's result.
     answer: dict[str, Any] = {"name": call["name"], "response": {"output": output}}
     if "id" in call:
         answer["id"] = call["id"]
-    # The results of calls made at once must come in one turn.
+    # Gemini requires the results of parallel calls in one message.
     last = state.contents[-1]["parts"] if state.contents else [{}]
     if "functionResponse" in last[-1]:
         last.append({"functionResponse": answer})

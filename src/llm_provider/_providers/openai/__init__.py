@@ -1,1 +1,6 @@
-"""OpenAI and compatible hosts: `chat` and `responses` are the formats; `adapter` chooses between them."""
+"""OpenAI's wire formats, which compatible hosts speak as well.
+
+In the order of imports: `text_chunk` recognises the chunks of a stream that only add text; `chat` and
+`responses` are the two formats, each with encoding, decoding and streams; `adapter` has the parameters of
+each model family and chooses the format.
+"""

@@ -1,6 +1,6 @@
 """OpenAI and every OpenAI-compatible host, through the openai SDK (2 and 3).
 
-Which parameters a model takes is in `_FAMILIES`; the wire formats themselves are `_chat` and `_responses`.
+`_FAMILIES` says which parameters a model accepts. The wire formats are in `chat` and `responses`.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _CLASSIC = ("minimal", "low", "medium", "high")
 class _Family:
     """What a family of OpenAI's models accepts.
 
-    `efforts` are the levels of `reasoning_effort`, empty where the model does not reason. `default` is
-    the level that an unset one means: sampling parameters are refused unless it is "none".
+    `efforts` are the levels of `reasoning_effort`, empty where the model does not reason. `default` is the
+    level that applies where it is unset. Unless the level is "none", the model refuses sampling parameters.
     `tools_need_responses` marks models that refuse tools together with reasoning on Chat Completions,
-    `responses_only` those that are not served there at all.
+    `responses_only` those that Chat Completions does not serve.
     """
 
     pattern: str
@@ -49,7 +49,8 @@ class _Family:
 
 _DATE = r"(-\d{4}-\d\d-\d\d)?"
 
-# First match wins. Levels, defaults and endpoints as in litellm 1.106's model table of November 2026.
+# The first match counts. Levels, defaults and endpoints are those of litellm 1.106's model table, November
+# 2026.
 _FAMILIES = (
     _Family(r"gpt-[\d.]+-chat.*|chatgpt-.*|gpt-(3|4).*|gpt-(audio|realtime|image|live).*", default="none"),
     _Family(
@@ -100,7 +101,12 @@ def _family(provider: str, model: str) -> _Family | None:
 
 
 def encode(request: Request, target: Target) -> EncodedRequest:
-    """Build the request for the endpoint that serves this model with these parameters."""
+    """Build the request for the endpoint that serves this model with these parameters.
+
+    Raises:
+        UnsupportedParameterError: the model, or its endpoint, does not accept a parameter.
+        RequestError: the endpoint has no form for a message.
+    """
     family = _family(target.provider, target.model)
     if family is None:
         return chat.encode(request, target)
@@ -123,9 +129,9 @@ def _check(request: Request, family: _Family) -> None:
     if family.efforts and (effort or family.default) != "none":
         for name in _SAMPLING:
             value = getattr(request, name)
-            # 1 is what the model uses anyway, so it is the one value that its API takes.
-            taken = value == 1 if name in ("temperature", "top_p") else value is False
-            if value is not None and not taken:
+            # The API accepts only the value that the model uses anyway: 1 for both, and no log probabilities.
+            accepted = value == 1 if name in ("temperature", "top_p") else value is False
+            if value is not None and not accepted:
                 switch = (
                     "set reasoning_effort='none' or leave it out"
                     if "none" in family.efforts
@@ -142,18 +148,18 @@ def decode(reply: Any) -> Answer:
 
 
 def usage(reply: Any) -> Usage | None:
-    """What a reply of either format says it used; see `Adapter.usage`."""
+    """The usage in a reply of either format; see `Adapter.usage`."""
     is_response = isinstance(reply, dict) and reply.get("object") == "response"
     return responses.usage(reply) if is_response else chat.usage(reply)
 
 
 def split(reply: Any) -> list[Any]:
-    """A completion with several choices as so many completions; a response object holds one."""
+    """Divide a completion with several choices; a response object has one sample. See `Adapter.split`."""
     return chat.split(reply) if "choices" in reply else [reply]
 
 
 class Assembler:
-    """Folds a stream of either format; its first event tells which."""
+    """Folds a stream of either format; the type of its first event tells which."""
 
     def __init__(self) -> None:
         self._inner: chat.Assembler | responses.Assembler | None = None
@@ -162,14 +168,12 @@ class Assembler:
         """Take one event."""
         if self._inner is None:
             kind = event.get("type") if isinstance(event, dict) else None
-            typed = isinstance(kind, str) and kind.startswith("response.")
-            self._inner = responses.Assembler() if typed else chat.Assembler()
-            # From here on without this step between, for each of thousands of events.
-            self.feed = self._inner.feed  # type: ignore[method-assign]  # the same signature
+            is_response = isinstance(kind, str) and kind.startswith("response.")
+            self._inner = responses.Assembler() if is_response else chat.Assembler()
         return self._inner.feed(event)
 
     def reply(self) -> Any:
-        """The whole answer."""
+        """The reply that the events add up to."""
         return (self._inner or chat.Assembler()).reply()
 
 
@@ -182,7 +186,7 @@ def _stream_fields(outgoing: Outgoing) -> Mapping[str, Any]:
 
 
 def connect(transport: str) -> PostConnection:
-    """Clients of the openai SDK, shared by all its hosts."""
+    """Connect through the openai SDK, for OpenAI and all compatible hosts."""
     import openai
 
     from ..sdk_connection import PostConnection
@@ -194,6 +198,6 @@ def connect(transport: str) -> PostConnection:
         path=lambda operation: f"/{operation}",
         stream_fields=_stream_fields,
         client_options={},
-        # What it is anyway: left out, it is copied deeply for each request.
+        # The default, which the SDK copies deeply for each request where it is missing.
         post_options={"security": {"bearer_auth": True}},
     )

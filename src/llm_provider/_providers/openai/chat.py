@@ -1,6 +1,7 @@
-"""The Chat Completions wire format: OpenAI's own, and every compatible host's. Pure.
+"""The Chat Completions wire format of OpenAI and compatible hosts. Pure.
 
-Facts from the OpenAI API reference for `POST /chat/completions`; usage there is inclusive already.
+The source is the OpenAI API reference for `POST /chat/completions`. Its totals of tokens include cached and
+reasoning tokens, as `Usage` does.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from ..adapter import (
 )
 from ..errors import error_fields, from_answer
 from .facts import tier_variant
+from .text_chunk import only_text
 
 OPERATION = "chat/completions"
 
@@ -40,21 +42,22 @@ _FINISH: Mapping[str, FinishReason] = {
     "refusal": "refusal",
 }
 
-# What vLLM, SGLang, OpenRouter, Mistral and DeepSeek say for an answer that the host broke off.
-_BROKEN_OFF = ("abort", "error", "insufficient_system_resource")
+# The finish reasons with which vLLM, SGLang, OpenRouter, Mistral and DeepSeek mark an answer that they
+# aborted.
+_ABORTED = ("abort", "error", "insufficient_system_resource")
 
-# Where hosts put what the model thought: vLLM and OpenRouter, then DeepSeek and the rest.
+# The fields in which hosts return the model's reasoning.
 _REASONING_FIELDS = ("reasoning_content", "reasoning")
 
-# What of a message goes back to the host with the conversation.
+# The fields of an answer's message that go back to the host with the conversation.
 _KEPT_FIELDS = ("tool_calls", "refusal", *_REASONING_FIELDS)
 
-# What only this library or another wire format puts into a message.
+# Fields that this library puts into messages, and no host accepts.
 _FOREIGN_FIELDS = frozenset({"provider_specific_fields"})
 
 _MOST_ENTRIES = 10_000
 
-# What OpenAI's API takes as `n`.
+# The largest `n` that OpenAI's API accepts.
 _MOST_SAMPLES = 128
 
 _PLAIN = ("temperature", "top_p", "seed", "reasoning_effort", "logprobs", "top_logprobs", "tool_choice")
@@ -67,7 +70,7 @@ def encode(request: Request, target: Target, *, max_tokens_name: str = "max_toke
         UnsupportedParameterError: the route's row says that its API has no such parameter.
     """
     route = target.route
-    # Behind a base URL of the user's own may be a server that wants the reasoning back.
+    # A server behind the user's own base URL may need the reasoning of earlier answers.
     foreign = _FOREIGN_FIELDS if target.custom_base_url else _FOREIGN_FIELDS | route.output_only
     payload: dict[str, Any] = {
         "model": target.model,
@@ -113,8 +116,8 @@ def decode(reply: Any) -> Answer:
     """Turn a completion into an `Answer`.
 
     Raises:
-        APIResponseValidationError: it is not a complete one.
-        LLMError: it is an error that came with status 200.
+        APIResponseValidationError: the completion is malformed or incomplete.
+        LLMError: the reply is an error that came with status 200.
     """
     reply = expect_dict(reply, "answer")
     if reply.get("error"):
@@ -133,13 +136,13 @@ def decode(reply: Any) -> Answer:
 
 
 def usage(reply: Any) -> Usage | None:
-    """What a reply says it used; see `Adapter.usage`."""
-    told = reply.get("usage") if isinstance(reply, dict) else None
-    return decode_usage(told) if isinstance(told, dict) else None
+    """The usage in a reply; see `Adapter.usage`."""
+    reported = reply.get("usage") if isinstance(reply, dict) else None
+    return decode_usage(reported) if isinstance(reported, dict) else None
 
 
 def split(reply: Any) -> list[Any]:
-    """A completion with several choices as so many completions; see `Adapter.split`."""
+    """Divide a completion with several choices into one for each; see `Adapter.split`."""
     return split_reply(reply, "choices", "usage")
 
 
@@ -148,20 +151,20 @@ def _choice(choice: dict[str, Any]) -> Choice:
         codes, explanation = error_fields(choice)
         raise from_answer(200, codes=codes, message=explanation)
     message = expect_dict(choice.get("message"), "message")
-    said, refusal = message.get("content"), message.get("refusal")
-    content, thoughts = _split(said)
+    content, refusal = message.get("content"), message.get("refusal")
+    text, thoughts = _text_and_reasoning(content)
     calls = _tool_calls(message.get("tool_calls"))
     reason = finish(_str(choice.get("finish_reason")), _FINISH)
-    if choice["finish_reason"] in _BROKEN_OFF:
+    if choice["finish_reason"] in _ABORTED:
         raise APIResponseValidationError(
-            f"the host broke the answer off, finish_reason {choice['finish_reason']!r}"
+            f"the host aborted the answer: its finish_reason is {choice['finish_reason']!r}"
         )
     if isinstance(refusal, str) and refusal:
         reason = "refusal"
     elif calls and reason == "stop":
         reason = "tool_calls"
     reasoning = thoughts
-    kept: dict[str, Any] = {"role": "assistant", "content": said}
+    kept: dict[str, Any] = {"role": "assistant", "content": content}
     for name in _KEPT_FIELDS:
         value = message.get(name)
         if value:
@@ -169,7 +172,7 @@ def _choice(choice: dict[str, Any]) -> Choice:
             if reasoning == thoughts and name in _REASONING_FIELDS:
                 reasoning = _str(value) or thoughts
     return Choice(
-        text=content or (refusal if reason == "refusal" and isinstance(refusal, str) else ""),
+        text=text or (refusal if reason == "refusal" and isinstance(refusal, str) else ""),
         reasoning=reasoning,
         tool_calls=calls,
         finish_reason=reason,
@@ -178,8 +181,8 @@ def _choice(choice: dict[str, Any]) -> Choice:
     )
 
 
-def _split(content: Any) -> tuple[str | None, str]:
-    """The text of a message's content, and the reasoning that Mistral's models put beside it as parts."""
+def _text_and_reasoning(content: Any) -> tuple[str | None, str]:
+    """The text in a message's content, and the reasoning, which Mistral's models return as parts of it."""
     if content is None or isinstance(content, str):
         return content, ""
     texts, thoughts = [], []
@@ -214,14 +217,14 @@ def _tool_calls(value: Any) -> tuple[ToolCall, ...]:
 
 
 def decode_usage(usage: Mapping[str, Any]) -> Usage:
-    """OpenAI's usage object, whose totals contain cached and reasoning tokens already.
+    """OpenAI's usage object, whose totals include cached and reasoning tokens.
 
-    xAI counts reasoning beside its `completion_tokens`; its own total tells.
+    xAI leaves reasoning out of `completion_tokens`, which its `total_tokens` reveals.
     """
     details = part(usage, "prompt_tokens_details")
     generated_details = part(usage, "completion_tokens_details")
     read, generated = count(usage, "prompt_tokens"), count(usage, "completion_tokens")
-    # DeepSeek reports hits beside the total instead of in the details.
+    # DeepSeek reports cache hits in a field of their own instead of in the details.
     hits = count(usage, "prompt_cache_hit_tokens")
     if not any(details.values()) and not any(generated_details.values()):
         return Usage(input_tokens=read, output_tokens=generated, cache_read_input_tokens=hits)
@@ -247,7 +250,7 @@ def _str(value: Any) -> str | None:
 
 
 class Assembler:
-    """Folds chat completion chunks into the completion they are pieces of."""
+    """Folds chat completion chunks into the completion that they add up to."""
 
     def __init__(self) -> None:
         self._head: dict[str, Any] = {}
@@ -256,8 +259,8 @@ class Assembler:
         self._plain: list[str] = []
 
     def feed(self, event: Any) -> Step:
-        """Take one chunk; the delta returned is the first sample's."""
-        text = _plain_text(event) if 0 in self._choices else None
+        """Take one chunk; returns the text or delta of the first sample."""
+        text = only_text(event) if 0 in self._choices else None
         if text is not None:
             self._plain.append(text)
             return text
@@ -265,7 +268,7 @@ class Assembler:
         event = expect_dict(event, "stream event")
         if event.get("error") or event.get("type") == "error":
             codes, message = error_fields(event)
-            # At the top of an event "type" is the event's name, not a word for the failure.
+            # On the top level, "type" is the event's name and not a code of the failure.
             raise from_answer(200, codes=tuple(code for code in codes if code != "error"), message=message)
         for name in ("id", "model", "created", "service_tier", "system_fingerprint"):
             if event.get(name) is not None:
@@ -281,7 +284,7 @@ class Assembler:
         return shown
 
     def _join(self) -> None:
-        """Append the pieces of plain text so far; one by one, a long answer would take quadratic time."""
+        """Append the collected pieces of text at once; one by one, they would take quadratic time."""
         if self._plain:
             _add_content(self._choices[0]["message"], "".join(self._plain))
             self._plain.clear()
@@ -296,10 +299,10 @@ class Assembler:
         delta, message = expect_dict(piece.get("delta") or {}, "delta"), choice["message"]
         text, reasoning = _add_content(message, delta.get("content"))
         for name in _REASONING_FIELDS:
-            if told := _str(delta.get(name)):
-                message[name] = message.get(name, "") + told
-                # Some hosts send the same text under both names.
-                reasoning = reasoning or told
+            if thought := _str(delta.get(name)):
+                message[name] = message.get(name, "") + thought
+                # Some hosts send the same text in both fields.
+                reasoning = reasoning or thought
         if refusal := _str(delta.get("refusal")):
             message["refusal"] = message.get("refusal", "") + refusal
         fragments = _dicts(delta.get("tool_calls"), "tool_calls")
@@ -308,7 +311,7 @@ class Assembler:
         return Delta(text=text, reasoning=reasoning, tool_calls=calls) if reasoning or calls else text
 
     def reply(self) -> Any:
-        """The whole completion."""
+        """The completion that the chunks add up to."""
         self._join()
         if not self._choices:
             raise APIResponseValidationError("the stream was empty")
@@ -320,33 +323,8 @@ class Assembler:
         return {**self._head, "object": "chat.completion", "choices": choices, "usage": self._usage}
 
 
-def _plain_text(event: Any) -> str | None:
-    """The text of a chunk that adds text to the first sample and nothing else, as most do; else None.
-
-    What else a chunk may hold is not read by `Assembler`, or is told again by the one that ends the answer.
-    """
-    try:
-        (piece,) = event["choices"]
-        delta = piece["delta"]
-        (text,) = delta.values()
-        plain = (
-            "content" in delta
-            and type(text) is str
-            and not piece.get("finish_reason")
-            and not piece.get("index")
-            and not piece.get("logprobs")
-            and "error" not in piece
-            and "error" not in event
-            and "type" not in event
-            and not event.get("usage")
-        )
-    except (TypeError, KeyError, ValueError, AttributeError):
-        return None
-    return text if plain else None
-
-
 def _index(container: Mapping[str, Any]) -> int:
-    """A place in a list that a stream fills. The bound keeps a broken host from filling the memory."""
+    """The index of an entry in a list that a stream fills. Its bound protects memory from a broken host."""
     index = container.get("index") or 0
     if not isinstance(index, int) or not 0 <= index < _MOST_ENTRIES:
         raise APIResponseValidationError(f"the stream has an entry at the impossible index {index!r:.40}")
@@ -354,8 +332,11 @@ def _index(container: Mapping[str, Any]) -> int:
 
 
 def _add_content(message: dict[str, Any], piece: Any) -> tuple[str, str]:
-    """Append one delta's content: text, or Mistral's parts, which stay parts once there are any."""
-    text, reasoning = _split(piece)
+    """Append the content of a delta, and return its text and reasoning.
+
+    Mistral's content is a list of parts. Once a message has parts, later text becomes a part as well.
+    """
+    text, reasoning = _text_and_reasoning(piece)
     present = message.get("content")
     if isinstance(piece, list) or isinstance(present, list):
         before = [{"type": "text", "text": present}] if isinstance(present, str) and present else present
@@ -381,7 +362,7 @@ def _add_tool_call(message: dict[str, Any], fragment: dict[str, Any]) -> ToolCal
 
 def _extend_logprobs(choice: dict[str, Any], piece: Any) -> None:
     if not isinstance(piece, dict):
-        # Together streams the bare number of each token.
+        # Together streams the log probability of each token as a bare number.
         piece = {"token_logprobs": [piece]}
     kept = choice.setdefault("logprobs", {})
     for name, value in piece.items():

@@ -1,10 +1,10 @@
-"""OpenAI's Responses wire format, for what Chat Completions does not serve. Pure.
+"""OpenAI's Responses wire format, for calls that Chat Completions does not serve. Pure.
 
-Facts from the OpenAI API reference for `POST /responses`; usage there is inclusive already. Calls are
-stateless: nothing is stored at OpenAI (`store` is false), and encrypted reasoning is asked for, so that
-a model goes on from its own reasoning when its message is sent back. Reasoning summaries are not asked
-for, because OpenAI gives them to verified organisations only: `extra_body={"reasoning": {"summary":
-"auto"}}` does.
+The source is the OpenAI API reference for `POST /responses`. Its totals of tokens include cached and
+reasoning tokens, as `Usage` does. Calls are stateless: `store` is false, so OpenAI stores nothing. Requests
+ask for encrypted reasoning, from which the model continues when its message is sent back. They do not ask for
+reasoning summaries, which OpenAI gives to verified organisations only; `extra_body={"reasoning": {"summary":
+"auto"}}` asks for them.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ OPERATION = "responses"
 
 _PROVIDER = "openai"
 
-_ABSENT = {
+_MISSING = {
     "seed": "leave it out; the Responses API, which serves this call, has none",
     "stop": "leave it out and cut the text yourself; the Responses API, which serves this call, has none",
 }
 
 _PART_TYPES = ("text", "image_url", "file")
 
-# What providers put beside the content of their assistant messages that OpenAI has no input for.
+# Fields that providers put into their assistant messages, and this API does not accept as input.
 _OUTPUT_ONLY = frozenset(
     {"reasoning", "reasoning_content", "thinking_blocks", "annotations", "provider_specific_fields"}
 )
@@ -48,10 +48,10 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     """Build the payload.
 
     Raises:
-        UnsupportedParameterError: `seed` or `stop`, which this API does not have.
-        RequestError: a message that this API cannot carry; the text names it.
+        UnsupportedParameterError: `seed` or `stop` is set, which this API does not have.
+        RequestError: this API has no form for a message, which the error names.
     """
-    for name, remedy in _ABSENT.items():
+    for name, remedy in _MISSING.items():
         if getattr(request, name) not in (None, ()):
             raise refuse(name, request, remedy, provider=_PROVIDER)
     include = ["reasoning.encrypted_content"]
@@ -78,11 +78,11 @@ def encode(request: Request, target: Target) -> EncodedRequest:
 
 
 def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
-    around = {name: value for name, value in tool.items() if name != "function"}
+    others = {name: value for name, value in tool.items() if name != "function"}
     function = tool["function"]
-    # This API makes a tool strict where it is not told, Chat Completions does not.
+    # Unlike Chat Completions, this API makes a tool strict where the field is missing.
     defaults = {"type": "function", "parameters": {"type": "object", "properties": {}}, "strict": False}
-    return {**defaults, **around, **function}
+    return {**defaults, **others, **function}
 
 
 def _tool_choice(choice: str | Mapping[str, Any] | None) -> Any:
@@ -104,7 +104,7 @@ def _input_items(messages: Sequence[Message]) -> Iterator[dict[str, Any]]:
     for index, message in enumerate(messages):
         where = f"messages[{index}]"
         if message["role"] == "assistant":
-            yield from _own_items(message) or _assistant_items(message, where)
+            yield from _original_items(message) or _assistant_items(message, where)
         elif message["role"] == "tool":
             _check_fields(message, where, {"role", "content", "tool_call_id", "name"})
             output = _content(message["content"], where)
@@ -117,11 +117,13 @@ def _input_items(messages: Sequence[Message]) -> Iterator[dict[str, Any]]:
 def _check_fields(message: Message, where: str, known: set[str]) -> None:
     unknown = [name for name, value in message.items() if name not in known and value]
     if unknown:
-        raise RequestError(f"{where} has {unknown[0]!r}, which the Responses API cannot carry: leave it out")
+        raise RequestError(
+            f"{where} has {unknown[0]!r}, which the Responses API does not accept: leave it out"
+        )
 
 
-def _own_items(message: Message) -> list[dict[str, Any]]:
-    """The output items an answer came with, unless the message has been changed since."""
+def _original_items(message: Message) -> list[dict[str, Any]]:
+    """The output items of the answer that a message came from; empty if the message was edited since."""
     kept = message.get("provider_specific_fields")
     if not isinstance(kept, Mapping) or kept.get("provider") != _PROVIDER:
         return []
@@ -171,42 +173,42 @@ def _content(content: Any, where: str) -> str | list[dict[str, Any]]:
 
 
 def _part(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """One part of a user's content; fields this library does not know go along as they are."""
+    """One part of a user's content. Fields that this library does not know stay as they are."""
     kind = entry["type"]
     if kind == "text":
         return {**entry, "type": "input_text"}
     if kind not in _PART_TYPES:
         raise RequestError(
-            f"{where} has type {kind!r}, which OpenAI's Responses API does not take: "
+            f"{where} has type {kind!r}, which OpenAI's Responses API does not accept: "
             f"use one of {', '.join(_PART_TYPES)}"
         )
     inner = entry.get(kind)
     if not isinstance(inner, Mapping):
         raise RequestError(f"{where} must look like {{'type': {kind!r}, {kind!r}: {{...}}}}")
-    around = {name: value for name, value in entry.items() if name not in ("type", kind)}
+    others = {name: value for name, value in entry.items() if name not in ("type", kind)}
     if kind == "file":
-        return {"type": "input_file", **around, **inner}
+        return {"type": "input_file", **others, **inner}
     if not isinstance(inner.get("url"), str):
         raise RequestError(f"{where}.image_url needs a 'url' that is a str")
-    beside = {name: value for name, value in inner.items() if name != "url"}
-    return {"type": "input_image", "image_url": inner["url"], **around, **beside}
+    details = {name: value for name, value in inner.items() if name != "url"}
+    return {"type": "input_image", "image_url": inner["url"], **others, **details}
 
 
 def decode(reply: Any) -> Answer:
     """Turn a response object into an `Answer`.
 
     Raises:
-        APIResponseValidationError: it is not a complete one.
-        LLMError: it is an error that came with status 200.
+        APIResponseValidationError: the response is malformed or incomplete.
+        LLMError: the reply is an error that came with status 200.
     """
     reply = expect_dict(reply, "answer")
-    ended = _ended(reply)
+    ended_early = _end_before_completion(reply)
     items = reply.get("output")
-    if not isinstance(items, list) or not (items or ended):
+    if not isinstance(items, list) or not (items or ended_early):
         raise APIResponseValidationError("the answer holds no output")
     message = _message([expect_dict(item, "output item") for item in items])
     refusal, calls = message.get("refusal"), message.get("tool_calls", ())
-    reason: FinishReason = ended or ("refusal" if refusal else "tool_calls" if calls else "stop")
+    reason: FinishReason = ended_early or ("refusal" if refusal else "tool_calls" if calls else "stop")
     choice = Choice(
         text=message["content"] or refusal or "",
         reasoning="\n\n".join(_reasoning_texts(items)),
@@ -224,8 +226,13 @@ def decode(reply: Any) -> Answer:
     )
 
 
-def _ended(reply: dict[str, Any]) -> FinishReason | None:
-    """What cut the answer; None where it is complete."""
+def _end_before_completion(reply: dict[str, Any]) -> FinishReason | None:
+    """The reason for which the answer ended early; None where it is complete.
+
+    Raises:
+        APIResponseValidationError: the response gives no known reason.
+        LLMError: the response failed.
+    """
     status, error = reply.get("status"), reply.get("error")
     if error or status == "failed":
         codes, message = error_fields(reply if error else {})
@@ -242,7 +249,7 @@ def _ended(reply: dict[str, Any]) -> FinishReason | None:
 
 
 def _message(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The assistant message, in OpenAI's chat form, that output items amount to."""
+    """The assistant message, in the form of Chat Completions, for the output items of a response."""
     parts = [entry for item in items if item.get("type") == "message" for entry in _parts(item, "content")]
     text = "".join(_required(entry, "text") for entry in parts if entry.get("type") == "output_text")
     refusal = "".join(_required(entry, "refusal") for entry in parts if entry.get("type") == "refusal")
@@ -272,7 +279,7 @@ def _reasoning_texts(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _logprobs(items: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """Log probabilities in the form that Chat Completions gives them."""
+    """Log probabilities in the form of Chat Completions."""
     entries = [
         logprob
         for item in items
@@ -303,9 +310,9 @@ def _required(container: Mapping[str, Any], name: str) -> str:
 
 
 def usage(reply: Any) -> Usage | None:
-    """What a reply says it used; see `Adapter.usage`."""
-    told = reply.get("usage") if isinstance(reply, dict) else None
-    return _usage(told) if isinstance(told, dict) else None
+    """The usage in a reply; see `Adapter.usage`."""
+    reported = reply.get("usage") if isinstance(reply, dict) else None
+    return _usage(reported) if isinstance(reported, dict) else None
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage:
@@ -324,7 +331,7 @@ def _text(value: Any) -> str | None:
 
 
 class Assembler:
-    """Follows a stream of response events, the last of which holds the whole response."""
+    """Reads a stream of response events, the last of which contains the whole response."""
 
     def __init__(self) -> None:
         self._response: dict[str, Any] | None = None
@@ -336,18 +343,18 @@ class Assembler:
         """Take one event.
 
         Raises:
-            LLMError: the event says that the response failed.
+            LLMError: the event reports that the response failed.
         """
         event = expect_dict(event, "stream event")
         kind = event.get("type")
         if kind == "error" or event.get("error"):
             codes, message = error_fields(event)
-            # At the top of an event "type" is the event's name, not a word for the failure.
+            # On the top level, "type" is the event's name and not a code of the failure.
             codes = tuple(code for code in codes if code != "error")
             raise from_answer(200, codes=codes, message=message or "the stream failed")
         if kind in ("response.completed", "response.incomplete", "response.failed"):
             self._response = expect_dict(event.get("response"), "response")
-            _ended(self._response)
+            _end_before_completion(self._response)
             return ""
         if kind == "response.output_item.done":
             self._items.append(expect_dict(event.get("item"), "output item"))
@@ -379,11 +386,11 @@ class Assembler:
         return ""
 
     def reply(self) -> Any:
-        """The whole response."""
+        """The response of the last event."""
         if self._response is None:
             raise APIResponseValidationError("the stream ended before the response did: it was cut")
         if self._items and not self._response.get("output"):
-            # Servers that keep nothing of a response may leave its items out of the last event.
+            # Servers that do not store responses may leave the items out of the last event.
             return {**self._response, "output": self._items}
         return self._response
 

@@ -1,0 +1,149 @@
+"""HTTP clients for the google-genai SDK that send ready bytes in the place of the SDK's body.
+
+The SDK takes them as `aiohttp_client=` or `httpx_async_client=`. It has no parameter for a body that is
+already encoded, and does not always return the HTTP response, so both travel beside it in a context variable.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import ssl
+import warnings
+from collections.abc import AsyncIterator, Awaitable, Iterator
+from contextvars import ContextVar
+from typing import Any
+
+from .. import http_client
+from ..adapter import Outgoing
+from ..errors import headers_of
+from ..sdk_connection import MAX_CONNECTIONS
+from .decode import error_of
+
+
+class Exchange:
+    """One request and its response, which the HTTP client reads and writes while the SDK works."""
+
+    __slots__ = ("outgoing", "response")
+
+    def __init__(self, outgoing: Outgoing) -> None:
+        self.outgoing = outgoing
+        self.response: Any = None
+
+
+_EXCHANGE: ContextVar[Exchange] = ContextVar("exchange")
+
+
+@contextlib.contextmanager
+def exchanging(outgoing: Outgoing) -> Iterator[Exchange]:
+    """Makes the HTTP client send `outgoing.body`, and keep the response in the exchange that is yielded.
+
+    Raises:
+        LLMError: the response is a failure whose body the SDK cannot read; the error is that of its status.
+    """
+    exchange = Exchange(outgoing)
+    token = _EXCHANGE.set(exchange)
+    try:
+        yield exchange
+    except ValueError as error:
+        response = exchange.response
+        status = getattr(response, "status", getattr(response, "status_code", 200))
+        if status == 200:
+            raise
+        raise error_of(None, status=status, headers=headers_of(response)) from error
+    finally:
+        _EXCHANGE.reset(token)
+
+
+def certificates() -> ssl.SSLContext:
+    """The certificate authorities that the SDK trusts: certifi's, or those that OpenSSL's variables name."""
+    import certifi
+
+    return ssl.create_default_context(
+        cafile=os.environ.get("SSL_CERT_FILE") or certifi.where(), capath=os.environ.get("SSL_CERT_DIR")
+    )
+
+
+def build(transport: str, trusted: ssl.SSLContext) -> Any:
+    """The HTTP client for a transport: "aiohttp" (HTTP/1.1), "http2" or "http1" (both httpx2)."""
+    if transport == "aiohttp":
+        return _aiohttp_session(trusted)
+    return _httpx_client(trusted, http2=transport == "http2")
+
+
+def _aiohttp_session(trusted: ssl.SSLContext) -> Any:
+    import aiohttp
+
+    with warnings.catch_warnings():
+        # aiohttp warns that a subclass may break with a later release. The SDK accepts a `ClientSession`
+        # only.
+        warnings.simplefilter("ignore", DeprecationWarning)
+
+        class Session(aiohttp.ClientSession):
+            # aiohttp returns a context manager that can be awaited. The SDK only awaits it.
+            async def request(  # type: ignore[override]
+                self, method: str, url: str, *, headers: Any, **_: Any
+            ) -> Any:
+                exchange = _EXCHANGE.get()
+                exchange.response = await super().request(
+                    method,
+                    url,
+                    data=http_client.body_of(exchange.outgoing.body),
+                    headers=headers,
+                    # The SDK's own timeout, for the whole request, is among the arguments that are not used.
+                    timeout=http_client.connecting_within(exchange.outgoing.timeouts.connect),
+                    allow_redirects=False,
+                )
+                return exchange.response
+
+    # With a proxy in the environment, aiohttp looks it up in another thread, twice per request.
+    return http_client.session(trusted, Session, trust_env=not http_client.is_direct())
+
+
+def _httpx_client(trusted: ssl.SSLContext, *, http2: bool) -> Any:
+    import httpx2
+
+    class Client(httpx2.AsyncClient):
+        def build_request(self, method: str, url: Any, **options: Any) -> httpx2.Request:
+            outgoing = _EXCHANGE.get().outgoing
+            options["content"] = outgoing.body
+            request = super().build_request(method, url, **options)
+            request.extensions["timeout"]["connect"] = outgoing.timeouts.connect
+            return request
+
+        async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+            response = await super().send(request, **options)
+            _EXCHANGE.get().response = response
+            return response
+
+    return Client(
+        http2=http2,
+        verify=trusted,
+        follow_redirects=False,
+        limits=httpx2.Limits(
+            max_connections=MAX_CONNECTIONS,
+            max_keepalive_connections=MAX_CONNECTIONS,
+            keepalive_expiry=http_client.KEEPALIVE_SECONDS,
+        ),
+    )
+
+
+def read(response: Any) -> Awaitable[bytes]:
+    """The whole body of a response of either client."""
+    body: Awaitable[bytes] = response.aread() if hasattr(response, "aread") else response.read()
+    return body
+
+
+def chunks_of(response: Any) -> AsyncIterator[bytes]:
+    """The body of a response of either client, in chunks as they arrive."""
+    httpx = hasattr(response, "aiter_bytes")
+    chunks: AsyncIterator[bytes] = response.aiter_bytes() if httpx else response.content.iter_any()
+    return chunks
+
+
+async def close_response(response: Any) -> None:
+    """Close a response of either client."""
+    if hasattr(response, "aclose"):
+        await response.aclose()
+    else:
+        response.close()

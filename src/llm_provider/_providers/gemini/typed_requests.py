@@ -1,0 +1,136 @@
+"""Requests through google-genai's public methods, for releases whose private methods are not known.
+
+The SDK encodes a content and a configuration of its own, which are never sent: the HTTP client puts the
+payload in their place. The SDK's retries, continuation of long answers and function calling are off.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import AsyncGenerator, Iterable
+from typing import Any
+
+from ..._errors import APIResponseValidationError
+from ..adapter import OnHeaders, Outgoing
+from .light_config import config_class
+from .sdk_http_clients import Exchange, close_response, exchanging
+
+_EMBEDS = ":batchEmbedContents"
+_UNREADABLE = (ValueError, TypeError, AttributeError, KeyError)
+
+MOST_PREPARED = 256
+"""Requests that a connection keeps prepared, some kB each. Headers may differ with every call."""
+
+
+class TypedRequests:
+    """Requests of one connection; the SDK's arguments are prepared once, for all bodies."""
+
+    send_in_chunks = None
+
+    def __init__(self) -> None:
+        self.prepare = functools.lru_cache(MOST_PREPARED)(_prepare)
+
+    async def send(self, client: Any, outgoing: Outgoing) -> Any:
+        """Post and return the HTTP response, which the SDK leaves unread."""
+        arguments = self._arguments(outgoing, streamed=False)
+        with exchanging(outgoing) as exchange:
+            if outgoing.encoded.operation.endswith(_EMBEDS):
+                await _embed(client.aio.models, arguments, exchange)
+            else:
+                await client.aio.models.generate_content(**arguments)
+        return exchange.response
+
+    async def stream(
+        self, client: Any, outgoing: Outgoing, on_headers: OnHeaders
+    ) -> AsyncGenerator[Iterable[Any], None]:
+        """Post and yield the JSON of each event by itself."""
+        arguments = self._arguments(outgoing, streamed=True)
+        stream = await client.aio.models.generate_content_stream(**arguments)
+        exchange = None
+        try:
+            # The SDK sends the request when the first event is asked for. A context variable cannot be kept
+            # set across a `yield`.
+            with exchanging(outgoing) as exchange:
+                chunk = await anext(stream, None)
+            on_headers(exchange.response.headers)
+            while chunk is not None:
+                yield [_event(chunk)]
+                chunk = await anext(stream, None)
+        except (TypeError, AttributeError, KeyError, IndexError, UserWarning) as error:
+            raise APIResponseValidationError(
+                f"the SDK cannot read the stream: {type(error).__name__}: {error}"
+            ) from error
+        finally:
+            await stream.aclose()
+            # The SDK leaves a response open until it is garbage-collected, unless it was read to its end.
+            if exchange is not None and exchange.response is not None:
+                await close_response(exchange.response)
+
+    def _arguments(self, outgoing: Outgoing, *, streamed: bool) -> dict[str, Any]:
+        encoded = outgoing.encoded
+        headers = tuple(sorted(encoded.headers.items()))
+        prepared: dict[str, Any] = self.prepare(encoded.operation, headers, outgoing.timeout, streamed)
+        return prepared
+
+
+def _prepare(
+    operation: str, headers: tuple[tuple[str, str], ...], timeout: float, streamed: bool
+) -> dict[str, Any]:
+    from google.genai import types
+
+    version, _, resource = operation.partition("/")
+    options = http_options(version, headers, timeout)
+    config: Any
+    if operation.endswith(_EMBEDS):
+        config = types.EmbedContentConfig(http_options=options)
+    else:
+        config = config_class()(
+            http_options=options,
+            automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
+            automatic_continuation=False,
+            should_return_http_response=None if streamed else True,
+        )
+    # The SDK takes least time over a content without parts.
+    contents = types.Content(role="user")
+    return {"model": resource.rpartition(":")[0], "contents": contents, "config": config}
+
+
+async def _embed(models: Any, arguments: dict[str, Any], exchange: Exchange) -> None:
+    """Call `embed_content` for the response that the exchange keeps. The SDK has read its body by then."""
+    try:
+        await models.embed_content(**arguments)
+    except _UNREADABLE:
+        status = getattr(exchange.response, "status", getattr(exchange.response, "status_code", None))
+        # `decode` says what is wrong with a body of status 200 that the SDK cannot read.
+        if status != 200:
+            raise
+
+
+def http_options(version: str, headers: tuple[tuple[str, str], ...], timeout: float) -> Any:
+    """The SDK's options for a request to one version of the API; `timeout` is in seconds."""
+    from google.genai import types
+
+    milliseconds = max(1, math.ceil(timeout * 1000))
+    return types.HttpOptions(api_version=version, headers=dict(headers), timeout=milliseconds)
+
+
+_SDK_FIELDS = {"sdk_http_response", "automatic_function_calling_history", "parsed"}
+_STANDARD_ALPHABET = str.maketrans("-_", "+/")
+
+
+def _event(chunk: Any) -> dict[str, Any]:
+    """A typed event as it came: the SDK renames citations, and writes bytes in URL-safe base64."""
+    event: dict[str, Any] = chunk.model_dump(
+        mode="json", by_alias=True, exclude_none=True, exclude=_SDK_FIELDS
+    )
+    for candidate in event.get("candidates", ()):
+        citations = candidate.get("citationMetadata", {})
+        if "citations" in citations:
+            citations["citationSources"] = citations.pop("citations")
+        for entry in candidate.get("content", {}).get("parts", ()):
+            if "thoughtSignature" in entry:
+                entry["thoughtSignature"] = entry["thoughtSignature"].translate(_STANDARD_ALPHABET)
+            if "data" in entry.get("inlineData", {}):
+                entry["inlineData"]["data"] = entry["inlineData"]["data"].translate(_STANDARD_ALPHABET)
+    return event

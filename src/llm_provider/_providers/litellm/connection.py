@@ -1,0 +1,175 @@
+"""The connection to litellm: its import, its keyword arguments, and its clients."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import sys
+import warnings
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from types import ModuleType
+from typing import Any
+
+import orjson
+
+from ..._errors import APIResponseValidationError, MissingDependencyError
+from ..._requests.api_keys import NO_KEY
+from ..adapter import OnHeaders, Outgoing
+from ..openai import embeddings
+
+INSTALL = "pip install 'llm-provider[litellm]'"
+
+_LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
+
+
+def load() -> ModuleType:
+    """Import litellm without its network access, banners and log lines.
+
+    A program that has imported litellm before has its own settings, which are kept. Only the banner is turned
+    off then, which litellm prints to standard output with each error.
+
+    Raises:
+        MissingDependencyError: litellm is not installed.
+    """
+    first = "litellm" not in sys.modules
+    # Without the first, the import fetches prices from the network; without the second, the first structured
+    # output fetches a list of headers.
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    os.environ.setdefault("LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS", "True")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            litellm = importlib.import_module("litellm")
+    except ImportError as error:
+        raise MissingDependencyError(f"this model needs litellm: {INSTALL}", provider="litellm") from error
+    settings: Any = litellm
+    settings.suppress_debug_info = True
+    if first:
+        settings.telemetry = False
+        # pydantic warns about litellm's types when they are first used, and about deprecated attributes for
+        # every chunk of some streams.
+        warnings.filterwarnings("ignore", message=".*`ReadOnly` qualifier", category=UserWarning)
+        warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"litellm\.")
+        if "LITELLM_LOG" not in os.environ:
+            for name in _LOGGERS:
+                # The records still reach the handlers of the program itself.
+                logger = logging.getLogger(name)
+                logger.handlers[:] = [logging.NullHandler()]
+    return litellm
+
+
+class _TrueZero(int):
+    """A zero that counts as true.
+
+    When litellm 1.106 embeds through OpenAI's SDK, it replaces a false `max_retries` by its default of 2.
+    """
+
+    def __bool__(self) -> bool:
+        return True
+
+
+_NO_RETRIES = _TrueZero()
+
+
+class LiteLLMConnection:
+    """litellm's functions as a `Connection`; its clients are global to the process.
+
+    Args:
+        litellm: The module, as `load` returns it.
+    """
+
+    def __init__(self, litellm: Any) -> None:
+        self._litellm = litellm
+
+    async def send(self, outgoing: Outgoing, on_headers: OnHeaders) -> bytes:
+        """Call `acompletion`, or `aembedding` for embeddings, and return the response as JSON."""
+        if outgoing.encoded.operation == embeddings.OPERATION:
+            return await self._embed(outgoing, on_headers)
+        response = await self._litellm.acompletion(**self._arguments(outgoing))
+        on_headers(_success_headers(response))
+        return orjson.dumps(response.model_dump(warnings=False))
+
+    async def _embed(self, outgoing: Outgoing, on_headers: OnHeaders) -> bytes:
+        arguments = {**self._arguments(outgoing), "max_retries": _NO_RETRIES}
+        response = await self._litellm.aembedding(**arguments)
+        on_headers(_success_headers(response))
+        reply = response.model_dump(warnings=False)
+        if not any((reply.get("usage") or {}).values()):
+            # litellm writes zeros where the provider counts nothing.
+            reply["usage"] = None
+        return orjson.dumps(reply)
+
+    @property
+    def send_in_chunks(self) -> None:
+        """None: litellm returns an answer only when all of it has arrived."""
+        return None
+
+    async def stream(self, outgoing: Outgoing, on_headers: OnHeaders) -> AsyncGenerator[Iterable[Any], None]:
+        """Call `acompletion` for a stream and yield each chunk by itself.
+
+        Raises:
+            APIResponseValidationError: the stream ended without a finish reason.
+        """
+        arguments = self._arguments(outgoing)
+        options = {"include_usage": True, **arguments.pop("stream_options", {})}
+        stream = await self._litellm.acompletion(stream=True, stream_options=options, **arguments)
+        try:
+            on_headers(_success_headers(stream))
+            async for chunk in stream:
+                yield [chunk.model_dump(warnings=False, exclude_none=True)]
+        finally:
+            close = getattr(stream, "aclose", None)
+            if close is not None:
+                await close()
+        # litellm invents a finish reason for a stream that was cut. These attributes hold the provider's.
+        reasons = [
+            getattr(stream, name, "unknown")
+            for name in ("received_finish_reason", "intermittent_finish_reason")
+        ]
+        if reasons == [None, None]:
+            raise APIResponseValidationError("the stream ended before its finish reason: it was cut")
+
+    def _arguments(self, outgoing: Outgoing) -> dict[str, Any]:
+        # Parsed anew for each request, as litellm changes messages and tools in place.
+        arguments: dict[str, Any] = orjson.loads(outgoing.body)
+        target = outgoing.target
+        if target.base_url is not None:
+            arguments["api_base"] = target.base_url
+        # Where neither the call nor the client has a key, litellm reads its own environment variables.
+        if outgoing.key != NO_KEY or (target.custom_base_url and self._lacks_key(target.model)):
+            arguments["api_key"] = outgoing.key.reveal()
+        if outgoing.encoded.headers:
+            arguments["extra_headers"] = dict(outgoing.encoded.headers)
+        if arguments.get("tools"):
+            # Without it, litellm 1.106 imports MCP code that needs a package outside its dependencies.
+            arguments["_skip_mcp_handler"] = True
+        return {**arguments, "timeout": self._timeout(outgoing), "num_retries": 0, "max_retries": 0}
+
+    def _timeout(self, outgoing: Outgoing) -> Any:
+        # Where litellm's code for a provider has no separate connect timeout, it uses the total for both.
+        import httpx
+
+        return httpx.Timeout(outgoing.timeout, connect=outgoing.timeouts.connect)
+
+    def _lacks_key(self, model: str) -> bool:
+        """Whether litellm would refuse to send without a key, which the user's own server may not need."""
+        missing = self._litellm.validate_environment(model=model)["missing_keys"]
+        return any(name.endswith("_API_KEY") for name in missing)
+
+    async def close(self) -> None:
+        """Close litellm's clients, which open again with the next request."""
+        await self._litellm.close_litellm_async_clients()
+        # That leaves the client for streams open, and the closed clients in litellm's cache, from where they
+        # would be used again.
+        await self._litellm.module_level_aclient.close()
+        self._litellm.in_memory_llm_clients_cache.flush_cache()
+
+
+def _success_headers(answer: Any) -> Mapping[str, str]:
+    """The provider's headers of an answer, which litellm keeps in a hidden attribute with prefixed names."""
+    hidden = getattr(answer, "_hidden_params", None)
+    headers = hidden.get("additional_headers") if isinstance(hidden, dict) else None
+    return {
+        str(name).lower().removeprefix("llm_provider-"): str(value) for name, value in (headers or {}).items()
+    }

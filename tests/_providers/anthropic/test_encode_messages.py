@@ -1,0 +1,179 @@
+"""OpenAI-style messages in Anthropic's form, and answers sent back in the next turn."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+
+from anthropic_support import CURRENT, OLD, SECRET, THOUGHT, USE, call, encode, reply, text, user
+from llm_provider._errors import RequestError, UnsupportedParameterError
+from llm_provider._providers.anthropic import adapter
+
+PNG = "data:image/png;base64,iVBORw0KGgo="
+PDF = "data:application/pdf;base64,JVBERi0="
+
+
+def converted(*messages: dict[str, Any], model: str = CURRENT) -> list[dict[str, Any]]:
+    turns: list[dict[str, Any]] = encode(list(messages), model).payload["messages"]
+    return turns
+
+
+class TestMessages:
+    def test_leading_system_messages(self) -> None:
+        assert encode("Hi", system="Be brief.").payload["system"] == "Be brief."
+        developer = {
+            "role": "developer",
+            "content": [{"type": "text", "text": "B", "cache_control": {"type": "x"}}],
+        }
+        payload = encode([{"role": "system", "content": "A"}, developer, user("Hi")]).payload
+        assert payload["system"] == [
+            {"type": "text", "text": "A"},
+            {"type": "text", "text": "B", "cache_control": {"type": "x"}},
+        ]
+        assert payload["messages"] == [user("Hi")]
+
+    def test_a_later_system_message(self) -> None:
+        later = {"role": "system", "content": "Now rhyme."}
+        assert converted(user("Hi"), later)[1] == {
+            "role": "system",
+            "content": [{"type": "text", "text": "Now rhyme."}],
+        }
+        with pytest.raises(UnsupportedParameterError, match="put it at the beginning"):
+            converted(user("Hi"), later, model=OLD)
+        with pytest.raises(UnsupportedParameterError, match="at this place"):
+            converted(user("Hi"), {"role": "assistant", "content": "Ho"}, later, user("Go on"))
+        with pytest.raises(RequestError, match="only system messages"):
+            converted(later)
+
+    def test_parts(self) -> None:
+        turn = converted(
+            user(
+                [
+                    {"type": "text", "text": "Look", "cache_control": {"type": "ephemeral"}},
+                    {"type": "image_url", "image_url": {"url": PNG, "detail": "auto"}},
+                    {"type": "image_url", "image_url": "https://example.org/a.png"},
+                    {"type": "file", "file": {"file_data": PDF, "filename": "a.pdf"}},
+                    {"type": "file", "file": {"file_id": "file_1"}},
+                    {"type": "file", "file": {"file_data": "data:text/plain;base64,aMOp"}},
+                    {"type": "document", "source": {"type": "url", "url": "https://example.org/a.pdf"}},
+                ]
+            )
+        )[0]
+        assert turn["content"] == [
+            {"type": "text", "text": "Look", "cache_control": {"type": "ephemeral"}},
+            {
+                "type": "image",
+                "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="},
+            },
+            {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}},
+            {
+                "type": "document",
+                "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="},
+                "title": "a.pdf",
+            },
+            {"type": "document", "source": {"type": "file", "file_id": "file_1"}},
+            {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "hé"}},
+            {"type": "document", "source": {"type": "url", "url": "https://example.org/a.pdf"}},
+        ]
+
+    @pytest.mark.parametrize(
+        "part",
+        [
+            {"type": "input_audio", "input_audio": {"data": "", "format": "wav"}},
+            {"type": "video_url", "video_url": {"url": "https://example.org"}},
+            {"type": "image_url", "image_url": {"url": "http://example.org/a.png"}},
+            {"type": "image_url", "image_url": {"url": "data:image/tiff;base64,AA=="}},
+            {"type": "image_url", "image_url": {"url": PNG, "detail": "high"}},
+            {"type": "image_url", "image_url": 3},
+            {"type": "file", "file": {"file_data": "data:application/zip;base64,AA=="}},
+            {"type": "file", "file": {"file_data": "data:text/plain;base64,/w=="}},
+            {"type": "file", "file": "a.pdf"},
+            {"type": "text"},
+        ],
+    )
+    def test_a_part_without_a_form_is_refused_by_place(self, part: dict[str, Any]) -> None:
+        with pytest.raises(RequestError, match=r"messages\[1\]\.content\[1\]"):
+            converted(user("Hi"), user([{"type": "text", "text": "a"}, part]))
+
+    def test_tool_calls_and_results(self) -> None:
+        turns = converted(
+            user("Weather?"),
+            {"role": "assistant", "content": "", "tool_calls": [call("functions.weather:0"), call("b", "")]},
+            {"role": "tool", "tool_call_id": "functions.weather:0", "content": "sun"},
+            {
+                "role": "tool",
+                "tool_call_id": "b",
+                "content": [{"type": "text", "text": "no"}],
+                "is_error": True,
+            },
+            user("Thanks"),
+        )
+        assert turns[1]["content"] == [
+            {"type": "tool_use", "id": "functions_weather_0", "name": "weather", "input": {"city": "Bern"}},
+            {"type": "tool_use", "id": "b", "name": "weather", "input": {}},
+        ]
+        assert turns[2] == user(
+            [
+                {"type": "tool_result", "tool_use_id": "functions_weather_0", "content": "sun"},
+                {
+                    "type": "tool_result",
+                    "tool_use_id": "b",
+                    "content": [{"type": "text", "text": "no"}],
+                    "is_error": True,
+                },
+            ]
+        )
+        assert turns[3] == user("Thanks")
+
+    @pytest.mark.parametrize("bad", [call("a", "[1]"), call("a", "{"), call("", "{}"), "x", {"id": "a"}])
+    def test_a_malformed_tool_call(self, bad: Any) -> None:
+        with pytest.raises(RequestError, match=r"messages\[1\]\.tool_calls\[0\]"):
+            converted(user("Hi"), {"role": "assistant", "content": "x", "tool_calls": [bad]}, user("Hi"))
+
+    def test_fields_that_would_be_lost(self) -> None:
+        for message in (
+            user("Hi"),
+            {"role": "system", "content": "A"},
+            {"role": "assistant", "content": "B"},
+        ):
+            with pytest.raises(RequestError, match=r"messages\[0\]\.name"):
+                converted({**message, "name": "Ada"}, user("Hi"))
+        old = {"role": "assistant", "content": "x", "function_call": {"name": "f", "arguments": "{}"}}
+        with pytest.raises(RequestError, match="use tool_calls"):
+            converted(user("Hi"), old, user("Hi"))
+
+    def test_a_begun_answer(self) -> None:
+        begun = {"role": "assistant", "content": "The answer is"}
+        assert converted(user("Hi"), begun, model=OLD)[1] == begun
+        with pytest.raises(UnsupportedParameterError, match="user message"):
+            converted(user("Hi"), begun)
+
+
+class TestReplay:
+    def test_the_message_is_sent_back_word_for_word(self) -> None:
+        blocks = [THOUGHT, SECRET, text("Let me "), text("look."), USE]
+        message = adapter.decode(reply(*blocks, stop_reason="tool_use")).choices[0].message
+        result = {"role": "tool", "tool_call_id": "toolu_1", "content": "sun"}
+        assert converted(user("?"), dict(message), result)[1] == {"role": "assistant", "content": blocks}
+        stored = json.loads(json.dumps(message))
+        assert converted(user("?"), stored, result)[1]["content"] == blocks
+        paused = adapter.decode(reply(text("Searching"), stop_reason="pause_turn")).choices[0]
+        assert paused.finish_reason == "length"
+        assert converted(user("?"), dict(paused.message))[1]["content"] == [text("Searching")]
+
+    def test_an_edited_message_is_built_anew(self) -> None:
+        message = dict(adapter.decode(reply(THOUGHT, text("One"))).choices[0].message)
+        assert converted(user("?"), {**message, "content": "Two"}, user("!"))[1]["content"] == "Two"
+        edited = {**message, "tool_calls": [call("a")]}
+        assert converted(user("?"), edited, user("!"))[1]["content"][0] == text("One")
+        other = {**message, "provider_specific_fields": {"provider": "gemini", "content": [{"text": "x"}]}}
+        assert converted(user("?"), other, user("!"))[1]["content"] == "One"
+
+
+def test_a_large_image_is_encoded_quickly_enough_to_be_used() -> None:
+    data = base64.b64encode(bytes(3_000_000)).decode()
+    part = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}
+    assert converted(user([part]))[0]["content"][0]["source"]["data"] == data

@@ -1,0 +1,25 @@
+"""Fixtures of the tests of litellm."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from llm_provider._providers.litellm import adapter
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[asyncio.Runner]:
+    """One loop for all: litellm is imported once, and its background worker stays with the loop."""
+    with asyncio.Runner() as running:
+        yield running
+
+
+@pytest.fixture
+def connection(runner: asyncio.Runner) -> Iterator[Any]:
+    opened = adapter.connect("aiohttp")
+    yield opened
+    runner.run(opened.close())

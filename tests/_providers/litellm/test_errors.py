@@ -1,0 +1,152 @@
+"""Exceptions of litellm as ours."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from litellm_support import (
+    ANTHROPIC,
+    COMPATIBLE,
+    HOSTS,
+    IGNORED_WARNINGS,
+    OPENAI,
+    needs_litellm,
+    outgoing,
+    sent,
+)
+from llm_provider._errors import (
+    APIConnectionError,
+    APIResponseValidationError,
+    APITimeoutError,
+    AuthenticationError,
+    ContextWindowExceededError,
+    InternalServerError,
+    LLMError,
+    MissingDependencyError,
+    NotFoundError,
+    OverloadedError,
+    PermissionDeniedError,
+    QuotaExceededError,
+    RateLimitError,
+    UnknownModelError,
+    UnsupportedParameterError,
+)
+from llm_provider._providers.litellm import adapter
+from llm_provider.simulator import Fault, Simulator
+
+pytestmark = IGNORED_WARNINGS
+
+
+@needs_litellm
+class TestFailuresThroughLiteLLM:
+    @pytest.mark.parametrize("model", [ANTHROPIC, OPENAI, COMPATIBLE])
+    @pytest.mark.parametrize("stream", [False, True])
+    @pytest.mark.parametrize(
+        ("fault", "kind"),
+        [
+            (Fault(status=401), AuthenticationError),
+            (Fault(status=403), PermissionDeniedError),
+            (Fault(status=404), NotFoundError),
+            (Fault(status=429, retry_after="7"), RateLimitError),
+            (Fault(quota=True), QuotaExceededError),
+            (Fault(context_length=True), ContextWindowExceededError),
+            (Fault(status=500), InternalServerError),
+            (Fault(status=529), OverloadedError),
+            (Fault(body="<html>proxy</html>", content_type="text/html"), APIResponseValidationError),
+            (Fault(body="{}"), APIResponseValidationError),
+            (Fault(body="null"), APIResponseValidationError),
+            (Fault(abort_after=1), APIConnectionError),
+        ],
+    )
+    def test_failures(
+        self,
+        simulator: Simulator,
+        runner: asyncio.Runner,
+        connection: Any,
+        model: str,
+        stream: bool,
+        fault: Fault,
+        kind: type[LLMError],
+    ) -> None:
+        host = HOSTS[model]
+        simulator.inject(fault, host)
+        with pytest.raises(kind) as caught:
+            runner.run(sent(connection, outgoing(simulator.url(host), "Say something", model), stream=stream))
+        assert caught.value.retry_after == (7.0 if fault.retry_after else None)
+        assert "Traceback" not in str(caught.value)
+        assert "{" not in str(caught.value) or isinstance(caught.value, APIResponseValidationError)
+        assert len(simulator.requests(host)) == 1, "no retries but ours"
+
+    @pytest.mark.parametrize("model", [ANTHROPIC, OPENAI, COMPATIBLE])
+    @pytest.mark.parametrize(
+        ("fault", "kind"),
+        [
+            (Fault(cut_after=1), APIResponseValidationError),
+            (Fault(empty_stream=True), APIResponseValidationError),
+            (Fault(error_after=1, status=500), InternalServerError),
+            (Fault(error_after=1, status=529), OverloadedError),
+        ],
+    )
+    def test_failures_inside_a_stream(
+        self,
+        simulator: Simulator,
+        runner: asyncio.Runner,
+        connection: Any,
+        model: str,
+        fault: Fault,
+        kind: type[LLMError],
+    ) -> None:
+        simulator.inject(fault)
+        order = outgoing(simulator.url(HOSTS[model]), "Say a few words", model)
+        with pytest.raises(kind) as caught:
+            runner.run(sent(connection, order, stream=True))
+        assert caught.value.maybe_billed
+
+    @pytest.mark.parametrize(
+        ("parameters", "name"), [({"seed": 3}, "seed"), ({"temperature": 0.3}, "temperature")]
+    )
+    def test_what_the_provider_does_not_take_is_not_dropped(
+        self,
+        simulator: Simulator,
+        runner: asyncio.Runner,
+        connection: Any,
+        parameters: dict[str, Any],
+        name: str,
+    ) -> None:
+        with pytest.raises(UnsupportedParameterError) as caught:
+            runner.run(sent(connection, outgoing(simulator.url("anthropic"), "Hi", **parameters)))
+        assert caught.value.parameter == name
+        assert "drop_params" not in str(caught.value)
+        assert not simulator.requests()
+
+    def test_a_provider_that_litellm_does_not_know(self, runner: asyncio.Runner, connection: Any) -> None:
+        with pytest.raises(UnknownModelError):
+            runner.run(sent(connection, outgoing(None, "Hi", "nobody/model")))
+
+    def test_no_connection(self, runner: asyncio.Runner, connection: Any) -> None:
+        with pytest.raises(APIConnectionError) as caught:
+            runner.run(sent(connection, outgoing("http://127.0.0.1:9", "Hi")))
+        assert caught.value.retryable
+        assert not caught.value.maybe_billed
+
+    def test_no_answer_in_time(self, simulator: Simulator, runner: asyncio.Runner, connection: Any) -> None:
+        simulator.inject(Fault(hang=True))
+        with pytest.raises(APITimeoutError):
+            runner.run(sent(connection, outgoing(simulator.url("anthropic"), "Hi", timeout=0.3)))
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (RateLimitError("slow"), RateLimitError),
+        (ImportError("No module named 'boto3'"), MissingDependencyError),
+        (ConnectionRefusedError("refused"), APIConnectionError),
+        (TimeoutError(), APITimeoutError),
+        (RuntimeError("surprise"), APIConnectionError),
+    ],
+)
+def test_errors_that_are_not_litellms(error: Exception, kind: type[LLMError]) -> None:
+    assert type(adapter.map_error(error)) is kind

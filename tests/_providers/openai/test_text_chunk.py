@@ -1,0 +1,44 @@
+"""Chunks that only add text are told from all others."""
+
+from typing import Any
+
+import pytest
+
+from llm_provider._providers.openai.text_chunk import only_text
+
+
+def chunk(delta: Any, **choice: Any) -> dict[str, Any]:
+    return {"id": "c", "choices": [{"index": 0, "delta": delta, "finish_reason": None, **choice}]}
+
+
+def test_the_text_of_a_chunk_that_adds_nothing_else() -> None:
+    assert only_text(chunk({"content": "Hel"})) == "Hel"
+    assert only_text(chunk({"content": ""})) == ""
+    assert only_text({**chunk({"content": "x"}), "usage": None}) == "x"
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        None,
+        [],
+        {},
+        {"choices": []},
+        {"choices": [None]},
+        {"choices": [{}, {}]},
+        chunk({}),
+        chunk({"role": "assistant", "content": "x"}),
+        chunk({"content": None}),
+        chunk({"content": ["x"]}),
+        chunk({"reasoning": "x"}),
+        chunk({"content": "x"}, finish_reason="stop"),
+        chunk({"content": "x"}, index=1),
+        chunk({"content": "x"}, logprobs={"content": []}),
+        chunk({"content": "x"}, error={"code": "slow_down"}),
+        {**chunk({"content": "x"}), "error": {"code": "slow_down"}},
+        {**chunk({"content": "x"}), "type": "error"},
+        {**chunk({"content": "x"}), "usage": {"prompt_tokens": 1}},
+    ],
+)
+def test_any_other_event_is_left_to_the_assembler(event: Any) -> None:
+    assert only_text(event) is None

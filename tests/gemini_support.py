@@ -1,0 +1,84 @@
+"""What the tests of the connection to Gemini share."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
+from typing import Any
+
+import pytest
+
+from llm_provider._errors import LLMError
+from llm_provider._limits.timeouts import Timeouts
+from llm_provider._providers.adapter import Answer, Outgoing
+from llm_provider._providers.gemini import adapter
+from llm_provider._providers.gemini.connection import GeminiConnection
+from llm_provider._requests.api_keys import APIKey
+from llm_provider._requests.request import Request
+from llm_provider._requests.routing import resolve
+from llm_provider._runtime.canonical_json import canonical
+from support import ignore
+
+WEATHER = {
+    "type": "function",
+    "function": {
+        "name": "weather",
+        "parameters": {"type": "object", "properties": {"my_city": {"type": "string"}}},
+    },
+}
+
+
+def outgoing(
+    base_url: str,
+    prompt: Any = "What is 2+2?",
+    model: str = "gemini-3.8-flash",
+    timeout: float = 30.0,
+    connect: float = 15.0,
+    **more: Any,
+) -> Outgoing:
+    request, target = Request.build(model, prompt, more), resolve(model, base_url)
+    encoded = adapter.encode(request, target)
+    return Outgoing(
+        encoded, canonical(encoded.payload), target, APIKey("key-1"), Timeouts(total=timeout, connect=connect)
+    )
+
+
+@asynccontextmanager
+async def connected(transport: str) -> AsyncIterator[GeminiConnection]:
+    name, _, public = transport.partition(", ")
+    connection = GeminiConnection(name, private=not public)
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+async def sent(connection: GeminiConnection, request: Outgoing) -> Answer:
+    return adapter.decode(json.loads(await connection.send(request, ignore)))
+
+
+async def streamed(connection: GeminiConnection, request: Outgoing) -> Answer:
+    assembler = adapter.Assembler()
+    async with aclosing(connection.stream(request, ignore)) as batches:
+        async for batch in batches:
+            for event in batch:
+                assembler.feed(event)
+    return adapter.decode(assembler.reply())
+
+
+Way = Callable[[GeminiConnection, Outgoing], Awaitable[Answer]]
+both_ways = pytest.mark.parametrize("way", [sent, streamed])
+
+
+def run(transport: str, way: Way, *requests: Outgoing) -> list[Answer]:
+    async def main() -> list[Answer]:
+        async with connected(transport) as connection:
+            return [await way(connection, request) for request in requests]
+
+    return asyncio.run(main())
+
+
+def failure(transport: str, way: Way, request: Outgoing) -> LLMError:
+    with pytest.raises(Exception) as caught:  # noqa: PT011  # whatever the SDK or its transport raises
+        run(transport, way, request)
+    return adapter.map_error(caught.value)
