@@ -248,7 +248,7 @@ def test_what_waits_for_a_gated_account_alone_is_forgotten_once_another_has_serv
             free.scope.ended(held, None)
             ticket = await task
             selection.scope.ended(ticket, None)
-        assert len(gated.scope._waiters) <= 1
+        assert len(gated.scope._queue) <= 1
 
     asyncio.run(main())
 

@@ -188,7 +188,7 @@ def test_each_answer_lets_two_more_go() -> None:
         return under_way
 
     doubled = asyncio.run(main())
-    # One or two more go by the pace, which is time's.
+    # One or two more are sent by the rate estimator, as time passes.
     assert all(expected <= seen <= expected + 3 for seen, expected in zip(doubled, (8, 16, 32), strict=True))
 
 
