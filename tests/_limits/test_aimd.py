@@ -68,7 +68,7 @@ class AIMDMachine(RuleBasedStateMachine):
     def is_sane(self) -> None:
         assert self.controller.window >= 1
         assert 0 <= self.controller.in_flight == len(self.out) <= MAX_IN_FLIGHT
-        # It cannot outgrow what is used of it.
+        # It cannot outgrow its used part.
         assert self.controller.window == math.inf or self.controller.window <= MAX_IN_FLIGHT / 0.8 + 1
 
 

@@ -364,7 +364,7 @@ def test_headers_are_compared_with_what_requests_really_use() -> None:
 
 
 def test_headers_that_are_given_up_leave_no_burst_behind() -> None:
-    """For a while they told the limit of ten a second, which is what is known when they prove wrong."""
+    """The headers told a limit of ten per second for a while. It stays known when they prove wrong."""
     controller, now = AdaptiveController(), 0.0
     for number in range(600):
         now = max(now + 0.1, controller.ready_at(now))
@@ -409,7 +409,7 @@ def test_without_a_limit_nothing_is_held_back_for_long() -> None:
 
 
 def test_a_queue_behind_the_server_is_kept_short() -> None:
-    """64 workers at a second each: latency grows with what is sent, and nothing is ever refused."""
+    """64 workers need a second for each request. Latency grows with the load, and nothing is refused."""
     controller, free, now, done = AdaptiveController(), [0.0] * 64, 0.0, 0
     pending: list[tuple[float, int, Ticket]] = []
     while now < 120:
@@ -454,7 +454,7 @@ def test_an_overloaded_server_gets_fewer_at_once_and_recovers() -> None:
     for _ in range(400):
         now = max(now, controller.ready_at(now))
         controller.succeeded(now + 1, controller.sent(now))
-    assert controller.window == used, "what is not used proves nothing"
+    assert controller.window == used, "an unused window proves nothing"
 
 
 def test_a_failed_reopening_sends_one_probe_at_a_time() -> None:
@@ -509,7 +509,7 @@ headers, and which request it is."""
 def perform(
     controller: AdaptiveController, operations: list[Operation], out: list[Ticket], now: float
 ) -> float:
-    """What happens to a controller; returns the time after it."""
+    """Perform operations on a controller. Returns the time after the last one."""
     for seconds, tokens, outcome, retry_after, headroom, index in operations:
         now += seconds
         for _ in range(5):

@@ -1,4 +1,4 @@
-"""Rate-limit headers: what each provider's mean, what is no number, and what a level foretells."""
+"""Rate-limit headers: those of each provider, texts that are no numbers, and predictions of a level."""
 
 from __future__ import annotations
 

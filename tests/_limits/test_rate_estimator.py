@@ -1,4 +1,4 @@
-"""The sweep: that the rate is kept, how marks teach it the limit, and what it forgets."""
+"""The rate estimator: it keeps its rate, learns the limit from marks, and forgets old marks."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_whoever_is_refused_is_slow_to_send_again_only_beside_others() -> None:
 
 
 def sweep_time(estimator: RateEstimator) -> float:
-    """Seconds from the next request until the sweep has spent what it saved."""
+    """Seconds from the next request until the sweep has spent its savings."""
     now = start = estimator.ready_at(1e4, 1.0)
     estimator.resume(now, 1.0)
     while estimator.phase < 1:

@@ -1,4 +1,4 @@
-"""Rate control on a loop: who may start when, that no place is lost, and all of it against a server."""
+"""Rate control on an event loop: the order of calls, no lost slots, and both against a server."""
 
 from __future__ import annotations
 

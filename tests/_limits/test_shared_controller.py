@@ -1,5 +1,4 @@
-"""One controller for several processes: what is stored comes back, places are shared, and the dead give
-theirs back."""
+"""One controller for several processes: its state in the file, shared slots, and processes that die."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ MANY = sys.maxsize
 
 @pytest.fixture
 def files(tmp_path: Path) -> Iterator[list[SharedStateFile]]:
-    """As two processes would have them, if the test were two."""
+    """The shared file, opened as two processes would open it."""
     opened = [SharedStateFile(tmp_path / "limits") for _ in range(2)]
     yield opened
     for file in opened:
@@ -39,7 +38,7 @@ def files(tmp_path: Path) -> Iterator[list[SharedStateFile]]:
 
 
 def admitted(controller: SharedController, now: float, max_in_flight: int = MANY) -> list[Ticket]:
-    """Everything that may go at once."""
+    """Tickets for all requests that may be sent at once."""
     tickets = []
     while isinstance(ticket := controller.admit(now, 1.0, max_in_flight, MANY), Ticket):
         tickets.append(ticket)
@@ -51,7 +50,7 @@ def together(files: list[SharedStateFile]) -> list[SharedController]:
     controllers = [SharedController(file, "scope") for file in files]
     for controller, now in zip(controllers * 2, (-1.0, -0.9, 0.1, 0.15), strict=True):
         ticket = controller.admit(now, 1.0, MANY, MANY)
-        # The second one is told to wait until the first has heard of it.
+        # The second process has to wait until the first one has seen it.
         assert isinstance(ticket, Ticket) == (now != -0.9)
         if isinstance(ticket, Ticket):
             controller.succeeded(now, ticket)
@@ -104,12 +103,12 @@ def test_a_first_refusal_tells_all_that_others_have_learnt(files: list[SharedSta
         tickets = admitted(newcomer, now + 1, max_in_flight=10)
         assert len(tickets) == 10
         newcomer.refused(now + 1, tickets[0], 7.0)
-        assert newcomer.gate == now + 8, "what it was told itself holds as well"
+        assert newcomer.gate == now + 8, "its own Retry-After holds too"
         assert not isinstance(newcomer.admit(now + 7, 1.0, MANY, MANY), Ticket)
         granted = newcomer.admit(now + 9, 1.0, MANY, MANY)
         assert not newcomer.open
         assert newcomer.rate == pytest.approx(experienced.rate, rel=0.5)
-        # What it had under way before ends without a word to the others.
+        # Requests from before the meeting end without effect on the others.
         for ticket in tickets[1:]:
             newcomer.refused(now + 9, ticket, 100.0)
         assert newcomer.gate < now + 20
@@ -230,7 +229,7 @@ def test_what_was_learnt_long_ago_is_forgotten(files: list[SharedStateFile]) -> 
         assert not isinstance(other.admit(1010.0, 1.0, MANY, MANY), Ticket)
         assert isinstance(other.admit(3000.0, 1.0, MANY, MANY), Ticket)
         assert other.in_flight == 1
-        # Started anew, the machine's clock begins before what was stored.
+        # After a restart, the machine's clock begins before the stored times.
         stranger = SharedController(files[0], "scope")
         assert isinstance(stranger.admit(5.0, 1.0, MANY, MANY), Ticket)
         assert (stranger.in_flight, stranger.refusals) == (1, 0)
@@ -267,7 +266,7 @@ def test_a_damaged_state_is_forgotten_and_nothing_else(files: list[SharedStateFi
         connection.execute(f"UPDATE scope_v2 SET state = {DAMAGES[damage]}, revision = revision + 1")
         assert isinstance(other.admit(1.2, 1.0, MANY, MANY), Ticket), "the gate was part of the state"
         assert (other.refusals, other.open, other.in_flight) == (0, True, 1)
-        # The ticket of a request before is of a controller that is no more.
+        # The ticket of an earlier request belongs to the replaced controller.
         one.succeeded(1.3, tickets[1])
         assert isinstance(one.admit(1.3, 1.0, MANY, MANY), Ticket)
         assert one.open
@@ -350,7 +349,7 @@ def test_a_transaction_is_rolled_back_whatever_is_raised(tmp_path: Path, kind: t
 
 
 class Interrupting(Headroom):
-    """Headers at which Ctrl+C comes."""
+    """Headers that raise KeyboardInterrupt when they are read."""
 
     @property
     def requests(self) -> Allowance | None:

@@ -131,8 +131,8 @@ def duration(text: str | None) -> float | None:
 class Level:
     """Predicts the unused part of one limit from the newest header and the requests sent since then.
 
-    `used` is the sum of what the limit counts over all requests sent: requests or tokens. `amount` is what it
-    counts for the next request.
+    `used` is the number of requests or tokens that the limit has counted for all requests sent. `amount` is
+    the number for the next request: 1, or its tokens.
 
     >>> level = Level()
     >>> level.read(at=0.0, used=1.0, allowance=Allowance(rate=10.0, remaining=5.0))

@@ -10,8 +10,8 @@ If the scope has a limit for itself, refusals come when they are due, and the st
 costs nothing. An early refusal means that the limit has fallen, or that others share it and refusals come by
 chance. The earlier estimate is then worth nothing, and the rate **follows** the refusals: it decreases with
 every early one and increases with every late one, until several in a row are due again. All who share a limit
-are refused in the same proportion. Whoever sends more is therefore refused more often than once per sweep,
-and the rates become equal.
+are refused in the same proportion. A process that sends more is therefore refused more often than once per
+sweep, and the rates become equal.
 """
 
 from __future__ import annotations

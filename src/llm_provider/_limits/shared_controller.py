@@ -252,7 +252,7 @@ class SharedController:
         self._headrooms[ticket.number] = headroom
 
     def succeeded(self, now: float, ticket: Ticket, *, tokens: float | None = None) -> None:
-        """Record that the provider served a request; `tokens` is what its limit counted, if known."""
+        """Record that the provider served a request. Its limit counted `tokens`, if known."""
         self._end(ticket, now, lambda controller: controller.succeeded(now, ticket, tokens=tokens))
 
     def refused(self, now: float, ticket: Ticket, retry_after: float | None = None) -> None:
