@@ -1,12 +1,12 @@
-"""How much of a limit each way of rate control uses, in simulated time, and how often it is refused.
+"""Compares policies of rate control in simulated time: goodput and refusals.
 
     python -m benchmarks.rate_control [--seeds 5] [--only TEXT] [--set NAME=VALUE] [--write] [--plot]
 
-Every cell is the mean of runs with seeds that nothing was tuned on: answers as a percentage of an oracle that
-sends exactly when the provider would admit / refusals per 1,000 answers, and Jain's index of fairness where
-processes share. `--set` changes a constant of the controller: `_CAP_PROOF=inf` leaves out what finds caps.
-`--write` puts the table into benchmarks/results/rate_control.md, `--plot` (which needs matplotlib) the curves
-into docs/images.
+Every cell is the mean of runs with seeds that were not used for tuning: answers as a percentage of an oracle,
+which sends exactly when the provider would admit / refusals per 1,000 answers, and Jain's index of fairness
+if processes share the limit. `--set` changes a constant of the controller: `_CAP_PROOF=inf` disables the
+search for caps. `--write` puts the table into benchmarks/results/rate_control.md, `--plot` (which needs
+matplotlib) the curves into docs/images.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from llm_provider._limits.scopes import controller, rate_estimator
+from llm_provider._limits import controller, rate_estimator, window
 
 from .baselines import POLICIES, Oracle, Ours
 from .scenarios import FINITE, HELD_OUT, SCENARIOS
@@ -34,7 +34,7 @@ RESULTS = ROOT / "benchmarks" / "results" / "rate_control.md"
 IMAGE = ROOT / "docs" / "images" / "rate-control.png"
 
 FIRST_SEED = 1000
-"""Tuning used seeds below."""
+"""Tuning used smaller seeds."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Cell:
     refused: float
     """Per 1,000 answers."""
     jain: float | None
-    """None for one process, not a number where a run ended within the first minute."""
+    """None for one process; not a number if a run ended within the first minute."""
     lost: float
     """Requests that were given up, per 1,000 answers."""
 
@@ -66,7 +66,7 @@ def _count(value: float) -> str:
 
 
 def goodput(scenario: Scenario, outcome: Outcome, oracle: Outcome) -> float:
-    """Percent of the oracle's answers by then, or of its speed where there is an end."""
+    """Percent of the oracle's answers in the same time, or of its speed if the number of calls is finite."""
     if scenario.name in FINITE:
         return 100 * oracle.last_done / outcome.last_done if sum(outcome.done) == sum(oracle.done) else 0.0
     return 100 * (outcome.units / outcome.seconds) / (oracle.units / oracle.seconds)
@@ -89,12 +89,12 @@ def measure(scenario: Scenario, seeds: range) -> dict[str, Cell]:
 
 
 def row(name: str, cells: dict[str, str]) -> str:
-    """A line of the table."""
+    """A row of the table."""
     return f"| {name} | " + " | ".join(cells.values()) + " |"
 
 
 def table(scenarios: list[Scenario], seeds: range) -> tuple[list[str], dict[str, dict[str, Cell]]]:
-    """The lines of a table, and its cells."""
+    """The rows of a table, and its cells."""
     lines = [f"| | {' | '.join(POLICIES)} |", "|---|" + "---|" * len(POLICIES)]
     cells: dict[str, dict[str, Cell]] = {}
     for scenario in scenarios:
@@ -107,7 +107,7 @@ def table(scenarios: list[Scenario], seeds: range) -> tuple[list[str], dict[str,
 
 
 def summary(cells: dict[str, dict[str, Cell]]) -> str:
-    """The held-out scenarios in one line."""
+    """The held-out scenarios in one row."""
     shown = {}
     for policy in POLICIES:
         goodputs = [row[policy].goodput for row in cells.values()]
@@ -120,14 +120,14 @@ def summary(cells: dict[str, dict[str, Cell]]) -> str:
 
 
 def overhead(rounds: int = 200_000) -> str:
-    """CPU time of a call that need not wait, beside a semaphore's."""
+    """CPU time of a call that does not wait, compared with a semaphore."""
 
-    def control() -> None:
-        control, now = controller.AdaptiveController(), 0.0
+    def adaptive() -> None:
+        ours, now = controller.AdaptiveController(), 0.0
         for _ in range(rounds):
             now += 0.02
-            if control.ready_at(now, 1.0, 1000) <= now:
-                control.succeeded(now, control.sent(now))
+            if ours.ready_at(now, 1.0, 1000) <= now:
+                ours.succeeded(now, ours.sent(now))
 
     async def semaphore() -> None:
         semaphore = asyncio.Semaphore(1000)
@@ -135,22 +135,22 @@ def overhead(rounds: int = 200_000) -> str:
             await semaphore.acquire()
             semaphore.release()
 
-    times: dict[str, list[float]] = {"control": [], "semaphore": []}
+    times: dict[str, list[float]] = {"adaptive": [], "semaphore": []}
     for _ in range(5):
-        for name, run in (("control", control), ("semaphore", lambda: asyncio.run(semaphore()))):
+        for name, run in (("adaptive", adaptive), ("semaphore", lambda: asyncio.run(semaphore()))):
             started = time.process_time()
             run()
             times[name].append((time.process_time() - started) / rounds * 1e6)
     ours, theirs = (statistics.median(values) for values in times.values())
     return (
-        f"CPU time of one call that need not wait: {ours:.1f} µs (`ready_at`, `sent`, `succeeded`), where "
+        f"CPU time of one call that does not wait: {ours:.1f} µs (`ready_at`, `sent`, `succeeded`), where "
         f"acquiring and releasing an `asyncio.Semaphore` takes {theirs:.1f} µs; medians of 5 interleaved "
         "rounds."
     )
 
 
 def recovery(seeds: range) -> str:
-    """How soon a limit that rose from 5 to 20 a second is used again, whenever in a sweep it rises."""
+    """Seconds until a limit that rises from 5 to 20 per second is used again, at any phase of a sweep."""
     scenario = next(scenario for scenario in SCENARIOS if scenario.changes)
     waits = []
     for number, seed in enumerate(seed for seed in seeds for _ in range(4)):
@@ -165,7 +165,7 @@ def recovery(seeds: range) -> str:
 
 
 def second_run(seeds: range) -> str:
-    """What it is worth to know what the run before has learnt."""
+    """The benefit of the rate that an earlier run has learnt."""
     lines = []
     for name in ("40 calls, 600 RPM", "429s take 2 s", "60 RPM, 1 s", "64 processes, 3,000 RPM"):
         scenario = next(scenario for scenario in SCENARIOS if scenario.name == name)
@@ -179,7 +179,7 @@ def second_run(seeds: range) -> str:
                 return first[-1]
 
             Simulation(scenario, policy, seed).run()
-            remembered = first[0].control.learnt
+            remembered = first[0].controller.learnt
             second = Simulation(scenario, partial(Ours, remembered=remembered), seed).run()
             cells.append((goodput(scenario, second, oracle), second.refused_per_thousand))
         goodputs, refused = (statistics.fmean(values) for values in zip(*cells, strict=True))
@@ -188,7 +188,7 @@ def second_run(seeds: range) -> str:
 
 
 def plot() -> None:
-    """Draw the controller over time in four of the scenarios."""
+    """Plot the controller over time in four of the scenarios."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -229,7 +229,7 @@ def _factor(scenario: Scenario, at: float) -> float:
 
 
 def main() -> None:
-    """Measure and print; write what is asked for."""
+    """Measure, print, and write the table or the plot if asked to."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=5, help="runs per cell")
     parser.add_argument("--only", default="", help="scenarios whose name holds this text")
@@ -239,9 +239,10 @@ def main() -> None:
     arguments = parser.parse_args()
     for setting in arguments.set:
         name, _, value = setting.partition("=")
-        module = controller if hasattr(controller, name) else rate_estimator
-        assert hasattr(module, name), f"there is no constant {name}"
-        setattr(module, name, float(value))
+        modules = [module for module in (controller, window, rate_estimator) if hasattr(module, name)]
+        assert modules, f"there is no constant {name}"
+        for module in modules:
+            setattr(module, name, float(value))
     if arguments.plot:
         plot()
         return

@@ -1,6 +1,6 @@
-"""Ways to decide when to send: ours, others rebuilt from their published descriptions, and the oracle.
+"""Policies: our controller, others rebuilt from their published descriptions, and the oracle.
 
-All of them retry for ever: what is compared is the traffic, not who gives up first.
+All of them retry for ever, because the comparison is about the traffic, not about the number of retries.
 """
 
 from __future__ import annotations
@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 import random
 
-from llm_provider._limits.controller import AdaptiveController, Ticket
+from llm_provider._limits.controller import AdaptiveController
 from llm_provider._limits.headers import Headroom
+from llm_provider._limits.rate_estimator import Ticket
 
 from .simulation import Provider
 
@@ -27,42 +28,42 @@ class Ours:
         *,
         remembered: float | None = None,
     ) -> None:
-        self.control = AdaptiveController(random_source=source, remembered=remembered)
-        self._ceiling = max_in_flight
-        self.sent = self.control.sent
-        self.succeeded = self.control.succeeded
-        self.failed = self.control.failed
+        self.controller = AdaptiveController(random_source=source, remembered=remembered)
+        self._max_in_flight = max_in_flight
+        self.sent = self.controller.sent
+        self.succeeded = self.controller.succeeded
+        self.failed = self.controller.failed
 
-    def ready_at(self, now: float, cost: float) -> float:
-        return self.control.ready_at(now, cost, self._ceiling)
+    def ready_at(self, now: float, tokens: float) -> float:
+        return self.controller.ready_at(now, tokens, self._max_in_flight)
 
     def refused(
         self, now: float, ticket: Ticket, retry_after: float | None, headroom: Headroom | None, attempts: int
     ) -> float:
-        self.control.refused(now, ticket, retry_after, headroom)
+        self.controller.refused(now, ticket, retry_after, headroom)
         return 0.0
 
     def woke(self, now: float) -> None:
         pass
 
     def shown(self, now: float) -> tuple[float, float]:
-        return self.control.rate, self.control.window
+        return self.controller.rate, self.controller.window
 
 
 class Window:
-    """What most baselines share: so many requests at once, and calls that sleep by themselves."""
+    """Common part of most baselines: a window of requests in flight, and calls that sleep by themselves."""
 
     omniscient = False
-    sleeping_holds_a_place = False
+    sleeping_holds_a_slot = False
 
     def __init__(self, provider: Provider, max_in_flight: int, source: random.Random) -> None:
         self.max_in_flight, self.random = max_in_flight, source
         self.size, self.in_flight = 1.0, 0
 
-    def ready_at(self, now: float, cost: float) -> float:
+    def ready_at(self, now: float, tokens: float) -> float:
         return now if self.in_flight < max(1, int(self.size)) else math.inf
 
-    def sent(self, now: float, cost: float) -> float:
+    def sent(self, now: float, tokens: float) -> float:
         self.in_flight += 1
         return now
 
@@ -73,7 +74,7 @@ class Window:
     def refused(
         self, now: float, ticket: float, retry_after: float | None, headroom: Headroom | None, attempts: int
     ) -> float:
-        self.in_flight -= not self.sleeping_holds_a_place
+        self.in_flight -= not self.sleeping_holds_a_slot
         self.cut(now, ticket, retry_after)
         return self.delay(retry_after, attempts)
 
@@ -81,7 +82,7 @@ class Window:
         self.in_flight -= 1
 
     def woke(self, now: float) -> None:
-        self.in_flight -= self.sleeping_holds_a_place
+        self.in_flight -= self.sleeping_holds_a_slot
 
     def shown(self, now: float) -> tuple[float, float]:
         return math.inf, self.size
@@ -100,9 +101,9 @@ class Window:
 
 
 class FirstVersion(Window):
-    """A semaphore: +1 per success up to 32, halved by every refusal down to 4; sleeps hold their place."""
+    """A semaphore: +1 per success up to 32, halved by every refusal down to 4; sleeping calls hold a slot."""
 
-    sleeping_holds_a_place = True
+    sleeping_holds_a_slot = True
 
     def __init__(self, provider: Provider, max_in_flight: int, source: random.Random) -> None:
         super().__init__(provider, max_in_flight, source)
@@ -116,7 +117,7 @@ class FirstVersion(Window):
 
 
 class AIMD(Window):
-    """Chiu and Jain: +1 a window, halved once per episode, down to 1; a refused call sleeps by itself."""
+    """Chiu and Jain: +1 per window, halved once per episode, down to 1; a refused call sleeps by itself."""
 
     def __init__(self, provider: Provider, max_in_flight: int, source: random.Random) -> None:
         super().__init__(provider, max_in_flight, source)
@@ -135,10 +136,10 @@ class InspectAI(Window):
 
     4 to 100 at once, starting at 20: doubled per clean round until the first refusal, then 5 % more per
     round; four fifths per episode, at most every 15 s or Retry-After. Retries wait 3 s, doubled each time, or
-    longer if Retry-After says so; they hold their place, as the samples under way follow the limit too.
+    longer if Retry-After requires it. They hold their slot, because the samples in flight are limited too.
     """
 
-    sleeping_holds_a_place = True
+    sleeping_holds_a_slot = True
 
     def __init__(self, provider: Provider, max_in_flight: int, source: random.Random) -> None:
         super().__init__(provider, max_in_flight, source)
@@ -169,28 +170,28 @@ class Botocore:
 
     CUBIC on the send rate (decrease to 0.7, scale 0.4), which is measured in bins of half a second smoothed
     by 0.8; a token bucket that is off until the first refusal; full-jitter back-off up to 20 s. It has no
-    window and heeds no Retry-After.
+    window and ignores Retry-After.
     """
 
     omniscient = False
 
     def __init__(self, provider: Provider, max_in_flight: int, source: random.Random) -> None:
-        self.random, self.in_flight, self._ceiling = source, 0, max_in_flight
+        self.random, self.in_flight, self._max_in_flight = source, 0, max_in_flight
         self._rate = math.inf
         self._capacity, self._level, self._at = 1.0, 0.0, 0.0
         self._measured, self._bin, self._count = 0.0, 0.0, 0
         self._last_max, self._last_cut, self._inflection = 0.0, 0.0, 0.0
 
-    def ready_at(self, now: float, cost: float) -> float:
-        if self.in_flight >= self._ceiling:
-            # It has no window of its own: its callers' threads are what bounds it.
+    def ready_at(self, now: float, tokens: float) -> float:
+        if self.in_flight >= self._max_in_flight:
+            # It has no window of its own: the number of its callers' threads bounds it.
             return math.inf
         if self._rate == math.inf:
             return now
         self._refill(now)
         return now if self._level >= 1 - 1e-9 else now + (1 - self._level) / self._rate
 
-    def sent(self, now: float, cost: float) -> float:
+    def sent(self, now: float, tokens: float) -> float:
         self.in_flight += 1
         if self._rate < math.inf:
             self._level -= 1
@@ -249,14 +250,14 @@ class Oracle:
     omniscient = True
 
     def __init__(self, provider: Provider, max_in_flight: int, source: random.Random) -> None:
-        self._provider, self._ceiling, self._in_flight = provider, max_in_flight, 0
+        self._provider, self._max_in_flight, self._in_flight = provider, max_in_flight, 0
 
-    def ready_at(self, now: float, cost: float) -> float:
-        if self._in_flight >= self._ceiling:
+    def ready_at(self, now: float, tokens: float) -> float:
+        if self._in_flight >= self._max_in_flight:
             return math.inf
-        return now + self._provider.wait(now, cost)
+        return now + self._provider.wait(now, tokens)
 
-    def sent(self, now: float, cost: float) -> None:
+    def sent(self, now: float, tokens: float) -> None:
         self._in_flight += 1
 
     def succeeded(self, now: float, ticket: None, headroom: Headroom | None, used: float | None) -> None:

@@ -1,9 +1,9 @@
-"""What several keys give beside what each gives alone, in simulated time and over sockets.
+"""Compares the throughput of several keys together with the sum of each key alone.
 
     python -m benchmarks.rate_control.keys [--seconds 30] [--seeds 5] [--write]
 
-Each key has a limit of its own, with six seconds' worth saved up. A batch without end is sent for so long
-with all of them, and with each alone, by the same controllers and the same choice between them: in simulated
+Each key has a limit of its own, with a bucket of six seconds. An endless batch is sent for a fixed time with
+all keys, and with each key alone, by the same controllers and the same choice between them: in simulated
 time, and through the openai SDK to a simulator in a process of its own. `--write` puts the table into
 benchmarks/results/rate_control_keys.md.
 """
@@ -37,16 +37,16 @@ MODEL = "gpt-6.1-sol"
 
 @dataclass(frozen=True)
 class Keys:
-    """Keys with limits of their own at one provider."""
+    """Keys of one provider, with separate limits."""
 
     name: str
     per_minute: tuple[int, ...]
-    """Requests that each key may send."""
+    """Requests per minute of each key."""
     latency: float = 1.0
     headers: bool = False
 
     def alone(self) -> dict[Keys, int]:
-        """Each limit that occurs as that of a single key, and how often it does."""
+        """Each different limit as a single key, and how many keys have it."""
         return Counter(replace(self, per_minute=(limit,)) for limit in self.per_minute)
 
 
@@ -58,46 +58,52 @@ WORLDS = (
 
 
 class KeyedProvider(Provider):
-    """A limit for each key, and the key of the request that is offered next."""
+    """A limit for each key. `key` is the index of the next request's key."""
 
     key = 0
 
-    def offer(self, now: float, cost: float) -> float:
+    def offer(self, now: float, tokens: float) -> float:
         limit = self.limits[self.key]
-        wait = limit.wait(now, cost)
+        wait = limit.wait(now, tokens)
         if wait == 0.0:
-            limit.take(now, cost, refused=False)
+            limit.take(now, tokens, refused=False)
         return wait
 
 
-class Ring:
-    """Our choice between our controllers, one for each key."""
+class Pool:
+    """A policy: our choice between our controllers, one for each key."""
+
+    omniscient = False
 
     def __init__(self, provider: Provider, max_in_flight: int, source: random.Random) -> None:
         assert isinstance(provider, KeyedProvider)
         self._provider = provider
-        self._controls = [AdaptiveController(random_source=source) for _ in provider.limits]
-        self._ceiling = max_in_flight
+        self._controllers = [AdaptiveController(random_source=source) for _ in provider.limits]
+        self._max_in_flight = max_in_flight
         self._next = 0
 
-    def ready_at(self, now: float, cost: float) -> float:
-        return min(control.ready_at(now, cost, self._ceiling) for control in self._controls)
+    def ready_at(self, now: float, tokens: float) -> float:
+        return min(controller.ready_at(now, tokens, self._max_in_flight) for controller in self._controllers)
 
-    def sent(self, now: float, cost: float) -> tuple[AdaptiveController, Ticket]:
+    def sent(self, now: float, tokens: float) -> tuple[AdaptiveController, Ticket]:
         self._next += 1
         key = next(
             place
-            for place in by_headroom(self._controls, self._next)
-            if self._controls[place].ready_at(now, cost, self._ceiling) <= now
+            for place in by_headroom(self._controllers, self._next)
+            if self._controllers[place].ready_at(now, tokens, self._max_in_flight) <= now
         )
         self._provider.key = key
-        return self._controls[key], self._controls[key].sent(now, cost)
+        return self._controllers[key], self._controllers[key].sent(now, tokens)
 
     def succeeded(
-        self, now: float, ticket: tuple[AdaptiveController, Ticket], headroom: Headroom | None
+        self,
+        now: float,
+        ticket: tuple[AdaptiveController, Ticket],
+        headroom: Headroom | None,
+        used: float | None,
     ) -> None:
-        control, own = ticket
-        control.succeeded(now, own, headroom)
+        controller, own = ticket
+        controller.succeeded(now, own, headroom, used)
 
     def refused(
         self,
@@ -107,19 +113,19 @@ class Ring:
         headroom: Headroom | None,
         attempts: int,
     ) -> float:
-        control, own = ticket
-        control.refused(now, own, retry_after, headroom)
+        controller, own = ticket
+        controller.refused(now, own, retry_after, headroom)
         return 0.0
 
     def failed(self, now: float, ticket: tuple[AdaptiveController, Ticket]) -> None:
-        control, own = ticket
-        control.failed(now, own)
+        controller, own = ticket
+        controller.failed(now, own)
 
     def woke(self, now: float) -> None:
         pass
 
     def shown(self, now: float) -> tuple[float, float]:
-        return sum(control.rate for control in self._controls), math.inf
+        return sum(controller.rate for controller in self._controllers), math.inf
 
 
 def simulated(keys: Keys, seconds: float, seed: int) -> tuple[int, int]:
@@ -138,12 +144,12 @@ def simulated(keys: Keys, seconds: float, seed: int) -> tuple[int, int]:
             provider.headers = headers
         return provider
 
-    outcome = Simulation(Scenario(keys.name, build, seconds), Ring, seed).run()
+    outcome = Simulation(Scenario(keys.name, build, seconds), Pool, seed).run()
     return sum(outcome.done), outcome.refused
 
 
 async def send(url: str, names: list[str], seconds: float) -> int:
-    """Answers to a batch without end within so many seconds."""
+    """Answers to an endless batch within so many seconds."""
     answered = 0
     with Client(cache="off", keys={"openai": names}) as client:
         results = client.aiter_many(MODEL, prompts(), base_url=url, max_retries=20, progress=False)
@@ -173,7 +179,7 @@ def over_sockets(keys: Keys, seconds: float) -> tuple[int, int]:
 
 
 def measure(keys: Keys, seconds: float, seeds: int) -> str:
-    """A line of the table."""
+    """A row of the table."""
     cells = [keys.name]
     for run in (lambda one: _mean(one, seconds, seeds), lambda one: over_sockets(one, seconds)):
         answered, refused = run(keys)
@@ -189,7 +195,7 @@ def _mean(keys: Keys, seconds: float, seeds: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Measure and print; write what is asked for."""
+    """Measure, print, and write the table if asked to."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=30.0, help="length of each run")
     parser.add_argument("--seeds", type=int, default=5, help="runs per cell in simulated time")
@@ -199,7 +205,7 @@ def main() -> None:
     titles = [f"{where}: {column}" for where in ("simulated", "sockets") for column in columns]
     lines = [f"| | {' | '.join(titles)} |", "|---" * 9 + "|"]
     with Simulator() as simulator:
-        # The first run shall not be the one that loads the SDK.
+        # The SDK is loaded before the first run.
         asyncio.run(send(simulator.url("openai"), ["sk-key-0"], 1.0))
     for world in WORLDS:
         lines.append(measure(world, arguments.seconds, arguments.seeds))

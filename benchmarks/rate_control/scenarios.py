@@ -1,4 +1,4 @@
-"""The worlds that are sent into. They were fixed before tuning, and the random ones never tuned on."""
+"""The scenarios. They were fixed before tuning, and the random ones were never used for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .simulation import Bucket, Cap, FixedWindow, Provider, Scenario, Workers
 
 
 def bucket(rate: float, **facts: object) -> object:
-    """A provider with `rate` requests a second and one second's worth saved up."""
+    """A provider of `rate` requests per second, with a bucket of one second."""
 
     def build(chance: random.Random) -> Provider:
         return Provider([Bucket(rate, max(1.0, rate))], **facts)  # type: ignore[arg-type]
@@ -21,20 +21,20 @@ def bucket(rate: float, **facts: object) -> object:
 
 
 def unequal(chance: random.Random) -> Provider:
-    """One of several keys."""
+    """The limit of one of several keys."""
     rate = math.exp(chance.uniform(0.0, math.log(20)))
     return Provider([Bucket(rate, max(1.0, rate))])
 
 
 def truthful(provider: Provider) -> Provider:
-    """The provider with headers that tell the level of its buckets."""
+    """The provider, with headers that tell the level of its buckets."""
     buckets = [limit for limit in provider.limits if isinstance(limit, Bucket)]
 
     def headers(now: float, chance: random.Random) -> Headroom:
         told: dict[str, Allowance] = {}
         for limit in buckets:
             limit.refill(now)
-            told["tokens" if limit.tokens else "requests"] = limit.allowance()
+            told["tokens" if limit.of_tokens else "requests"] = limit.allowance()
         return Headroom(**told)
 
     return replace(provider, headers=headers)
@@ -45,7 +45,7 @@ def with_headers(rate: float) -> object:
 
 
 def foreign(kind: str) -> object:
-    """600 requests a minute with the headers of something else."""
+    """600 requests per minute, with the headers of another limit."""
 
     def headers(now: float, chance: random.Random) -> Headroom:
         if kind == "large":
@@ -58,17 +58,17 @@ def foreign(kind: str) -> object:
     return lambda chance: replace(bucket(10.0)(chance), headers=headers)  # type: ignore[operator]
 
 
-def tokens(headers: bool = False, *, requests: float = 100.0) -> object:
-    """5,000 tokens and 100 requests a second."""
+def token_limits(headers: bool = False, *, requests: float = 100.0) -> object:
+    """5,000 tokens and 100 requests per second."""
 
     def build(chance: random.Random) -> Provider:
-        provider = Provider([Bucket(5_000.0, 5_000.0, tokens=True), Bucket(requests, requests)])
+        provider = Provider([Bucket(5_000.0, 5_000.0, of_tokens=True), Bucket(requests, requests)])
         return truthful(provider) if headers else provider
 
     return build
 
 
-def token_cost(chance: random.Random) -> float:
+def lognormal_tokens(chance: random.Random) -> float:
     return math.exp(chance.gauss(math.log(500) - 0.32, 0.8))
 
 
@@ -90,25 +90,37 @@ SCENARIOS = [
     Scenario("step 20→5→20 a second", bucket(20.0), 300, changes=((100.0, 0.25), (200.0, 1.0))),
     Scenario("concurrency cap 32", lambda chance: Provider([Cap(32)]), 300),
     Scenario("600 RPM, truthful headers", with_headers(10.0), 600),
-    Scenario("tokens bind", tokens(), 600, cost=token_cost, estimate_error=0.2),
-    Scenario("tokens bind, truthful headers", tokens(headers=True), 600, cost=token_cost, estimate_error=0.2),
+    Scenario("tokens bind", token_limits(), 600, tokens=lognormal_tokens, estimate_error=0.2),
+    Scenario(
+        "tokens bind, truthful headers",
+        token_limits(headers=True),
+        600,
+        tokens=lognormal_tokens,
+        estimate_error=0.2,
+    ),
     Scenario(
         "tokens bind, estimates 3 times too high",
-        tokens(),
+        token_limits(),
         600,
-        cost=token_cost,
+        tokens=lognormal_tokens,
         estimate_error=0.2,
         overestimate=3.0,
     ),
     Scenario(
         "the same, truthful headers",
-        tokens(headers=True),
+        token_limits(headers=True),
         600,
-        cost=token_cost,
+        tokens=lognormal_tokens,
         estimate_error=0.2,
         overestimate=3.0,
     ),
-    Scenario("requests bind, costs vary", tokens(requests=5.0), 600, cost=token_cost, estimate_error=0.2),
+    Scenario(
+        "requests bind, sizes vary",
+        token_limits(requests=5.0),
+        600,
+        tokens=lognormal_tokens,
+        estimate_error=0.2,
+    ),
     Scenario("bursts of 200 calls", bucket(10.0), 600, calls=0, arrivals=BURSTS),
     Scenario("429s take 2 s", bucket(10.0, refusal_latency=2.0), 600),
     Scenario("429s take 2 s, no Retry-After", bucket(10.0, refusal_latency=2.0, retry_after="none"), 600),
@@ -134,11 +146,11 @@ SCENARIOS = [
 ]
 
 FINITE = {"40 calls, 600 RPM", "40 calls, no limit"}
-"""Judged by the time of the last answer instead of by answers per time."""
+"""Scenarios judged by the time of the last answer instead of by answers per time."""
 
 
 def _random_scenario(number: int, source: str = "held out") -> Scenario:
-    """One of the worlds set aside: nothing of the controller was chosen by looking at it."""
+    """A held-out scenario: no part of the controller was chosen by its results."""
     chance = random.Random(f"{source} {number}")
     rate = math.exp(chance.uniform(math.log(0.5), math.log(200)))
     saved = math.exp(chance.uniform(math.log(0.2), math.log(60)))

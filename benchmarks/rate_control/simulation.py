@@ -1,8 +1,9 @@
 """A provider and its clients in simulated time: one heap of events, no clock, no sockets.
 
-A request reaches the provider when it is sent and is admitted or refused there and then; the answer takes its
-latency to come back. What sends is a `Policy`: our controller, a baseline, or the oracle, which may look at
-the provider's counters. Times are seconds, rates are per second, costs are requests or tokens.
+A request reaches the provider at the moment at which it is sent, and is admitted or refused at once. The
+answer comes back after the latency. A `Policy` sends: our controller, a baseline, or the oracle, which may
+read the provider's counters. Times are seconds, rates are per second. `tokens` is 1 where a limit counts
+requests only.
 """
 
 from __future__ import annotations
@@ -18,30 +19,30 @@ from typing import Any, Protocol
 from llm_provider._limits.headers import Allowance, Headroom
 
 TIMER_STEP = 0.001
-"""An event loop wakes no earlier than this after it was asked to."""
+"""Seconds. A timer of an event loop fires no earlier than this."""
 
 MOST_REQUESTS = 300_000
-"""A run ends after so many: a storm of refusals has shown by then what it is."""
+"""A run ends after so many requests. A storm of refusals is obvious by then."""
 
 
 class Limit(Protocol):
-    """Something of which a provider has only so much."""
+    """A limit of a provider."""
 
-    def wait(self, now: float, cost: float) -> float:
-        """Seconds until a request may be admitted: 0 for now, infinity if only an answer can help."""
+    def wait(self, now: float, tokens: float) -> float:
+        """Seconds until a request may be admitted: 0 for now, infinity if an answer must come first."""
 
-    def take(self, now: float, cost: float, *, refused: bool) -> None:
-        """Count a request that was admitted, or one that was refused where those count too."""
+    def take(self, now: float, tokens: float, *, refused: bool) -> None:
+        """Count an admitted request, or a refused one if the provider counts those too."""
 
     def release(self) -> None:
-        """An admitted request was answered."""
+        """Record the answer to an admitted request."""
 
 
 class Bucket:
     """A token bucket: `rate` units a second, at most `capacity` of them saved up."""
 
-    def __init__(self, rate: float, capacity: float, *, tokens: bool = False) -> None:
-        self.rate, self.capacity, self.tokens = rate, capacity, tokens
+    def __init__(self, rate: float, capacity: float, *, of_tokens: bool = False) -> None:
+        self.rate, self.capacity, self.of_tokens = rate, capacity, of_tokens
         self.level, self._at = capacity, 0.0
         self._saved = capacity / rate
 
@@ -51,16 +52,16 @@ class Bucket:
 
     def change(self, now: float, rate: float) -> None:
         self.refill(now)
-        # One that holds less than a request would never admit any.
+        # A bucket that holds less than one request would never admit any.
         self.rate, self.capacity = rate, max(1.0, self._saved * rate)
 
-    def wait(self, now: float, cost: float) -> float:
+    def wait(self, now: float, tokens: float) -> float:
         self.refill(now)
-        missing = (min(cost, self.capacity) if self.tokens else 1.0) - self.level
+        missing = (min(tokens, self.capacity) if self.of_tokens else 1.0) - self.level
         return missing / self.rate if missing > 1e-9 else 0.0
 
-    def take(self, now: float, cost: float, *, refused: bool) -> None:
-        self.level -= cost if self.tokens else 1.0
+    def take(self, now: float, tokens: float, *, refused: bool) -> None:
+        self.level -= tokens if self.of_tokens else 1.0
         if refused:
             self.level = max(0.0, self.level)
 
@@ -78,13 +79,13 @@ class FixedWindow:
         self.limit, self.period, self.phase = limit, period, phase
         self._window, self._used = -1, 0.0
 
-    def wait(self, now: float, cost: float) -> float:
+    def wait(self, now: float, tokens: float) -> float:
         window = math.floor((now + self.phase) / self.period)
         if window != self._window:
             self._window, self._used = window, 0.0
         return 0.0 if self._used < self.limit else (window + 1) * self.period - self.phase - now
 
-    def take(self, now: float, cost: float, *, refused: bool) -> None:
+    def take(self, now: float, tokens: float, *, refused: bool) -> None:
         self._used += 1
 
     def release(self) -> None:
@@ -97,10 +98,10 @@ class Cap:
     def __init__(self, cap: int) -> None:
         self.cap, self._held = cap, 0
 
-    def wait(self, now: float, cost: float) -> float:
+    def wait(self, now: float, tokens: float) -> float:
         return 0.0 if self._held < self.cap else math.inf
 
-    def take(self, now: float, cost: float, *, refused: bool) -> None:
+    def take(self, now: float, tokens: float, *, refused: bool) -> None:
         self._held += not refused
 
     def release(self) -> None:
@@ -108,7 +109,7 @@ class Cap:
 
 
 class Workers:
-    """No limit, but only so many requests are worked on at once: the rest wait, and latency grows."""
+    """No limit, but only so many requests are served at once. The others wait, and the latency grows."""
 
     def __init__(self, count: int) -> None:
         self._free = [0.0] * count
@@ -125,39 +126,39 @@ class Workers:
 
 @dataclass
 class Provider:
-    """Limits, and how the answers look."""
+    """The limits, and the form of the answers."""
 
     limits: list[Limit]
     latency: float = 2.0
-    """Seconds to a good answer, on average; lognormal with `spread` as its sigma."""
+    """Mean seconds to a good answer; lognormal with `spread` as its sigma."""
     spread: float = 0.3
     refusal_latency: float = 0.05
     retry_after: str = "exact"
-    """exact; seconds, rounded up to whole ones; none."""
+    """exact; seconds (rounded up to whole seconds); none."""
     refusals_count: bool = False
-    """Whether refused requests use the limit too."""
+    """Whether refused requests use up the limit too."""
     headers: Callable[[float, random.Random], Headroom] | None = None
     workers: Workers | None = None
     deadline: float = math.inf
-    """Seconds after which the client gives a request up."""
+    """Seconds after which the client gives up a request."""
 
-    def wait(self, now: float, cost: float) -> float:
-        """Seconds until a request of this cost is admitted; infinity if only an answer can help."""
+    def wait(self, now: float, tokens: float) -> float:
+        """Seconds until a request of this size is admitted; infinity if an answer must come first."""
         longest = 0.0
         for limit in self.limits:
-            longest = max(longest, limit.wait(now, cost))
+            longest = max(longest, limit.wait(now, tokens))
         if self.workers and self.workers.queued(now):
             return math.inf
         return longest
 
-    def offer(self, now: float, cost: float) -> float:
-        """Admit a request (0), or refuse it (the seconds until it would have been admitted)."""
+    def offer(self, now: float, tokens: float) -> float:
+        """Admit a request and return 0, or refuse it and return the seconds until it would be admitted."""
         longest = 0.0
         for limit in self.limits:
-            longest = max(longest, limit.wait(now, cost))
+            longest = max(longest, limit.wait(now, tokens))
         if longest == 0.0 or self.refusals_count:
             for limit in self.limits:
-                limit.take(now, cost, refused=longest > 0)
+                limit.take(now, tokens, refused=longest > 0)
         return longest
 
     def told(self, seconds: float) -> float | None:
@@ -168,30 +169,30 @@ class Provider:
 
 
 class Policy(Protocol):
-    """What decides when requests are sent."""
+    """Decides when requests are sent."""
 
     omniscient: bool
-    """Whether it is told what the provider will count instead of the client's estimate."""
+    """Whether it gets the tokens that the provider will count instead of the client's estimate."""
 
-    def ready_at(self, now: float, cost: float) -> float:
-        """When a request may be sent: `now`, later, or infinity if an answer must come first."""
+    def ready_at(self, now: float, tokens: float) -> float:
+        """The time at which a request may be sent: `now`, later, or infinity if an answer must come first."""
 
-    def sent(self, now: float, cost: float) -> Any:
-        """A request is sent. Returns what is handed back with its answer."""
+    def sent(self, now: float, tokens: float) -> Any:
+        """Count a request as sent. Returns a ticket, which comes back with the answer."""
 
     def succeeded(self, now: float, ticket: Any, headroom: Headroom | None, used: float | None) -> None:
-        """A request was served; it used so many tokens, where tokens are counted."""
+        """Record a served request. `used` is its number of tokens, if tokens are counted."""
 
     def refused(
         self, now: float, ticket: Any, retry_after: float | None, headroom: Headroom | None, attempts: int
     ) -> float:
-        """A request was refused. Returns the seconds that its call sleeps by itself."""
+        """Record a refused request. Returns the seconds that its call sleeps by itself."""
 
     def failed(self, now: float, ticket: Any) -> None:
-        """A request was given up."""
+        """Record a request that was given up."""
 
     def woke(self, now: float) -> None:
-        """A call has slept."""
+        """Record that a call has slept."""
 
     def shown(self, now: float) -> tuple[float, float]:
         """Rate and window, for the curves."""
@@ -199,22 +200,22 @@ class Policy(Protocol):
 
 @dataclass(slots=True)
 class Call:
-    """A request to be sent until it is answered."""
+    """A call, which is sent until it is answered."""
 
-    cost: float
-    """What the client thinks."""
+    tokens: float
+    """The client's estimate."""
     charged: float
-    """What the provider counts."""
+    """The tokens that the provider counts."""
     attempts: int = 0
 
 
 @dataclass(slots=True)
 class Process:
-    """One client: its calls and, for each of its API keys, a policy and what answers that key."""
+    """One client: its calls, and for each of its API keys a policy and a provider."""
 
     keys: list[tuple[Policy, Provider]]
     waiting: float
-    """Calls that were never sent; infinite for a backlog without end."""
+    """Calls that were never sent; infinite for an endless backlog."""
     again: deque[Call] = field(default_factory=deque)
     next_call: Call | None = None
     timer: float = math.inf
@@ -223,37 +224,37 @@ class Process:
     lost: int = 0
     done: int = 0
     done_late: int = 0
-    """Answers after the first minute, by which fairness is judged."""
+    """Answers after the first minute, from which fairness is computed."""
 
 
 @dataclass
 class Scenario:
-    """A world to be sent into. Everything random comes from the run's seed."""
+    """A provider, the processes that send to it, and their calls. Its randomness comes from the seed."""
 
     name: str
     provider: Callable[[random.Random], Provider]
     duration: float = 300.0
     processes: int = 1
     keys: int = 1
-    """Of each process, with limits of their own; a call goes by the one that may be used first."""
+    """API keys of each process, with separate limits. A call is sent with the key that is free first."""
     calls: float = math.inf
     """Calls of each process at the start."""
     arrivals: tuple[tuple[float, int], ...] = ()
     """More calls: (time, how many), for each process."""
     changes: tuple[tuple[float, float], ...] = ()
-    """(time, factor on the first rate) of the first limit."""
+    """Changes of the first limit: (time, factor on its first rate)."""
     max_in_flight: int = 1000
     """`max_concurrent` of each process."""
-    cost: Callable[[random.Random], float] | None = None
+    tokens: Callable[[random.Random], float] | None = None
     estimate_error: float = 0.0
-    """Sigma of the lognormal factor between a call's cost and what the client thinks it is."""
+    """Sigma of the lognormal factor between a call's tokens and the client's estimate."""
     overestimate: float = 1.0
-    """How many times too high the client's estimates are."""
+    """Factor by which the client's estimates are too high."""
 
 
 @dataclass
 class Outcome:
-    """What came of a run."""
+    """The result of a run."""
 
     seconds: float
     done: list[int]
@@ -291,7 +292,7 @@ class Simulation:
         *,
         trace: bool = False,
     ) -> None:
-        # The provider draws from its own source, so that a policy's jitter does not change the weather.
+        # The provider has its own source of randomness, so the jitter of a policy does not change it.
         self._chance = random.Random(f"world {seed}")
         self._scenario = scenario
         chance = random.Random(f"provider {seed}")
@@ -380,18 +381,18 @@ class Simulation:
 
     def _new_call(self) -> Call:
         scenario, chance = self._scenario, self._chance
-        if scenario.cost is None:
+        if scenario.tokens is None:
             return Call(1.0, 1.0)
-        cost = scenario.cost(chance)
+        tokens = scenario.tokens(chance)
         off = math.exp(chance.gauss(0, scenario.estimate_error))
-        return Call(cost * scenario.overestimate, cost * off)
+        return Call(tokens * scenario.overestimate, tokens * off)
 
     def _pump(self, process: Process, now: float) -> None:
         while (call := self._take(process)) is not None:
             first, ready = process.keys[0], math.inf
             for key in process.keys:
                 policy = key[0]
-                at = policy.ready_at(now, call.charged if policy.omniscient else call.cost)
+                at = policy.ready_at(now, call.charged if policy.omniscient else call.tokens)
                 if at < ready:
                     first, ready = key, at
             if ready > now:
@@ -409,7 +410,7 @@ class Simulation:
 
     def _send(self, process: Process, key: tuple[Policy, Provider], call: Call, now: float) -> None:
         (policy, provider), chance = key, self._chance
-        ticket = policy.sent(now, call.cost)
+        ticket = policy.sent(now, call.tokens)
         call.attempts += 1
         process.sent += 1
         self._total += 1
@@ -444,7 +445,7 @@ class Simulation:
             self._units += call.charged
             self._latencies += now - sent
             self._last_done = now
-            used = call.charged if self._scenario.cost else None
+            used = call.charged if self._scenario.tokens else None
             policy.succeeded(now, ticket, headroom, used)
         else:
             process.refused += 1

@@ -1,11 +1,11 @@
-"""The same controller over real sockets: the SDKs against the simulator, beside simulated time.
+"""Compares the controller over real sockets, with the SDKs against the simulator, with simulated time.
 
     python -m benchmarks.rate_control.sockets [--seconds 60] [--only TEXT] [--write]
 
-For each limit a batch without end is sent for so long through `aiter_many`, with the client's default
-settings, to a simulator in a process of its own. Goodput is what it answered, in % of what its limit allowed
-in that time; beside it the same minute in simulated time. `--write` puts the table into
-benchmarks/results/rate_control_sockets.md.
+For each limit, an endless batch is sent for a fixed time through `aiter_many`, with the client's default
+settings, to a simulator in a process of its own. Goodput is the number of its answers, in % of the number
+that the limit allowed in that time. The table also has the same minute in simulated time. `--write` puts it
+into benchmarks/results/rate_control_sockets.md.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from .simulation import Bucket, Cap, Provider, Scenario, Simulation
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results" / "rate_control_sockets.md"
 MARGIN = 0.5
-"""Seconds before a run's end at which it is looked at."""
+"""Seconds before a run's end at which its answers are counted."""
 MODELS = {"openai": "gpt-6.1-sol", "anthropic": "claude-sonnet-5-5"}
 
 
@@ -55,12 +55,12 @@ class World:
 
     @property
     def warm_up(self) -> float:
-        """Seconds before anything is counted: sixteen processes load an SDK, and learn a cap."""
+        """Seconds before the count begins: sixteen processes load an SDK, and learn a cap."""
         return 0.0 if self.processes == 1 else 60.0
 
     @property
     def spare(self) -> float:
-        """Seconds that a process sends for beyond what is counted: its clock runs while SDKs are loaded."""
+        """Seconds that a process sends longer than counted, because its clock runs while it loads the SDK."""
         return 0.0 if self.processes == 1 else 20.0
 
     def allowed(self, seconds: float) -> float:
@@ -77,7 +77,7 @@ class World:
         if self.cap is not None:
             return {**settings, "max_concurrent": self.cap}
         assert self.per_minute is not None
-        # One second's worth saved up, as in simulated time.
+        # A bucket of one second, as in simulated time.
         return {**settings, "requests_per_minute": self.per_minute, "burst": self.per_minute / 60}
 
     def scenario(self, seconds: float) -> Scenario:
@@ -109,12 +109,12 @@ WORLDS = (
 
 
 def prompts() -> Iterator[str]:
-    """Inputs without end."""
+    """Endless inputs."""
     return (f"What is {number}+1?" for number in itertools.count())
 
 
 async def send(server: str, url: str, seconds: float, rate_control: RateControl) -> int:
-    """Send a batch without end for so long; the calls that failed for good."""
+    """Send an endless batch for so many seconds. Returns the number of calls that failed for good."""
     failed = 0
     with Client(cache="off", keys={server: "sk-any-key"}, rate_control=rate_control) as client:
         results = client.aiter_many(MODELS[server], prompts(), base_url=url, max_retries=20, progress=False)
@@ -130,7 +130,7 @@ async def send(server: str, url: str, seconds: float, rate_control: RateControl)
 
 
 def over_sockets(world: World, server: str, seconds: float) -> tuple[int, int]:
-    """Answers and refusals that a simulator has counted while a world's processes sent to it for so long."""
+    """Answers and refusals of a simulator while the processes of a world send to it for so many seconds."""
     with Simulator() as simulator, tempfile.TemporaryDirectory() as directory:
         simulator.configure(**world.settings())
         total = str(seconds + world.warm_up + world.spare)
@@ -144,7 +144,7 @@ def over_sockets(world: World, server: str, seconds: float) -> tuple[int, int]:
         if world.processes > 1:
             programs[0].kill()
         before, started = simulator.ledger(), time.monotonic()
-        # What is under way when a process ends was not answered in time, so it is looked at just before.
+        # Requests in flight at the end of a process are not answered, so the count ends just before.
         time.sleep(max(0.0, started + seconds - MARGIN - time.monotonic()))
         ledger = simulator.ledger()
         for program in programs:
@@ -153,7 +153,7 @@ def over_sockets(world: World, server: str, seconds: float) -> tuple[int, int]:
 
 
 def measure(world: World, server: str, seconds: float) -> str:
-    """A line of the table."""
+    """A row of the table."""
     counted = seconds - MARGIN
     answered, refused = over_sockets(world, server, seconds)
     allowed = world.allowed(counted)
@@ -171,9 +171,9 @@ def measure(world: World, server: str, seconds: float) -> str:
 
 
 def main() -> None:
-    """Measure and print; write what is asked for."""
+    """Measure, print, and write the table if asked to."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=60.0, help="of each run")
+    parser.add_argument("--seconds", type=float, default=60.0, help="length of each run")
     parser.add_argument("--only", default="", help="worlds whose name holds this text")
     parser.add_argument("--servers", nargs="+", default=list(MODELS), choices=list(MODELS))
     parser.add_argument("--write", action="store_true", help=f"write {RESULTS.name}")
@@ -205,7 +205,7 @@ def _write(lines: list[str]) -> None:
         "# Rate control over real sockets\n\n"
         f"Made by `python -m benchmarks.rate_control.sockets --write` on {today}, Python "
         f"{platform.python_version()}, {os.cpu_count()} cores. Runs of 60 s with the client's own defaults "
-        "against the simulator, several processes after 60 s of warming up; beside them the same minute in "
+        "against the simulator, several processes after 60 s of warming up, and the same minute in "
         "simulated time.\n\n" + "\n".join(lines) + "\n"
     )
 

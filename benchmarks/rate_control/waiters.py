@@ -1,10 +1,10 @@
-"""What waiting for leave to send costs, beside `asyncio.Semaphore`, in one run.
+"""CPU time of waiting for a slot in a scope, compared with `asyncio.Semaphore`.
 
     python -m benchmarks.rate_control.waiters [--waiters 10000] [--rounds 7] [--write]
 
-So many tasks acquire at once, 64 may hold, each lets go a turn of the loop later. The same tasks without
-acquiring anything are taken off. CPU time, medians of interleaved rounds; `--write` puts the line into
-benchmarks/results/rate_control_waiters.md.
+So many tasks acquire a slot at once. 64 may hold one, and each releases it one event-loop iteration later.
+The CPU time of the same tasks without slots is subtracted. The figures are medians of interleaved rounds.
+`--write` puts the table into benchmarks/results/rate_control_waiters.md.
 """
 
 from __future__ import annotations
@@ -40,31 +40,31 @@ async def nothing(waiters: int) -> None:
 
 
 async def semaphore(waiters: int) -> None:
-    """The standard library's."""
-    places = asyncio.Semaphore(HOLDERS)
+    """The semaphore of the standard library."""
+    slots = asyncio.Semaphore(HOLDERS)
 
     async def one() -> None:
-        await places.acquire()
+        await slots.acquire()
         await asyncio.sleep(0)
-        places.release()
+        slots.release()
 
     await _all(one, waiters)
 
 
 async def scope(make: Callable[[], Controller], waiters: int) -> None:
-    """Ours, with a controller."""
-    places = Scope(make())
+    """Our scope, with a controller."""
+    slots = Scope(make())
 
     async def one() -> None:
-        ticket = await places.acquire(HOLDERS)
+        ticket = await slots.acquire(HOLDERS)
         await asyncio.sleep(0)
-        places.ended(ticket, None)
+        slots.ended(ticket, None)
 
     await _all(one, waiters)
 
 
 def main() -> None:
-    """Measure and print; write what is asked for."""
+    """Measure, print, and write the table if asked to."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--waiters", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=7)
@@ -83,15 +83,15 @@ def main() -> None:
             asyncio.run(_finish(run(arguments.waiters)))
             times[name].append((time.process_time() - started) / arguments.waiters * 1e6)
     bare = statistics.median(times.pop("nothing"))
-    costs = {name: statistics.median(values) - bare for name, values in times.items()}
-    base = costs["asyncio.Semaphore"]
+    slot_times = {name: statistics.median(values) - bare for name, values in times.items()}
+    base = slot_times["asyncio.Semaphore"]
     lines = ["| | µs of CPU for acquire and release | of the semaphore's |", "|---|---|---|"]
-    lines += [f"| {name} | {cost:.1f} | {cost / base:.1f} |" for name, cost in costs.items()]
+    lines += [f"| {name} | {each:.1f} | {each / base:.1f} |" for name, each in slot_times.items()]
     print("\n".join(lines))
     if arguments.write:
         today = datetime.datetime.now(datetime.UTC).date()
         RESULTS.write_text(
-            f"# Waiting for leave to send\n\nMade by `python -m benchmarks.rate_control.waiters --write` on "
+            f"# Waiting for a slot\n\nMade by `python -m benchmarks.rate_control.waiters --write` on "
             f"{today}, Python {platform.python_version()}: {arguments.waiters:,} tasks acquire at once, "
             f"{HOLDERS} may hold.\n\n" + "\n".join(lines) + "\n"
         )

@@ -1,4 +1,4 @@
-"""Several keys of one provider: who sends, what becomes of one that does not serve, where a call goes on."""
+"""The pool of API keys: the choice of a key, keys that fail, and calls that continue with another key."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def prompts(count: int, name: str = "prompt") -> list[str]:
 
 @dataclass
 class Known:
-    """What a controller tells of itself."""
+    """The part of a controller that `by_headroom` reads."""
 
     open: bool
     in_flight: int
@@ -248,7 +248,7 @@ def test_what_waits_for_a_gated_account_alone_is_forgotten_once_another_has_serv
             free.scope.ended(held, None)
             ticket = await task
             selection.scope.ended(ticket, None)
-        assert len(gated.scope._waiters) <= 1
+        assert len(gated.scope._queue) <= 1
 
     asyncio.run(main())
 

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from llm_provider._limits.aimd import AIMD
 from llm_provider._limits.rate_estimator import Ticket
 
-CEILING = 16
+MAX_IN_FLIGHT = 16
 
 
 class AIMDMachine(RuleBasedStateMachine):
@@ -19,7 +19,7 @@ class AIMDMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.control = AIMD()
+        self.controller = AIMD()
         self.now = 0.0
         self.out: list[Ticket] = []
         self.last_cut = -math.inf
@@ -28,48 +28,48 @@ class AIMDMachine(RuleBasedStateMachine):
     def time_passes(self, seconds: float) -> None:
         self.now += seconds
 
-    @precondition(lambda self: self.control.ready_at(self.now, 1.0, CEILING) <= self.now)
+    @precondition(lambda self: self.controller.ready_at(self.now, 1.0, MAX_IN_FLIGHT) <= self.now)
     @rule()
     def send(self) -> None:
-        assert self.now >= self.control.gate
-        self.out.append(self.control.sent(self.now))
+        assert self.now >= self.controller.gate
+        self.out.append(self.controller.sent(self.now))
 
     @precondition(lambda self: self.out)
     @rule(data=st.data(), delay=st.none() | st.floats(0, 10))
     def refused(self, data: st.DataObject, delay: float | None) -> None:
         ticket = self.out.pop(data.draw(st.integers(0, len(self.out) - 1)))
-        size, gate = self.control.window, self.control.gate
-        self.control.refused(self.now, ticket, delay)
+        size, gate = self.controller.window, self.controller.gate
+        self.controller.refused(self.now, ticket, delay)
         if ticket.at > self.last_cut:
-            assert self.control.window <= max(1.0, size * 0.5)
+            assert self.controller.window <= max(1.0, size * 0.5)
             self.last_cut = self.now
         else:
-            assert self.control.window == size, "one cut per episode"
-        assert self.control.gate >= max(gate, self.now + (delay or 0))
+            assert self.controller.window == size, "one cut per episode"
+        assert self.controller.gate >= max(gate, self.now + (delay or 0))
 
     @precondition(lambda self: self.out)
     @rule(data=st.data())
     def served(self, data: st.DataObject) -> None:
-        size = self.control.window
-        self.control.succeeded(self.now, self.out.pop(data.draw(st.integers(0, len(self.out) - 1))))
-        assert size <= self.control.window <= size + 1
+        size = self.controller.window
+        self.controller.succeeded(self.now, self.out.pop(data.draw(st.integers(0, len(self.out) - 1))))
+        assert size <= self.controller.window <= size + 1
 
     @precondition(lambda self: self.out)
     @rule(how=st.sampled_from(["failed", "cancelled", "withdrawn"]))
     def ended_otherwise(self, how: str) -> None:
-        size, ticket = self.control.window, self.out.pop()
+        size, ticket = self.controller.window, self.out.pop()
         if how == "failed":
-            self.control.failed(self.now, ticket)
+            self.controller.failed(self.now, ticket)
         else:
-            getattr(self.control, how)(ticket)
-        assert self.control.window == size
+            getattr(self.controller, how)(ticket)
+        assert self.controller.window == size
 
     @invariant()
     def is_sane(self) -> None:
-        assert self.control.window >= 1
-        assert 0 <= self.control.in_flight == len(self.out) <= CEILING
-        # It cannot outgrow what is used of it.
-        assert self.control.window == math.inf or self.control.window <= CEILING / 0.8 + 1
+        assert self.controller.window >= 1
+        assert 0 <= self.controller.in_flight == len(self.out) <= MAX_IN_FLIGHT
+        # It cannot outgrow its used part.
+        assert self.controller.window == math.inf or self.controller.window <= MAX_IN_FLIGHT / 0.8 + 1
 
 
 TestAIMD = AIMDMachine.TestCase

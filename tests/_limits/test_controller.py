@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import heapq
+import json
 import math
 import random
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from llm_provider._limits.controller import AdaptiveController
 from llm_provider._limits.headers import Allowance, Headroom
 from llm_provider._limits.rate_estimator import Ticket
+from llm_provider._limits.state import InvalidStateError
 
 LARGEST = 1e5
 """Tokens of the largest request."""
@@ -25,7 +28,7 @@ class Checked:
     """A controller whose every step is checked."""
 
     def __init__(self, seed: int, max_in_flight: int, remembered: float | None = None) -> None:
-        self.control = AdaptiveController(random_source=random.Random(seed), remembered=remembered)
+        self.controller = AdaptiveController(random_source=random.Random(seed), remembered=remembered)
         self.max_in_flight = max_in_flight
         self.now = 0.0
         self.out: list[Ticket] = []
@@ -35,20 +38,20 @@ class Checked:
         self.now += seconds
         self.check()
 
-    def ready(self, cost: float) -> bool:
-        return self.control.ready_at(self.now, cost, self.max_in_flight) <= self.now
+    def ready(self, tokens: float) -> bool:
+        return self.controller.ready_at(self.now, tokens, self.max_in_flight) <= self.now
 
-    def send(self, cost: float) -> None:
-        if not self.ready(cost):
+    def send(self, tokens: float) -> None:
+        if not self.ready(tokens):
             return
-        control = self.control
-        assert self.now >= control.gate, "nothing is sent before the gate opens"
-        assert control.in_flight < self.max_in_flight
-        window = control.window
-        self.out.append(control.sent(self.now, cost))
+        controller = self.controller
+        assert self.now >= controller.gate, "nothing is sent before the gate opens"
+        assert controller.in_flight < self.max_in_flight
+        window = controller.window
+        self.out.append(controller.sent(self.now, tokens))
         self.newest = self.out[-1].number
         # Above the window there is at most what probes a cap, and that is no more than half of it.
-        assert control.in_flight <= 1.5 * window + 1
+        assert controller.in_flight <= 1.5 * window + 1
         self.check()
 
     def reopen(self) -> None:
@@ -56,9 +59,9 @@ class Checked:
 
         While no limit is known, which is after 503 only, the smaller window bounds what goes.
         """
-        if self.now < self.control.gate and not self.control.open:
-            self.pass_time(self.control.gate - self.now)
-            self.now = max(self.now, self.control.gate)
+        if self.now < self.controller.gate and not self.controller.open:
+            self.pass_time(self.controller.gate - self.now)
+            self.now = max(self.now, self.controller.gate)
             before = len(self.out)
             for _ in range(3):
                 self.send(LARGEST)
@@ -67,68 +70,68 @@ class Checked:
     def take(self, index: int) -> Ticket:
         return self.out.pop(index % len(self.out))
 
-    def succeed(self, index: int, headroom: Headroom | None, cost: float | None = None) -> None:
-        rate, gate, was_open = self.control.rate, self.control.gate, self.control.open
-        self.control.succeeded(self.now, self.take(index), headroom, cost)
-        assert self.control.gate == gate
+    def succeed(self, index: int, headroom: Headroom | None, tokens: float | None = None) -> None:
+        rate, gate, was_open = self.controller.rate, self.controller.gate, self.controller.open
+        self.controller.succeeded(self.now, self.take(index), headroom, tokens)
+        assert self.controller.gate == gate
         # Headers that prove wrong end the first phase, as a refusal does.
-        assert self.control.rate == rate or self.control.open < was_open
-        if self.control.rate != rate:
+        assert self.controller.rate == rate or self.controller.open < was_open
+        if self.controller.rate != rate:
             self.episode = self.newest
         self.check()
 
     def refuse(self, index: int, retry_after: float | None, headroom: Headroom | None) -> None:
-        ticket, control = self.take(index), self.control
-        rate, gate, window = control.rate, control.gate, control.window
-        late = ticket.number <= self.episode and not control.open
-        control.refused(self.now, ticket, retry_after, headroom)
+        ticket, controller = self.take(index), self.controller
+        rate, gate, window = controller.rate, controller.gate, controller.window
+        late = ticket.number <= self.episode and not controller.open
+        controller.refused(self.now, ticket, retry_after, headroom)
         if late and ticket.in_flight < 0.9 * window:
-            assert control.rate == rate, "one cut per episode"
+            assert controller.rate == rate, "one cut per episode"
         if retry_after is not None:
-            assert control.gate >= max(gate, self.now + min(retry_after, 60.0))
-        assert control.gate >= gate
-        if control.rate != rate:
+            assert controller.gate >= max(gate, self.now + min(retry_after, 60.0))
+        assert controller.gate >= gate
+        if controller.rate != rate:
             self.episode = self.newest
         self.check()
 
     def overload(self, index: int, retry_after: float | None) -> None:
-        rate = self.control.rate
-        self.control.overloaded(self.now, self.take(index), retry_after)
-        assert self.control.rate == rate, "the server's trouble says nothing about the rate limit"
-        assert self.control.gate >= self.now
+        rate = self.controller.rate
+        self.controller.overloaded(self.now, self.take(index), retry_after)
+        assert self.controller.rate == rate, "the server's trouble says nothing about the rate limit"
+        assert self.controller.gate >= self.now
         self.check()
 
     def end(self, index: int, how: str) -> None:
-        before = self.control.rate, self.control.gate
+        before = self.controller.rate, self.controller.gate
         ticket = self.take(index)
         if how == "failed":
-            self.control.failed(self.now, ticket)
+            self.controller.failed(self.now, ticket)
         elif how == "cancelled":
-            self.control.cancelled(ticket)
+            self.controller.cancelled(ticket)
         else:
-            self.control.withdrawn(ticket)
-        assert (self.control.rate, self.control.gate) == before
+            self.controller.withdrawn(ticket)
+        assert (self.controller.rate, self.controller.gate) == before
         self.check()
 
     def check(self) -> None:
-        control = self.control
-        assert control.in_flight == len(self.out), "every place is given back"
-        assert control.window >= 1
-        assert 0 < control.rate < math.inf
-        assert not math.isnan(control.gate)
+        controller = self.controller
+        assert controller.in_flight == len(self.out), "every place is given back"
+        assert controller.window >= 1
+        assert 0 < controller.rate < math.inf
+        assert not math.isnan(controller.gate)
         if not self.out:
             self.check_no_starvation()
 
     def check_no_starvation(self) -> None:
-        """With nothing under way, time alone opens the way, and soon."""
+        """With nothing in flight, time alone opens the way, and soon."""
         when = self.now
         for _ in range(4):
-            ready = self.control.ready_at(when, 1.0, self.max_in_flight)
+            ready = self.controller.ready_at(when, 1.0, self.max_in_flight)
             if ready <= when:
                 break
             when = ready
         assert ready <= when < math.inf
-        assert when <= max(self.now, self.control.gate) + 1e5
+        assert when <= max(self.now, self.controller.gate) + 1e5
 
 
 HEADROOMS = st.none() | st.builds(
@@ -140,7 +143,7 @@ RETRY_AFTERS = st.none() | st.floats(0, 1e6)
 INDICES = st.integers(0, 10**6)
 
 
-class ControlMachine(RuleBasedStateMachine):
+class ControllerMachine(RuleBasedStateMachine):
     """Any order of anything, shrunk to the shortest story that breaks an invariant."""
 
     def __init__(self) -> None:
@@ -151,19 +154,19 @@ class ControlMachine(RuleBasedStateMachine):
     def time_passes(self, seconds: float) -> None:
         self.world.pass_time(seconds)
 
-    @rule(count=st.integers(1, 20), cost=st.floats(1, LARGEST))
-    def send(self, count: int, cost: float) -> None:
+    @rule(count=st.integers(1, 20), tokens=st.floats(1, LARGEST))
+    def send(self, count: int, tokens: float) -> None:
         for _ in range(count):
-            self.world.send(cost)
+            self.world.send(tokens)
 
     @rule()
     def the_gate_opens(self) -> None:
         self.world.reopen()
 
     @precondition(lambda self: self.world.out)
-    @rule(index=INDICES, headroom=HEADROOMS, cost=st.none() | st.floats(0, LARGEST))
-    def succeed(self, index: int, headroom: Headroom | None, cost: float | None) -> None:
-        self.world.succeed(index, headroom, cost)
+    @rule(index=INDICES, headroom=HEADROOMS, tokens=st.none() | st.floats(0, LARGEST))
+    def succeed(self, index: int, headroom: Headroom | None, tokens: float | None) -> None:
+        self.world.succeed(index, headroom, tokens)
 
     @precondition(lambda self: self.world.out)
     @rule(index=INDICES, retry_after=RETRY_AFTERS, headroom=HEADROOMS)
@@ -185,27 +188,27 @@ class ControlMachine(RuleBasedStateMachine):
         self.world.check()
 
 
-TestControl = ControlMachine.TestCase
-TestControl.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestController = ControllerMachine.TestCase
+TestController.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
 
 
 @settings(max_examples=50, deadline=None)
 @given(
     seed=st.integers(0, 2**32),
     refusing=st.floats(0, 0.6),
-    pace=st.floats(0.001, 0.5),
+    mean_pause=st.floats(0.001, 0.5),
     told=st.booleans(),
     max_in_flight=st.integers(1, 300),
     remembered=st.none() | st.floats(0.01, 1e4),
 )
 def test_the_invariants_hold_for_a_hundred_thousand_steps(
-    seed: int, refusing: float, pace: float, told: bool, max_in_flight: int, remembered: float | None
+    seed: int, refusing: float, mean_pause: float, told: bool, max_in_flight: int, remembered: float | None
 ) -> None:
     chance, world = random.Random(seed), Checked(seed, max_in_flight, remembered)
     for _ in range(2000):
         draw = chance.random()
         if draw < 0.5 or not world.out:
-            world.pass_time(chance.expovariate(1 / pace))
+            world.pass_time(chance.expovariate(1 / mean_pause))
             world.send(chance.choice([1.0, 50.0, 4000.0]))
             continue
         index = chance.randrange(len(world.out))
@@ -253,7 +256,7 @@ def run(
 ) -> tuple[list[AdaptiveController], list[int], int]:
     """An endless backlog against a limit: the controllers, requests served by each, and refusals."""
     chance = random.Random(1)
-    controls = [
+    controllers = [
         AdaptiveController(random_source=random.Random(number), remembered=remembered)
         for number in range(processes)
     ]
@@ -264,16 +267,16 @@ def run(
     sequence, timers = processes, [0.0] * processes
     while events and events[0][0] < seconds:
         now, _, number, ticket, wait, told = heapq.heappop(events)
-        control = controls[number]
+        controller = controllers[number]
         if ticket is not None and wait:
             refused += 1
-            control.refused(now, ticket, wait if retry_after else None, told)
+            controller.refused(now, ticket, wait if retry_after else None, told)
         elif ticket is not None:
             serving -= 1
             served[number] += 1
-            control.succeeded(now, ticket, told)
-        while (ready := control.ready_at(now)) <= now:
-            sent = control.sent(now)
+            controller.succeeded(now, ticket, told)
+        while (ready := controller.ready_at(now)) <= now:
+            sent = controller.sent(now)
             wait = limit(now, serving)
             serving += not wait
             took = 0.05 if wait else latency * chance.uniform(0.7, 1.3)
@@ -284,36 +287,36 @@ def run(
         if ready < math.inf and not now < timers[number] <= ready:
             sequence, timers[number] = sequence + 1, ready
             heapq.heappush(events, (ready, sequence, number, None, 0.0, None))
-    return controls, served, refused
+    return controllers, served, refused
 
 
 @pytest.mark.parametrize("rate", [2.0, 10.0, 100.0])
 @pytest.mark.parametrize("retry_after", [True, False])
 def test_a_rate_limit_is_found_and_kept(rate: float, retry_after: bool) -> None:
-    (control,), (served,), refused = run(bucket(rate, rate), 120, retry_after=retry_after)
-    assert control.rate == pytest.approx(rate, rel=0.1)
+    (controller,), (served,), refused = run(bucket(rate, rate), 120, retry_after=retry_after)
+    assert controller.rate == pytest.approx(rate, rel=0.1)
     assert served > 0.95 * rate * 119
     assert refused < 12 + 120 / 10
 
 
 def test_a_concurrency_cap_is_found_and_kept() -> None:
-    (control,), (served,), refused = run(lambda now, serving: 0.0 if serving < 20 else 1e-9, 120)
-    assert control.window == 20
+    (controller,), (served,), refused = run(lambda now, serving: 0.0 if serving < 20 else 1e-9, 120)
+    assert controller.window == 20
     assert served > 0.93 * 20 * 119
     assert refused < 50
 
 
 def test_a_refusal_with_nothing_else_in_flight_proves_no_cap() -> None:
-    control, now = AdaptiveController(), 0.0
+    controller, now = AdaptiveController(), 0.0
     for _ in range(40):
-        now = max(now + 0.5, control.ready_at(now))
-        control.succeeded(now + 0.3, control.sent(now))
+        now = max(now + 0.5, controller.ready_at(now))
+        controller.succeeded(now + 0.3, controller.sent(now))
     for _ in range(10):
-        now = max(now + 0.5, control.ready_at(now), control.gate)
-        control.cancelled(control.sent(now))
-        now = max(now + 0.5, control.ready_at(now))
-        control.refused(now + 0.05, control.sent(now))
-    assert control.window == math.inf
+        now = max(now + 0.5, controller.ready_at(now), controller.gate)
+        controller.cancelled(controller.sent(now))
+        now = max(now + 0.5, controller.ready_at(now))
+        controller.refused(now + 0.05, controller.sent(now))
+    assert controller.window == math.inf
 
 
 def test_truthful_headers_foretell_refusals() -> None:
@@ -336,21 +339,23 @@ def test_headers_are_compared_with_what_requests_really_use() -> None:
     """Estimates that are ten times too high would hold back nine requests of ten that headers allow."""
 
     def served(*, told: bool) -> int:
-        control, now, level, at, done = AdaptiveController(), 0.0, 1000.0, 0.0, 0
+        controller, now, level, at, done = AdaptiveController(), 0.0, 1000.0, 0.0, 0
         pending: list[tuple[float, int, Ticket]] = []
         while now < 60:
-            while control.ready_at(now, 1000.0) <= now:
-                ticket = control.sent(now, 1000.0)
+            while controller.ready_at(now, 1000.0) <= now:
+                ticket = controller.sent(now, 1000.0)
                 level, at = min(1000.0, level + (now - at) * 1000) - 100, now
                 if level < 0:
                     level += 100
-                    control.refused(now, ticket, 0.1)
+                    controller.refused(now, ticket, 0.1)
                 else:
                     heapq.heappush(pending, (now + 1.0, ticket.number, ticket))
-            now = min(pending[0][0] if pending else math.inf, max(control.ready_at(now, 1000.0), now + 0.001))
+            now = min(
+                pending[0][0] if pending else math.inf, max(controller.ready_at(now, 1000.0), now + 0.001)
+            )
             while pending and pending[0][0] <= now:
                 left = Headroom(tokens=Allowance(1000.0, min(1000.0, level + (now - at) * 1000)))
-                control.succeeded(now, heapq.heappop(pending)[2], left, 100.0 if told else None)
+                controller.succeeded(now, heapq.heappop(pending)[2], left, 100.0 if told else None)
                 done += 1
         return done
 
@@ -359,34 +364,34 @@ def test_headers_are_compared_with_what_requests_really_use() -> None:
 
 
 def test_headers_that_are_given_up_leave_no_burst_behind() -> None:
-    """For a while they told the limit of ten a second, which is what is known when they prove wrong."""
-    control, now = AdaptiveController(), 0.0
+    """The headers told a limit of ten per second for a while. It stays known when they prove wrong."""
+    controller, now = AdaptiveController(), 0.0
     for number in range(600):
-        now = max(now + 0.1, control.ready_at(now))
-        control.succeeded(now + 0.05, control.sent(now), Headroom(Allowance(10.0, 5.0 - number % 2)))
+        now = max(now + 0.1, controller.ready_at(now))
+        controller.succeeded(now + 0.05, controller.sent(now), Headroom(Allowance(10.0, 5.0 - number % 2)))
     for _ in range(20):
-        now = max(now + 0.1, control.ready_at(now))
-        control.refused(now + 0.05, control.sent(now), 0.1, Headroom(Allowance(10.0, 5.0)))
+        now = max(now + 0.1, controller.ready_at(now))
+        controller.refused(now + 0.05, controller.sent(now), 0.1, Headroom(Allowance(10.0, 5.0)))
     now += 10
-    before = control.in_flight
-    while control.ready_at(now) <= now:
-        control.sent(now)
-    assert control.in_flight <= before + 2
+    before = controller.in_flight
+    while controller.ready_at(now) <= now:
+        controller.sent(now)
+    assert controller.in_flight <= before + 2
 
 
 def test_a_limit_that_is_remembered_is_not_looked_for_again() -> None:
-    (control,), _, found = run(bucket(10.0, 10.0), 60)
-    assert control.learnt == pytest.approx(10.0, rel=0.1)
-    (again,), (served,), refused = run(bucket(10.0, 10.0), 60, remembered=control.learnt)
+    (controller,), _, found = run(bucket(10.0, 10.0), 60)
+    assert controller.learnt == pytest.approx(10.0, rel=0.1)
+    (again,), (served,), refused = run(bucket(10.0, 10.0), 60, remembered=controller.learnt)
     assert refused < found
     assert served > 0.95 * 10 * 59
     assert again.learnt == pytest.approx(10.0, rel=0.1)
 
 
 def test_a_limit_that_was_never_met_is_not_known() -> None:
-    control = AdaptiveController()
-    control.succeeded(1.0, control.sent(0.0))
-    assert control.learnt is None
+    controller = AdaptiveController()
+    controller.succeeded(1.0, controller.sent(0.0))
+    assert controller.learnt is None
 
 
 def test_processes_that_share_a_limit_get_equal_shares() -> None:
@@ -397,104 +402,220 @@ def test_processes_that_share_a_limit_get_equal_shares() -> None:
 
 
 def test_without_a_limit_nothing_is_held_back_for_long() -> None:
-    (control,), (served,), refused = run(lambda now, serving: 0.0, 8, latency=0.5)
+    (controller,), (served,), refused = run(lambda now, serving: 0.0, 8, latency=0.5)
     assert refused == 0
     assert served > 2000
-    assert control.window > 1000
+    assert controller.window > 1000
 
 
 def test_a_queue_behind_the_server_is_kept_short() -> None:
-    """64 workers at a second each: latency grows with what is sent, and nothing is ever refused."""
-    control, free, now, done = AdaptiveController(), [0.0] * 64, 0.0, 0
+    """64 workers need a second for each request. Latency grows with the load, and nothing is refused."""
+    controller, free, now, done = AdaptiveController(), [0.0] * 64, 0.0, 0
     pending: list[tuple[float, int, Ticket]] = []
     while now < 120:
-        while control.ready_at(now) <= now:
-            ticket = control.sent(now)
+        while controller.ready_at(now) <= now:
+            ticket = controller.sent(now)
             begins = max(now, heapq.heappop(free))
             heapq.heappush(free, begins + 1.0)
             heapq.heappush(pending, (begins + 1.0, ticket.number, ticket))
-        later = min(pending[0][0] if pending else math.inf, max(control.ready_at(now), now + 0.001))
+        later = min(pending[0][0] if pending else math.inf, max(controller.ready_at(now), now + 0.001))
         now = later
         while pending and pending[0][0] <= now:
-            control.succeeded(now, heapq.heappop(pending)[2])
+            controller.succeeded(now, heapq.heappop(pending)[2])
             done += 1
     assert done > 0.97 * 64 * 118
-    assert control.window < 64 * 3.5
+    assert controller.window < 64 * 3.5
 
 
 def test_an_overloaded_server_gets_fewer_at_once_and_recovers() -> None:
-    control, now = AdaptiveController(), 0.0
+    controller, now = AdaptiveController(), 0.0
     tickets = []
     while len(tickets) < 100:
-        now = max(now, control.ready_at(now))
-        tickets.append(control.sent(now))
-    control.overloaded(now, tickets.pop(), retry_after=1.0)
-    control.overloaded(now, tickets.pop(), retry_after=1.0)
-    assert control.window == 70, "once per episode"
+        now = max(now, controller.ready_at(now))
+        tickets.append(controller.sent(now))
+    controller.overloaded(now, tickets.pop(), retry_after=1.0)
+    controller.overloaded(now, tickets.pop(), retry_after=1.0)
+    assert controller.window == 70, "once per episode"
     for ticket in tickets:
-        control.succeeded(now + 1, ticket)
-    before, now = control.window, now + 2
-    under_way: deque[Ticket] = deque()
+        controller.succeeded(now + 1, ticket)
+    before, now = controller.window, now + 2
+    in_flight: deque[Ticket] = deque()
     for _ in range(1500):
         now += 0.01
-        while isinstance(ticket := control.admit(now, at_once=100), Ticket):
-            under_way.append(ticket)
-        while under_way and under_way[0].at <= now - 1:
-            control.succeeded(now, under_way.popleft())
-    assert control.window > before, "it grows while it is used"
-    for ticket in under_way:
-        control.succeeded(now, ticket)
-    now = max(now, control.gate)
-    used = control.window
+        while isinstance(ticket := controller.admit(now, at_once=100), Ticket):
+            in_flight.append(ticket)
+        while in_flight and in_flight[0].at <= now - 1:
+            controller.succeeded(now, in_flight.popleft())
+    assert controller.window > before, "it grows while it is used"
+    for ticket in in_flight:
+        controller.succeeded(now, ticket)
+    now = max(now, controller.gate)
+    used = controller.window
     for _ in range(400):
-        now = max(now, control.ready_at(now))
-        control.succeeded(now + 1, control.sent(now))
-    assert control.window == used, "what is not used proves nothing"
+        now = max(now, controller.ready_at(now))
+        controller.succeeded(now + 1, controller.sent(now))
+    assert controller.window == used, "an unused window proves nothing"
 
 
 def test_a_failed_reopening_sends_one_probe_at_a_time() -> None:
-    control, now = AdaptiveController(random_source=random.Random(0)), 0.0
-    control.refused(0.05, control.sent(0.0), retry_after=0.1)
+    controller, now = AdaptiveController(random_source=random.Random(0)), 0.0
+    controller.refused(0.05, controller.sent(0.0), retry_after=0.1)
     for _ in range(5):
-        now = control.ready_at(control.gate)
-        probe = control.sent(now)
-        assert control.ready_at(now + 0.01) > now + 0.01
-        control.refused(now + 0.02, probe, retry_after=0.1)
-    waited = control.gate - now
+        now = controller.ready_at(controller.gate)
+        probe = controller.sent(now)
+        assert controller.ready_at(now + 0.01) > now + 0.01
+        controller.refused(now + 0.02, probe, retry_after=0.1)
+    waited = controller.gate - now
     assert waited > 0.1, "it backs off, whatever Retry-After says"
 
 
 def test_an_early_timer_comes_back_once() -> None:
-    control = AdaptiveController()
-    control.refused(0.05, control.sent(0.0), retry_after=1.0)
-    opens = control.ready_at(0.5)
-    assert control.ready_at(opens - 1e-9) <= opens
-    assert control.ready_at(opens) == opens
+    controller = AdaptiveController()
+    controller.refused(0.05, controller.sent(0.0), retry_after=1.0)
+    opens = controller.ready_at(0.5)
+    assert controller.ready_at(opens - 1e-9) <= opens
+    assert controller.ready_at(opens) == opens
 
 
 def test_what_was_withdrawn_can_be_sent_again_at_once() -> None:
-    control = AdaptiveController()
-    while control.ready_at(0.0) == 0.0:
-        ticket = control.sent(0.0)
-    before = control.in_flight
-    control.withdrawn(ticket)
-    assert control.ready_at(0.0) == 0.0
-    assert control.in_flight == before - 1
+    controller = AdaptiveController()
+    while controller.ready_at(0.0) == 0.0:
+        ticket = controller.sent(0.0)
+    before = controller.in_flight
+    controller.withdrawn(ticket)
+    assert controller.ready_at(0.0) == 0.0
+    assert controller.in_flight == before - 1
+
+
+Operation = tuple[float, float, str, float | None, Headroom | None, int]
+
+OPERATIONS = st.lists(
+    st.tuples(
+        st.floats(0, 5),
+        st.floats(1, LARGEST),
+        st.sampled_from(
+            ["succeeded", "succeeded", "refused", "overloaded", "failed", "cancelled", "withdrawn"]
+        ),
+        st.none() | st.floats(0, 20),
+        HEADROOMS,
+        INDICES,
+    ),
+    max_size=40,
+)
+"""Seconds that pass, tokens of a burst of requests, the outcome of an earlier request, its Retry-After, its
+headers, and which request it is."""
+
+
+def perform(
+    controller: AdaptiveController, operations: list[Operation], out: list[Ticket], now: float
+) -> float:
+    """Perform operations on a controller. Returns the time after the last one."""
+    for seconds, tokens, outcome, retry_after, headroom, index in operations:
+        now += seconds
+        for _ in range(5):
+            granted = controller.admit(now, tokens, 50, 16)
+            if isinstance(granted, Ticket):
+                out.append(granted)
+        if not out:
+            continue
+        ticket = out.pop(index % len(out))
+        if outcome == "succeeded":
+            controller.succeeded(now, ticket, headroom, tokens / 2)
+        elif outcome == "refused":
+            controller.refused(now, ticket, retry_after, headroom)
+        elif outcome == "overloaded":
+            controller.overloaded(now, ticket, retry_after)
+        elif outcome == "failed":
+            controller.failed(now, ticket)
+        else:
+            getattr(controller, outcome)(ticket)
+    return now
+
+
+@settings(max_examples=100, deadline=None)
+@given(before=OPERATIONS, after=OPERATIONS, seed=INDICES)
+def test_a_restored_controller_behaves_like_the_stored_one(
+    before: list[Operation], after: list[Operation], seed: int
+) -> None:
+    controller, out = AdaptiveController(random_source=random.Random(seed)), list[Ticket]()
+    now = perform(controller, before, out, 0.0)
+    stored = json.dumps(controller.to_state())
+    restored = AdaptiveController.from_state(json.loads(stored))
+    assert json.dumps(restored.to_state()) == stored
+    tickets = [Ticket.from_state(json.loads(json.dumps(ticket.to_state()))) for ticket in out]
+    assert [ticket.to_state() for ticket in tickets] == [ticket.to_state() for ticket in out]
+    # The jitter is not part of the state.
+    controller._random, restored._random = random.Random(seed), random.Random(seed)
+    assert perform(controller, after, out, now) == perform(restored, after, tickets, now)
+    assert json.dumps(restored.to_state()) == json.dumps(controller.to_state())
+    assert [ticket.to_state() for ticket in tickets] == [ticket.to_state() for ticket in out]
+
+
+def fields_of(state: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    """The path of every field, at any depth."""
+    items = state.items() if isinstance(state, dict) else enumerate(state) if isinstance(state, list) else ()
+    paths = [(*path, name) for name, _ in items]
+    return paths + [deeper for name, value in items for deeper in fields_of(value, (*path, name))]
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    operations=OPERATIONS,
+    data=st.data(),
+    damage=st.sampled_from(["drop", "add", "null", "text", "list", "dict", "nan", "negative"]),
+)
+def test_a_damaged_state_is_refused_as_a_whole(
+    operations: list[Operation], data: st.DataObject, damage: str
+) -> None:
+    controller = AdaptiveController(random_source=random.Random(0))
+    perform(controller, operations, [], 0.0)
+    state = json.loads(json.dumps(controller.to_state()))
+    path = data.draw(st.sampled_from(fields_of(state)))
+    parent = state
+    for name in path[:-1]:
+        parent = parent[name]
+    value = parent[path[-1]]
+    if damage == "drop":
+        del parent[path[-1]]
+    elif damage == "add":
+        (parent if isinstance(parent, dict) else parent[0])["another"] = 1
+    elif damage == "negative":
+        if type(value) is int:
+            # Counts are not negative.
+            assume(path[-1] not in {"notable", "gate"})
+        else:
+            assume(isinstance(value, bool))
+        parent[path[-1]] = -1
+    else:
+        damaged = {"null": None, "text": "1", "list": [1], "dict": {"a": 1}, "nan": math.nan}[damage]
+        # Before any header was read, the levels are null.
+        assume(damaged is not value)
+        parent[path[-1]] = damaged
+    with pytest.raises(InvalidStateError):
+        AdaptiveController.from_state(state)
+
+
+@pytest.mark.parametrize("version", [0, 1, 3, "2", None, 2.5])
+def test_a_state_of_another_version_is_refused(version: Any) -> None:
+    state = AdaptiveController().to_state()
+    assert AdaptiveController.from_state(state).in_flight == 0
+    with pytest.raises(InvalidStateError):
+        AdaptiveController.from_state({**state, "version": version})
 
 
 def test_controllers_share_nothing() -> None:
-    def story(control: AdaptiveController, others: list[AdaptiveController]) -> tuple[float, float, float]:
+    def story(controller: AdaptiveController, others: list[AdaptiveController]) -> tuple[float, float, float]:
         now = 0.0
         for number in range(300):
-            now = max(now, control.ready_at(now))
-            ticket = control.sent(now)
+            now = max(now, controller.ready_at(now))
+            ticket = controller.sent(now)
             for other in others:
                 other.refused(now, other.sent(now), retry_after=9.0)
             if number % 40 == 20:
-                control.refused(now + 0.05, ticket, retry_after=0.2)
+                controller.refused(now + 0.05, ticket, retry_after=0.2)
             else:
-                control.succeeded(now + 0.05, ticket)
-        return control.rate, control.window, control.gate
+                controller.succeeded(now + 0.05, ticket)
+        return controller.rate, controller.window, controller.gate
 
     alone = story(AdaptiveController(), [])
     assert story(AdaptiveController(), [AdaptiveController() for _ in range(3)]) == alone

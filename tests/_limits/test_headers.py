@@ -1,4 +1,4 @@
-"""Rate-limit headers: what each provider's mean, what is no number, and what a level foretells."""
+"""Rate-limit headers: those of each provider, texts that are no numbers, and predictions of a level."""
 
 from __future__ import annotations
 
@@ -84,24 +84,24 @@ def test_durations_are_finite_or_nothing(text: str) -> None:
 
 def test_a_level_is_what_remained_plus_the_refill_minus_what_was_sent() -> None:
     level = Level()
-    assert level.ready_at(0.0, used=100.0, cost=1.0, margin=1.0) == 0.0, "nothing is known yet"
+    assert level.ready_at(0.0, used=100.0, amount=1.0, margin=1.0) == 0.0, "nothing is known yet"
     assert level.read(at=0.0, used=1.0, allowance=Allowance(rate=1.0, remaining=5.0))
-    assert level.ready_at(0.0, used=4.0, cost=1.0, margin=1.0) == 0.0
-    assert level.ready_at(0.0, used=5.0, cost=1.0, margin=1.0) == pytest.approx(1 / 0.995)
-    assert level.ready_at(0.5, used=5.0, cost=1.0, margin=1.0) == pytest.approx(1 / 0.995)
+    assert level.ready_at(0.0, used=4.0, amount=1.0, margin=1.0) == 0.0
+    assert level.ready_at(0.0, used=5.0, amount=1.0, margin=1.0) == pytest.approx(1 / 0.995)
+    assert level.ready_at(0.5, used=5.0, amount=1.0, margin=1.0) == pytest.approx(1 / 0.995)
 
 
 def test_only_the_newest_request_counts() -> None:
     level = Level()
     level.read(at=2.0, used=20.0, allowance=Allowance(rate=1.0, remaining=5.0))
     assert level.read(at=1.0, used=10.0, allowance=Allowance(rate=99.0, remaining=500.0))
-    assert level.ready_at(2.0, used=25.0, cost=1.0, margin=0.0) > 2.0
+    assert level.ready_at(2.0, used=25.0, amount=1.0, margin=0.0) > 2.0
 
 
 def test_no_more_is_waited_for_than_the_limit_holds() -> None:
     level = Level()
     level.read(at=0.0, used=1.0, allowance=Allowance(rate=1.0, remaining=0.0))
-    assert level.ready_at(0.0, used=1.0, cost=1.0, margin=9.0) < 1.3
+    assert level.ready_at(0.0, used=1.0, amount=1.0, margin=9.0) < 1.3
 
 
 def test_truthful_headers_always_fit() -> None:

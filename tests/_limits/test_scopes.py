@@ -1,4 +1,4 @@
-"""Rate control on a loop: who may start when, that no place is lost, and all of it against a server."""
+"""Rate control on an event loop: the order of calls, no lost slots, and both against a server."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_places_are_conserved_under_any_cancellation(
     chance = random.Random(seed)
 
     async def caller(scope: Scope) -> None:
-        # A caller that would have to wait is as often cancelled there as under way.
+        # A caller that would have to wait is as often cancelled there as in flight.
         ticket = await scope.acquire(
             max_in_flight, at_once=chance.choice([0, max_in_flight]), first=chance.random() < 0.2
         )
@@ -106,7 +106,7 @@ def test_nothing_starts_before_the_gate_opens(make: Callable[[], Controller]) ->
 
 
 @every_controller
-def test_ten_thousand_waiters_can_be_cancelled(make: Callable[[], Controller]) -> None:
+def test_ten_thousand_waiting_calls_can_be_cancelled(make: Callable[[], Controller]) -> None:
     async def main() -> None:
         scope = Scope(make())
         held = await scope.acquire(1)
@@ -123,7 +123,7 @@ def test_ten_thousand_waiters_can_be_cancelled(make: Callable[[], Controller]) -
 
 @every_controller
 def test_a_waiter_costs_one_step_however_many_wait(make: Callable[[], Controller]) -> None:
-    def lines(waiters: int) -> int:
+    def lines(waiting: int) -> int:
         """How many lines of Python one release and the next start take."""
         counted = 0
 
@@ -135,7 +135,7 @@ def test_a_waiter_costs_one_step_however_many_wait(make: Callable[[], Controller
         async def main() -> None:
             scope = Scope(make())
             held = await scope.acquire(1)
-            tasks = [asyncio.create_task(scope.acquire(1)) for _ in range(waiters)]
+            tasks = [asyncio.create_task(scope.acquire(1)) for _ in range(waiting)]
             await asyncio.sleep(0)
             before = sys.gettrace()
             sys.settrace(count)  # type: ignore[arg-type]  # it counts lines and asks for more
@@ -188,7 +188,7 @@ def test_each_answer_lets_two_more_go() -> None:
         return under_way
 
     doubled = asyncio.run(main())
-    # One or two more go by the pace, which is time's.
+    # One or two more are sent by the rate estimator, as time passes.
     assert all(expected <= seen <= expected + 3 for seen, expected in zip(doubled, (8, 16, 32), strict=True))
 
 

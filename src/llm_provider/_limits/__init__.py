@@ -1,7 +1,8 @@
-"""How fast and how long: rate control, retries and timeouts.
+"""Rate control, retries and timeouts.
 
-From the bottom: `timeouts`; `retry` judges failures; `headers` reads what providers say of their limits;
-`rate_estimator`, `controller` and `aimd` decide when the next request may go, without a clock; `concurrency`
-says how many at most; `scopes` applies a controller on the event loop; `shared_controller` shares one between
-processes.
+From the bottom: `timeouts`; `concurrency` has the user's limit; `state` turns objects into JSON and back;
+`headers` reads rate-limit headers; `rate_estimator` and `window` limit the requests per second and those in
+flight; `controller` and `aimd` decide when the next request may be sent, without a clock; `shared_controller`
+shares a controller between processes; `retry` judges failures; `scopes` applies a controller on the event
+loop.
 """

@@ -1,10 +1,10 @@
-"""Additive increase, multiplicative decrease: the simple rule, kept as the baseline (`rate_control="aimd"`).
+"""Additive increase, multiplicative decrease: the simple controller of `rate_control="aimd"`, a baseline.
 
-| state | a success | a refusal | sends |
+| state | at a success | at a refusal | sends while |
 |---|---|---|---|
-| open: nothing was ever refused | stays open | cut; gate | in flight < max_concurrent |
+| open: no refusal yet | stays open | cut; gate | in flight < max_concurrent |
 | limited | +1 per window, while 80 % of it is used | cut, once per episode; gate | in flight < window |
-| gated | as above | the gate moves out, no cut | none until the gate opens |
+| gated | as above | the gate opens later; no cut | not before the gate opens |
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ from .headers import Headroom
 from .rate_estimator import Ticket
 
 _CUT = 0.5
-"""AIMD's multiplicative decrease, as TCP has it (Chiu and Jain 1989)."""
+"""Multiplicative decrease, the same as in TCP (Chiu and Jain 1989)."""
 _USED = 0.8
-"""Below this share the window is not what limits, so a success proves nothing about a larger one."""
+"""Share of the window that must be in use. Below it, a success proves nothing about a larger window."""
 _GATE = 1.0
-"""Seconds for which nothing is sent after a refusal that does not say how long."""
+"""Seconds without requests after a refusal without Retry-After."""
 
 
 class AIMD:
-    """One cut per congestion episode, a floor of 1; a `Controller` that knows no rates and reads no headers.
+    """A `Controller` without rates and headers: one cut per congestion episode, down to a window of 1.
 
     Times are seconds of one monotonic clock, given by the caller.
 
-    >>> control = AIMD()
-    >>> tickets = [control.sent(1.0) for _ in range(8)]
-    >>> control.refused(2.0, tickets[0], retry_after=5.0)
-    >>> control.window, control.gate, control.ready_at(2.5)
+    >>> controller = AIMD()
+    >>> tickets = [controller.sent(1.0) for _ in range(8)]
+    >>> controller.refused(2.0, tickets[0], retry_after=5.0)
+    >>> controller.window, controller.gate, controller.ready_at(2.5)
     (4.0, 7.0, inf)
-    >>> control.refused(2.1, tickets[1])  # sent before the cut: the same episode
-    >>> control.window
+    >>> controller.refused(2.1, tickets[1])  # sent before the cut, so in the same episode
+    >>> controller.window
     4.0
     """
 
     rate = math.inf
     open = False
-    """Whether there is a rate yet to be found; here there never is one."""
+    """Whether a limit on the rate is still unknown. This controller has no rate."""
 
     def __init__(self) -> None:
         self.window = math.inf
@@ -51,37 +51,37 @@ class AIMD:
         self._last_cut = -math.inf
 
     def ready_at(
-        self, now: float, cost: float = 1.0, max_in_flight: int = sys.maxsize, at_once: int = sys.maxsize
+        self, now: float, tokens: float = 1.0, max_in_flight: int = sys.maxsize, at_once: int = sys.maxsize
     ) -> float:
-        """When a request may be sent: `now`, a later time, or infinity if an answer must come first."""
+        """The time at which a request may be sent: `now`, later, or infinity if an answer must come first."""
         if self.in_flight >= max(1, math.floor(min(self.window, max_in_flight))):
             return math.inf
         return max(now, self.gate)
 
     def admit(
-        self, now: float, cost: float = 1.0, max_in_flight: int = sys.maxsize, at_once: int = sys.maxsize
+        self, now: float, tokens: float = 1.0, max_in_flight: int = sys.maxsize, at_once: int = sys.maxsize
     ) -> Ticket | float:
-        """A ticket for a request that may be sent now, else when to ask again."""
-        ready = self.ready_at(now, cost, max_in_flight, at_once)
-        return ready if ready > now else self.sent(now, cost, at_once)
+        """A ticket for a request that may be sent now, else the time to ask again."""
+        ready = self.ready_at(now, tokens, max_in_flight, at_once)
+        return ready if ready > now else self.sent(now, tokens, at_once)
 
-    def sent(self, now: float, cost: float = 1.0, at_once: int = sys.maxsize) -> Ticket:
-        """A request is sent."""
+    def sent(self, now: float, tokens: float = 1.0, at_once: int = sys.maxsize) -> Ticket:
+        """Count a request as in flight."""
         self.in_flight += 1
         self._number += 1
-        return Ticket(self._number, now, self.in_flight, cost, 0.0, math.inf, 0.0)
+        return Ticket(self._number, now, self.in_flight, tokens, 0.0, math.inf, 0.0)
 
     def on_headers(self, ticket: Ticket, headroom: Headroom) -> None:
-        """Headers are not read."""
+        """Ignore the headers."""
 
-    def succeeded(self, now: float, ticket: Ticket, *, cost: float | None = None) -> None:
-        """The provider served a request."""
+    def succeeded(self, now: float, ticket: Ticket, *, tokens: float | None = None) -> None:
+        """Record that the provider served a request."""
         if self.window < math.inf and self.in_flight >= _USED * self.window:
             self.window += 1 / self.window
         self.in_flight -= 1
 
     def refused(self, now: float, ticket: Ticket, retry_after: float | None = None) -> None:
-        """The provider refused a request, and nothing is sent for `retry_after` seconds."""
+        """Record that the provider refused a request. Nothing is sent for `retry_after` seconds."""
         self.refusals += 1
         self.gate = max(self.gate, now + (_GATE if retry_after is None else retry_after))
         if ticket.at > self._last_cut:
@@ -90,17 +90,17 @@ class AIMD:
         self.in_flight -= 1
 
     def overloaded(self, now: float, ticket: Ticket, retry_after: float | None = None) -> None:
-        """The provider has too much to do: the same as a refusal."""
+        """Record that the provider is overloaded, which counts as a refusal."""
         self.refused(now, ticket, retry_after)
 
     def failed(self, now: float, ticket: Ticket) -> None:
-        """A request failed for another reason: the window stays."""
+        """Record that a request failed for another reason. The window stays."""
         self.in_flight -= 1
 
     def cancelled(self, ticket: Ticket) -> None:
-        """A request was given up while it was under way."""
+        """Record that a request was cancelled in flight."""
         self.in_flight -= 1
 
     def withdrawn(self, ticket: Ticket) -> None:
-        """A request was given up before it was sent."""
+        """Record that a request was given up before it was sent."""
         self.in_flight -= 1

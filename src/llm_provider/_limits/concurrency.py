@@ -1,4 +1,4 @@
-"""How many requests may be under way at once: what the user says, and what is right where nobody does."""
+"""How many requests may be in flight: the user's limit, or the default."""
 
 from __future__ import annotations
 
@@ -11,33 +11,32 @@ from typing import NamedTuple
 from .._errors import RequestError
 
 _MOST = 1000
-"""Requests under way where nobody has said: 6,000 a minute with answers of up to ten seconds. The rate
-control finds what a provider takes; this bounds connections, and what a server without limits is asked to do
-at once."""
+"""Default number of requests in flight: 6,000 per minute with answers of up to ten seconds. The rate control
+finds the provider's limits. This number bounds the connections, and the load on a server without limits."""
 _SHARE_OF_FILES = 0.75
-"""Of the files that a process may open, which is 1,024 on most Linux systems and 256 on macOS: each request
-under way is a connection, and the rest of the program has files too."""
+"""Share of the files that a process may open: 1,024 on most Linux systems and 256 on macOS. Each request in
+flight has a connection, and the rest of the program opens files too."""
 _AT_ONCE = 8
-"""Requests sent to an unknown provider before the first answer, where nobody has asked for more. Each answer
-lets two more go, so after five round trips it is 256, and a limit of ten a second has refused a few."""
+"""Default number of requests sent before the first answer. Each answer allows two more, so 256 are in flight
+after five round trips. A limit of ten per second has refused a few of them."""
 
 
 class Concurrency(NamedTuple):
-    """How many requests may be under way."""
+    """How many requests may be in flight."""
 
     most: int
     at_once: int
-    """Before anything is known of the provider's limits."""
+    """Limit as long as the provider's limits are unknown."""
 
 
 UNBOUNDED = Concurrency(sys.maxsize, sys.maxsize)
-"""For a thread that waits in a call. It is a limit that its owner has set: of a hundred clients, each in a
-thread of its own, all shall be served at once. A provider that refuses still slows them down."""
+"""For a thread that waits in a synchronous call. The number of threads is a limit that the user has set: a
+hundred threads send a hundred requests at once. Refusals of the provider still slow them down."""
 
 
 @functools.cache
 def unasked() -> Concurrency:
-    """For batches and asynchronous calls, which can pile up without end, where the user has not said."""
+    """The default for batches and asynchronous calls, whose number is not bounded by threads."""
     return Concurrency(int(min(_MOST, max(32, _SHARE_OF_FILES * _open_files()))), _AT_ONCE)
 
 
@@ -45,17 +44,17 @@ def _open_files() -> float:
     """How many files this process may open."""
     try:
         import resource
-    except ImportError:  # Windows, whose sockets are not files
+    except ImportError:  # Windows, where sockets are not files
         return math.inf
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return math.inf if most == resource.RLIM_INFINITY else most
 
 
 def concurrency(max_concurrent: int | None) -> Concurrency | None:
-    """What a `max_concurrent` asks for, which is all of it from the first request on.
+    """The limit that `max_concurrent` sets, which holds from the first request on; None if it is not given.
 
     Raises:
-        RequestError: it is not a whole number above zero.
+        RequestError: `max_concurrent` is not a whole number above zero.
 
     >>> concurrency(8)
     Concurrency(most=8, at_once=8)
@@ -68,7 +67,11 @@ def concurrency(max_concurrent: int | None) -> Concurrency | None:
 
 
 def concurrency_of_environment() -> Concurrency | None:
-    """What `LLM_PROVIDER_MAX_CONCURRENT` asks for, if it is set."""
+    """The limit that `LLM_PROVIDER_MAX_CONCURRENT` sets; None if it is not set.
+
+    Raises:
+        RequestError: its text is not a whole number above zero.
+    """
     text = os.environ.get("LLM_PROVIDER_MAX_CONCURRENT", "").strip()
     if not text:
         return None

@@ -1,22 +1,23 @@
-"""Rate control without a clock or a loop: when a scope's next request may go, learnt from what came back.
+"""Decides when a scope's next request may be sent, from the outcomes of earlier ones; it has no clock.
 
-A request goes when all agree: the gate (nothing until Retry-After), the window (so many at once), the rate
-estimator (so many a second), and the headers while they are believed.
+A request is sent when all of these agree: the gate (closed until Retry-After), the window (requests in
+flight), the rate estimator (requests per second), and the headers as long as they are believed.
 
-| state | entered by | requests a second | a refusal |
+| state | entered by | requests per second | effect of a refusal |
 |---|---|---|---|
 | open | the start | 80, doubled every 2 s | ends it: half of the rate, a wide step |
-| sweeping | any refusal | estimate minus to plus a step | on time: mean of all intervals, narrower step |
-| | | | early: newest interval; after one on time: following |
-| late | none came when due | grows exponentially | between what was accepted and the rate, wider step |
-| following | an early refusal | the widest sweep | less if early, more if late; thrice on time: sweeping |
-| gated | any refusal | 0 | of what was sent before the cut: only the gate moves |
+| sweeping | any refusal | estimate minus to plus a step | when due: mean of all intervals, narrower step |
+| | | | early: newest interval; after one that was due: following |
+| late | no refusal when due | grows exponentially | between the accepted and the sent rate, wider step |
+| following | an early refusal | the widest sweep | less if early, more if late; three when due: sweeping |
+| gated | any refusal | 0 | of a request from before the cut: only the gate moves |
 | reopening | the gate opens | as before | at once: backs off, doubled each time, one probe |
-| capped | refusals at one concurrency | as before | above the cap: it stands; at it: one less |
-| foretold | headers | what is left, less a margin | a wider margin, up to distrust |
+| capped | refusals at one concurrency | as before | above the cap: it stays; at the cap: one less |
+| predicted | headers | the remaining requests, less a margin | a wider margin, up to distrust |
 
-The window is 256 and one more per answer while open, then bounded by a cap that refusals have proved and by a
-brake on latency that grows with concurrency. Times are seconds of one monotonic clock, given by the caller.
+The window is 256 and grows by one per answer while the controller is open. Later it is bounded by a cap that
+refusals have proved, and by a brake on latency that grows with concurrency. Times are seconds of one
+monotonic clock, given by the caller.
 """
 
 from __future__ import annotations
@@ -24,196 +25,54 @@ from __future__ import annotations
 import math
 import random
 import sys
+from typing import Any, Self
 
 from .headers import Allowance, Headroom, Level
 from .rate_estimator import Mark, RateEstimator, Ticket
+from .state import InvalidStateError, count, flag, number, positive, restore, state_of
+from .window import COHORT, FIRST_WINDOW, ConcurrencyWindow
 
-_FIRST_WINDOW = 256  # in flight at most before anything was answered: a server that hangs is not sent more
-_LONGEST_GATE = 60.0  # seconds; one answer does not stop a scope for longer, whatever it asks for
+_STATE_VERSION = 2
+"""Version of the states of a controller and all of its parts. Any change of their fields needs a new one."""
+
+_LONGEST_GATE = 60.0
+"""Seconds. One answer does not stop a scope for longer, whatever Retry-After says."""
 _SHORTEST_BACKOFF, _LONGEST_BACKOFF = 0.1, 30.0
-"""Seconds, where no Retry-After is given: one request's time at the estimated rate, doubled by failures."""
+"""Seconds of back-off without Retry-After: the time of one request at the estimated rate, doubled by
+failures."""
 _FAST_REFUSAL = 0.5
-"""Seconds. The answer to a single probe is waited for if refusals come faster than this."""
-
-_CAP_CLOSENESS = 0.015
-"""In flight at two refusals that speak of one cap may differ by this share."""
-_CAP_PROOF = 3
-"""Refusals at one concurrency, and none accepted there, that prove a cap; as many below it disprove it."""
-_CAP_PROBE = 9.0
-"""Seconds between attempts above a known cap: at 32 and 2 s, 7 refusals per 1,000 requests."""
+"""Seconds. If refusals come faster than this, the answer to a single probe is awaited."""
 
 _PROOF = 1.0
-"""Seconds over which what was served says how high a limit is at least, whatever a bucket had saved."""
-
-_COHORT = 32
-"""Requests whose mean latency is compared, all of them: the first to come back are always fast."""
-_SLOWED = 2.0
-"""Mean latency over the lowest at which more concurrency only lengthens a queue."""
-_OVERLOADED_CUT = 0.7
-"""The window's decrease for 503 and 529: the server is short of something, the rate limit is as it was."""
+"""Seconds over which the served requests are a lower bound of a limit, whatever a bucket had saved."""
 
 _SETTLED = 300.0
-"""Answers by which estimates of tokens are corrected: fewer are noise where costs vary tenfold."""
+"""Answers over which estimates of tokens are corrected. Fewer are noise if sizes vary tenfold."""
 _REMEMBERED = 4.0
-"""Times what an earlier run learnt: halved like any first rate, as the bucket may be full."""
+"""Factor on the rate that an earlier run has learnt. It is halved like any first rate, as the bucket may be
+full."""
 
 _DISTRUST = 10.0
-"""Mean requests of margin beyond which headers are not believed any more, starting at 1."""
+"""Margin, in mean requests, from which on headers are not believed any more. It starts at 1."""
 _FORGIVE = 0.001
-"""The margin shrinks by this per header read: one refusal in a thousand requests keeps it."""
-
-
-class _Window:
-    """So many at once: the slow start, a cap that the provider has, and a brake on queues."""
-
-    def __init__(self) -> None:
-        self.size = float(_FIRST_WINDOW)
-        self.slow_start = True
-        """Whether each answer makes room for one more."""
-        self.notable = math.inf
-        """In flight from which on a success says something about a cap."""
-        self.cap = math.inf
-        self._brake = math.inf
-        self._release = 1.1
-        """What the brake grows by with each cohort that is fast enough."""
-        self._braked_at = math.inf
-        """The mean latency for which it was put on."""
-        # A cap: where it is suspected, and what speaks for and against it.
-        self._suspect = math.inf
-        self._suspected = (0, 0.0)
-        self._accepted_there = self._refused_there = self._refused_below = 0
-        self._changed = 0
-        self._probe_at = math.inf
-        self._probe = 1
-        self._at_once = 0
-        self._latency = 0.0
-        self._lowest = math.inf
-        self.measure_after(0)
-
-    def measure_after(self, number: int) -> None:
-        """Begin a cohort, whose latency is measured, after a request; `most` is in flight while it lasts."""
-        self.first, self._missing, self._measured, self._sum, self.most = number, _COHORT, 0, 0.0, 0
-
-    def ready_at(self, now: float, in_flight: int) -> float:
-        """When a full window lets another one through: `now`, a later time, or only after an answer."""
-        if self.cap == math.inf or in_flight >= min(self.cap + self._probe, self._brake):
-            return math.inf
-        return max(now, self._probe_at)
-
-    def sent(self, now: float) -> None:
-        """A request above the cap."""
-        self._probe_at = now + _CAP_PROBE
-
-    def succeeded(self, now: float, ticket: Ticket) -> None:
-        """A request was served where a cap is known or suspected."""
-        if ticket.in_flight >= self._suspect and ticket.number > self._suspected[0]:
-            self._accepted_there += 1
-        if ticket.in_flight > self.cap and ticket.number > self._changed:
-            self.cap = ticket.in_flight
-            self._probe = max(1, min(2 * self._probe, ticket.in_flight // 2))
-            self._probe_at = now
-            self._resize()
-
-    def limited(self) -> None:
-        """The rate is what binds."""
-        self.slow_start = False
-        self._resize()
-
-    def explains(self, now: float, ticket: Ticket, sent: int) -> bool:
-        """Whether a refusal is the known cap's doing; `sent` is the number of the newest request."""
-        if ticket.in_flight <= 0.97 * self.cap:
-            return False
-        if ticket.in_flight > self.cap:
-            self._refused_below = 0
-        else:
-            self._refused_below += 1
-            wrong = self._refused_below >= _CAP_PROOF
-            self.cap = math.inf if wrong else max(1, ticket.in_flight - 1)
-            self._resize()
-        self._probe, self._probe_at, self._changed = 1, now + _CAP_PROBE, sent
-        return True
-
-    def suspects(self, now: float, ticket: Ticket, sent: int) -> bool:
-        """Take in the first refusal of an episode; whether it has proved a cap."""
-        here = ticket.in_flight
-        if here == 1:
-            return False  # no cap is below one
-        if (
-            abs(here - self._suspect) > _CAP_CLOSENESS * here
-            or 4 * self._accepted_there > self._refused_there + 1
-        ):
-            self._suspect, self._suspected = here, (ticket.number, now)
-            self._accepted_there, self._refused_there = 0, 1
-            self._resize()
-            return False
-        self._refused_there += 1
-        # For a round trip nothing can have spoken against it.
-        if self._refused_there < _CAP_PROOF or not 0 < self._latency < now - self._suspected[1]:
-            return False
-        self.cap, self._suspect = max(1, here - 1), math.inf
-        self._probe, self._probe_at, self._changed = 1, now + _CAP_PROBE, sent
-        self._refused_below = 0
-        self._resize()
-        return True
-
-    def overloaded(self, in_flight: int) -> None:
-        """The server said that it has too much to do."""
-        self._brake = max(1.0, _OVERLOADED_CUT * min(self.size, in_flight))
-        self._resize()
-
-    def ended(self, ticket: Ticket, sent: int, latency: float | None) -> None:
-        """An answer, with its seconds if they say how fast the server is."""
-        if not 0 < ticket.number - self.first <= _COHORT:
-            return
-        if self._missing == _COHORT:
-            self._at_once = ticket.in_flight
-        self._missing -= 1
-        if latency is not None:
-            self._measured += 1
-            self._sum += latency
-        if self._missing == 0:
-            if self._measured:
-                self._compare(self._sum / self._measured)
-            self.measure_after(sent)
-
-    def _compare(self, latency: float) -> None:
-        self._latency = latency
-        if latency > _SLOWED * self._lowest:
-            if latency > 0.8 * self._braked_at:
-                # The brake did not help, so it is not the concurrency that makes answers slow.
-                self._lowest, self._brake, self._braked_at = latency, 2 * self._brake, math.inf
-                self._release = 2.0
-            else:
-                # Little's law: this many were being worked on. Half more keeps a short queue.
-                self._brake = max(_COHORT, 1.5 * self._at_once * self._lowest / latency)
-                self._braked_at, self._release = latency, 1.1
-        elif latency < 0.75 * _SLOWED * self._lowest and self.most >= 0.8 * self._brake:
-            self._brake = max(self._release * self._brake, self._brake + 1)
-        self._lowest = min(self._lowest, latency)
-        self._resize()
-
-    def _resize(self) -> None:
-        bounds = min(self.cap, self._brake)
-        self.slow_start = self.slow_start and bounds == math.inf
-        if not self.slow_start:
-            self.size = bounds
-        self.notable = min(self._suspect, self.cap)
+"""Decrease of the margin per header: one refusal in a thousand requests keeps the margin."""
 
 
 class AdaptiveController:
-    """Decides when the next request of one scope may go.
+    """Decides when the next request of one scope may be sent.
 
-    Whoever sends asks `ready_at`, tells `sent`, and gives the ticket back with what became of it: exactly one
-    of `succeeded`, `refused`, `overloaded`, `failed`, `cancelled` and `withdrawn`. Each costs constant time.
+    A sender asks `ready_at`, reports `sent`, and gives the ticket back with the outcome of the request: to
+    exactly one of `succeeded`, `refused`, `overloaded`, `failed`, `cancelled` and `withdrawn`. Each method
+    takes constant time.
 
     Args:
-        random_source: Where the jitter of back-off comes from.
-        remembered: What `learnt` was at the end of an earlier run.
+        random_source: Source of the jitter of back-off.
+        remembered: Value of `learnt` at the end of an earlier run.
 
-    >>> control = AdaptiveController()
-    >>> ticket = control.sent(0.0)
-    >>> control.refused(0.05, ticket, retry_after=2.0)
-    >>> control.ready_at(0.1), control.in_flight
+    >>> controller = AdaptiveController()
+    >>> ticket = controller.sent(0.0)
+    >>> controller.refused(0.05, ticket, retry_after=2.0)
+    >>> controller.ready_at(0.1), controller.in_flight
     (2.05, 0)
     """
 
@@ -223,131 +82,169 @@ class AdaptiveController:
         self.in_flight = 0
         self.gate = -math.inf
         self.refusals = 0
-        """Answers so far that said "too much"."""
+        """Refusals so far: answers with 429, 503 or 529."""
         self._random = random_source or random.Random()
-        self._pace = RateEstimator()
-        self._window = _Window()
+        self._estimator = RateEstimator()
+        self._window = ConcurrencyWindow()
         self._number = 0
-        self._spent = 0.0
+        self._tokens_sent = 0.0
         self._answered = 0
-        """Requests that were served while the scope was open."""
+        """Requests that were served."""
         self._first_at = math.inf
-        self._squares = 0.0
+        self._squared_tokens = 0.0
         self._estimated = self._used = _SETTLED / 100
         self._mark = Mark(0, 0.0, 0.0, fresh=True, rate=math.inf, in_flight=0)
         self._cut = 0
-        """The newest request when the last episode began: what was sent before belongs to it."""
+        """Number of the newest request when the last episode began. Requests up to it belong to the
+        episode."""
         self._cut_refused = 0
         self._failures = 0
         self._probing = False
         self._refusal_latency = 0.05
         self._levels: tuple[Level, Level] | None = None
-        self._foretold_after = 0
+        self._predicted_after = 0
         self._margin = 1.0
         if remembered is not None:
-            self._pace.close(remembered * _REMEMBERED)
+            self._estimator.close(remembered * _REMEMBERED)
             self._window.limited()
+
+    def to_state(self) -> dict[str, Any]:
+        """The controller as a dict for JSON, without the source of jitter: each process has its own."""
+        levels = self._levels
+        return {
+            "version": _STATE_VERSION,
+            **state_of(self, _FIELDS),
+            "estimator": self._estimator.to_state(),
+            "window": self._window.to_state(),
+            "mark": self._mark.to_state(),
+            "levels": None if levels is None else [level.to_state() for level in levels],
+        }
+
+    @classmethod
+    def from_state(cls, state: Any) -> Self:
+        """The controller of a stored state.
+
+        Raises:
+            InvalidStateError: the state was stored by another version, or is damaged.
+        """
+        controller = cls()
+        restore(controller, state, _FIELDS, nested=_NESTED)
+        if state["version"] != _STATE_VERSION:
+            raise InvalidStateError("another version")
+        controller._estimator = RateEstimator.from_state(state["estimator"])
+        controller._window = ConcurrencyWindow.from_state(state["window"])
+        controller._mark = Mark.from_state(state["mark"])
+        levels = state["levels"]
+        if levels is not None:
+            if not isinstance(levels, list) or len(levels) != 2:
+                raise InvalidStateError("levels are two, or none")
+            controller._levels = Level.from_state(levels[0]), Level.from_state(levels[1])
+        return controller
 
     @property
     def learnt(self) -> float | None:
-        """Requests a second that the limit allows; None as long as nothing was refused."""
-        return None if self._pace.open else self._pace.estimate
+        """Requests per second that the limit allows; None before the first refusal."""
+        return None if self._estimator.open else self._estimator.estimate
 
     @property
     def rate(self) -> float:
-        """Requests a second that may be sent now."""
-        return self._pace.rate
+        """Requests per second that may be sent now."""
+        return self._estimator.rate
 
     @property
     def open(self) -> bool:
-        """Whether no refusal has shown yet that there is a limit on the rate."""
-        return self._pace.open
+        """Whether no limit on the rate is known yet."""
+        return self._estimator.open
 
     @property
     def window(self) -> float:
-        """Requests that may be in flight; infinity where only the caller's ceiling bounds them."""
+        """Requests that may be in flight; infinity if only the caller's `max_in_flight` bounds them."""
         return self._window.size
 
     def ready_at(
-        self, now: float, cost: float = 1.0, max_in_flight: int = sys.maxsize, at_once: int = 0
+        self, now: float, tokens: float = 1.0, max_in_flight: int = sys.maxsize, at_once: int = 0
     ) -> float:
-        """When a request may be sent: `now`, a later time, or infinity if an answer must come first.
+        """The time at which a request may be sent: `now`, later, or infinity if an answer must come first.
 
         Args:
             now: Seconds.
-            cost: Estimated tokens of the request; always 1 where nothing is known.
+            tokens: Estimated tokens of the request; always 1 if nothing is known.
             max_in_flight: Requests that the caller allows in flight.
-            at_once: While open, so many requests, and one more per answer, go without asking the pace.
+            at_once: While the controller is open, so many requests, and one more per answer, are sent without
+                asking the rate estimator.
         """
         in_flight = self.in_flight
         if in_flight >= max_in_flight:
             return math.inf
-        pace = self._pace
-        if pace.open and in_flight < at_once + self._answered:
+        estimator = self._estimator
+        if estimator.open and in_flight < at_once + self._answered:
             ready = max(now, self.gate)
         else:
-            ready = pace.ready_at(now, cost * self._number / self._spent if pace.by_tokens else 1.0)
+            ready = estimator.ready_at(
+                now, tokens * self._number / self._tokens_sent if estimator.by_tokens else 1.0
+            )
             ready = max(ready, self.gate)
-        wanted = not self.refusals and in_flight < min(at_once, _FIRST_WINDOW + self._answered)
+        wanted = not self.refusals and in_flight < min(at_once, FIRST_WINDOW + self._answered)
         if in_flight >= self._window.size and not wanted:
             ready = max(ready, self._window.ready_at(now, in_flight))
         if self._levels is not None:
-            requests, tokens = self._levels
-            mean = self._spent / self._number
+            request_level, token_level = self._levels
+            mean = self._tokens_sent / self._number
             ready = max(
                 ready,
-                requests.ready_at(now, self._number, 1.0, self._margin),
-                tokens.ready_at(now, self._spent, cost, self._margin * mean),
+                request_level.ready_at(now, self._number, 1.0, self._margin),
+                token_level.ready_at(now, self._tokens_sent, tokens, self._margin * mean),
             )
         return ready
 
     def admit(
-        self, now: float, cost: float = 1.0, max_in_flight: int = sys.maxsize, at_once: int = 0
+        self, now: float, tokens: float = 1.0, max_in_flight: int = sys.maxsize, at_once: int = 0
     ) -> Ticket | float:
-        """A ticket for a request that may be sent now, else when to ask again; see `ready_at`."""
-        ready = self.ready_at(now, cost, max_in_flight, at_once)
-        return ready if ready > now else self.sent(now, cost, at_once)
+        """A ticket for a request that may be sent now, else the time to ask again; see `ready_at`."""
+        ready = self.ready_at(now, tokens, max_in_flight, at_once)
+        return ready if ready > now else self.sent(now, tokens, at_once)
 
-    def sent(self, now: float, cost: float = 1.0, at_once: int = 0) -> Ticket:
-        """A request is sent, or as good as sent: it is counted from now on."""
-        pace = self._pace
-        rate = pace.rate
-        if pace.open:
+    def sent(self, now: float, tokens: float = 1.0, at_once: int = 0) -> Ticket:
+        """Count a request as in flight; it is sent at once."""
+        estimator = self._estimator
+        rate = estimator.rate
+        if estimator.open:
             charge = 0.0 if self.in_flight < at_once + self._answered else 1.0
             self._first_at = min(self._first_at, now)
         else:
-            charge = cost * self._number / self._spent if pace.by_tokens else 1.0
-        if pace.spend(now, charge):
-            self._mark = Mark(self._number, now, self._spent, fresh=True, rate=math.inf, in_flight=0)
+            charge = tokens * self._number / self._tokens_sent if estimator.by_tokens else 1.0
+        if estimator.spend(now, charge):
+            self._mark = Mark(self._number, now, self._tokens_sent, fresh=True, rate=math.inf, in_flight=0)
         self._number += 1
-        self._spent += cost
-        self._squares += cost * cost
+        self._tokens_sent += tokens
+        self._squared_tokens += tokens * tokens
         self.in_flight += 1
         if self._probing:
             self._probing = False
             self.gate = now + 2 * self._refusal_latency
-            pace.hold(self.gate)
+            estimator.hold(self.gate)
         window = self._window
         window.most = max(window.most, self.in_flight)
         if self.in_flight > window.cap:
             window.sent(now)
-        return Ticket(self._number, now, self.in_flight, cost, self._spent, rate, pace.phase)
+        return Ticket(self._number, now, self.in_flight, tokens, self._tokens_sent, rate, estimator.phase)
 
     def succeeded(
-        self, now: float, ticket: Ticket, headroom: Headroom | None = None, cost: float | None = None
+        self, now: float, ticket: Ticket, headroom: Headroom | None = None, tokens: float | None = None
     ) -> None:
-        """The provider served a request.
+        """Record that the provider served a request.
 
         Args:
             now: Seconds.
-            ticket: Of the request.
-            headroom: What the headers of the answer said.
-            cost: Tokens that the limit counted for it, if known: headers count so too, unlike estimates.
+            ticket: Ticket of the request.
+            headroom: Content of the answer's headers.
+            tokens: Tokens that the limit counted for the request, if known. Headers count these and not the
+                estimates.
         """
         self.in_flight -= 1
-        if cost is not None:
-            self._estimated += ticket.cost - self._estimated / _SETTLED
-            self._used += max(1.0, cost) - self._used / _SETTLED
+        if tokens is not None:
+            self._estimated += ticket.tokens - self._estimated / _SETTLED
+            self._used += max(1.0, tokens) - self._used / _SETTLED
         if ticket.number > self._cut:
             self._failures = 0
         self._answered += 1
@@ -356,36 +253,36 @@ class AdaptiveController:
             window.succeeded(now, ticket)
         if window.slow_start:
             window.size += 1.0
-        if ticket.number - window.first <= _COHORT:
+        if ticket.number - window.first <= COHORT:
             window.ended(ticket, self._number, now - ticket.at)
         if headroom is not None:
             self.on_headers(ticket, headroom)
 
     def failed(self, now: float, ticket: Ticket) -> None:
-        """A request broke or timed out: nothing about limits, but how long it took counts."""
+        """Record that a request broke or timed out. Only its latency is used."""
         self.in_flight -= 1
         self._window.ended(ticket, self._number, now - ticket.at)
 
     def cancelled(self, ticket: Ticket) -> None:
-        """A request was given up while it was under way."""
+        """Record that a request was cancelled in flight."""
         self.in_flight -= 1
         self._window.ended(ticket, self._number, None)
 
     def forget(self, in_flight: int) -> None:
-        """Leave out what nobody will tell the outcome of: so many are under way."""
+        """Forget the requests whose outcome will not be reported: only so many are in flight."""
         self.in_flight = in_flight
         self._window.measure_after(self._number)
 
     def withdrawn(self, ticket: Ticket) -> None:
-        """A request was given up before it was sent: its credit goes back."""
+        """Record that a request was given up before it was sent, and return its credit."""
         self.in_flight -= 1
         self._window.ended(ticket, self._number, None)
         self._count(ticket)
-        if self.gate <= ticket.at:  # one that closed since then has set the credit anew
-            self._pace.give_back(self._charge(ticket.cost))
+        if self.gate <= ticket.at:  # a gate that has closed since then has reset the credit
+            self._estimator.give_back(self._charge(ticket.tokens))
 
     def overloaded(self, now: float, ticket: Ticket, retry_after: float | None = None) -> None:
-        """The provider has too much to do (503, 529): fewer at once, the learnt rate stays."""
+        """Record that the provider is overloaded (503, 529): the window shrinks, the learnt rate stays."""
         self.in_flight -= 1
         self.refusals += 1
         self._window.ended(ticket, self._number, None)
@@ -398,13 +295,13 @@ class AdaptiveController:
     def refused(
         self, now: float, ticket: Ticket, retry_after: float | None = None, headroom: Headroom | None = None
     ) -> None:
-        """The provider refused a request because of a limit (429).
+        """Record that the provider refused a request because of a limit (429).
 
         Args:
             now: Seconds.
-            ticket: Of the request.
-            retry_after: Seconds that the provider asked to wait, checked to be finite and not negative.
-            headroom: What the headers of the refusal said.
+            ticket: Ticket of the request.
+            retry_after: Seconds that the provider asked to wait, finite and not negative.
+            headroom: Content of the refusal's headers.
         """
         self.in_flight -= 1
         self.refusals += 1
@@ -414,15 +311,15 @@ class AdaptiveController:
         if headroom is not None:
             self.on_headers(ticket, headroom)
         if self._levels is not None:
-            if ticket.number > self._foretold_after:
+            if ticket.number > self._predicted_after:
                 self._doubt(1.0, ticket)
         elif self._window.explains(now, ticket, self._number):
             if retry_after is None:
-                # Only an answer makes room, and that is what a full window waits for.
+                # Only an answer makes room, and a full window waits for one anyway.
                 self._count(ticket)
                 return
         elif ticket.number > self._cut:
-            if accepted_since_cut < 1 and not self._pace.open:
+            if accepted_since_cut < 1 and not self._estimator.open:
                 self._failures += 1
                 self._probing = self._refusal_latency < _FAST_REFUSAL
             else:
@@ -438,17 +335,19 @@ class AdaptiveController:
             self._cut_refused += 1
 
     def _begin_episode(self, now: float, ticket: Ticket) -> None:
-        pace, opening = self._pace, self._pace.open
+        estimator, opening = self._estimator, self._estimator.open
         if not self._window.suspects(now, ticket, self._number):
             if opening:
-                self._close_pace(ticket.rate, ticket)
+                self._close_estimator(ticket.rate, ticket)
             else:
-                mean = self._spent / self._number
-                pace.learn(ticket, self._mark, mean, max(1.0, self._squares / self._number / mean**2))
+                mean = self._tokens_sent / self._number
+                estimator.learn(
+                    ticket, self._mark, mean, max(1.0, self._squared_tokens / self._number / mean**2)
+                )
         self._mark = Mark(
             ticket.number,
             ticket.at,
-            ticket.spent,
+            ticket.tokens_sent,
             fresh=False,
             rate=math.inf if opening else ticket.rate,
             in_flight=self._number - ticket.number,
@@ -457,44 +356,53 @@ class AdaptiveController:
     def _close_gate(self, now: float, ticket: Ticket, retry_after: float | None) -> None:
         wait = 0.0 if retry_after is None else min(retry_after, _LONGEST_GATE)
         if retry_after is None or self._failures >= 2:
-            # Twice refused in spite of Retry-After, others must have been faster.
-            one = 0.5 if self._pace.open else max(_SHORTEST_BACKOFF, 1 / self._pace.estimate)
+            # After two refusals in spite of Retry-After, other clients must have been faster.
+            one = 0.5 if self._estimator.open else max(_SHORTEST_BACKOFF, 1 / self._estimator.estimate)
             longest = min(_LONGEST_BACKOFF, one * 2.0 ** min(self._failures, 16))
             wait = max(wait, longest * self._random.uniform(0.5, 1.0))
         self.gate = max(self.gate, now + wait)
-        self._pace.resume(self.gate, self._charge(ticket.cost))
+        self._estimator.resume(self.gate, self._charge(ticket.tokens))
 
-    def _charge(self, cost: float) -> float:
-        """What a request costs the pace, which counts in mean requests."""
-        return cost * self._number / self._spent if self._pace.by_tokens else 1.0
+    def _charge(self, tokens: float) -> float:
+        """The charge of a request, in requests of mean size, which the rate estimator counts."""
+        return tokens * self._number / self._tokens_sent if self._estimator.by_tokens else 1.0
 
     def on_headers(self, ticket: Ticket, headroom: Headroom) -> None:
-        """Take in the headers of an answer, before what it was is told: a refusal is judged by them."""
+        """Read the headers of an answer, before its outcome is recorded: a refusal is judged by them."""
         if self._margin >= _DISTRUST:
             return
         if self._levels is None:
-            self._levels, self._foretold_after = (Level(), Level()), self._number
-        requests, tokens = self._levels
+            self._levels, self._predicted_after = (Level(), Level()), self._number
+        request_level, token_level = self._levels
         fits = True
         if headroom.requests is not None:
-            fits = requests.read(at=ticket.at, used=ticket.number, allowance=headroom.requests)
+            fits = request_level.read(at=ticket.at, used=ticket.number, allowance=headroom.requests)
         if headroom.tokens is not None:
             off = self._estimated / self._used
             told = Allowance(headroom.tokens.rate * off, headroom.tokens.remaining * off)
-            fits &= tokens.read(at=ticket.at, used=ticket.spent, allowance=told)
+            fits &= token_level.read(at=ticket.at, used=ticket.tokens_sent, allowance=told)
         self._doubt(-_FORGIVE if fits else 1.0, ticket)
 
     def _doubt(self, more: float, ticket: Ticket) -> None:
-        """Widen the margin for what the headers did not foretell; beyond a point, ignore them for good."""
+        """Widen the margin after a refusal that the headers did not predict. Too wide, it disables them."""
         self._margin = max(1.0, self._margin + more)
         if self._margin >= _DISTRUST:
             self._levels = None
-            if self._pace.open:  # what headers held back would all go at once
-                self._close_pace(0.0, ticket)
-                self._pace.resume(self.gate, 1.0)
+            if self._estimator.open:  # all requests that the headers held back would be sent at once
+                self._close_estimator(0.0, ticket)
+                self._estimator.resume(self.gate, 1.0)
                 self._cut, self._cut_refused = self._number, 0
 
-    def _close_pace(self, rate: float, ticket: Ticket) -> None:
+    def _close_estimator(self, rate: float, ticket: Ticket) -> None:
         served = (ticket.number - ticket.in_flight) / max(ticket.at - self._first_at, _PROOF)
-        self._pace.close(rate, served)
+        self._estimator.close(rate, served)
         self._window.limited()
+
+
+_FIELDS = {
+    "in_flight": count, "gate": number, "refusals": count, "_number": count, "_tokens_sent": number,
+    "_answered": count, "_first_at": number, "_squared_tokens": number, "_estimated": positive,
+    "_used": positive, "_cut": count, "_cut_refused": count, "_failures": count, "_probing": flag,
+    "_refusal_latency": number, "_predicted_after": count, "_margin": positive,
+}  # fmt: skip
+_NESTED = ("version", "estimator", "window", "mark", "levels")

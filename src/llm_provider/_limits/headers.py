@@ -1,7 +1,7 @@
-"""What a provider's answers say about its limits, and what that means a moment later.
+"""Reads rate-limit headers, and predicts from them how much of a limit is left later.
 
-`headroom` reads the headers of a success or a failure; `Level` carries the newest of them forward in time.
-Retry-After and Gemini's RetryInfo, which say how long to wait, are read in `_retry`.
+`headroom` reads the headers of a success or a failure. `Level` projects the newest of them forward in time.
+`retry` reads Retry-After and Gemini's RetryInfo, which say how long to wait.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
+
+from .state import count, number, positive, restore, state_of
 
 _NUMBER = re.compile(r"\d{1,15}(\.\d{1,9})?", re.ASCII)
 _DURATION = re.compile(r"(?=\d)(?:(\d{1,6})h)?(?:(\d{1,6})m(?!s))?(?:(\d{1,9}(?:\.\d{1,9})?)s)?", re.ASCII)
@@ -18,7 +20,7 @@ _MILLISECONDS = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)ms", re.ASCII)
 
 
 class _Names(NamedTuple):
-    """The headers of one limit."""
+    """The names of one limit's headers."""
 
     limit: str
     remaining: str
@@ -35,44 +37,46 @@ _REQUESTS = tuple(
 _TOKENS = tuple(map(_names, ("x-ratelimit-{}-tokens", "anthropic-ratelimit-tokens-{}")))
 
 _LONG_RESET = 10.0
-"""Seconds. A shorter reset is too coarse to compute a rate from: some are rounded to whole seconds."""
+"""Seconds. A shorter reset is too coarse to compute a rate from, because some are rounded to whole
+seconds."""
 _PRUDENCE = 0.995
-"""Of the rate that is told: two clocks are never quite equally fast."""
+"""Factor on the rate in headers: two clocks never run at exactly the same speed."""
 _SPAN = 10
-"""Requests between two checks of the headers against what was sent: fewer prove little, as remaining counts
-are whole numbers and costs are estimates."""
+"""Requests between two comparisons of the headers with the requests sent. Fewer prove little, because the
+remaining counts are whole numbers and tokens are estimates."""
 _JUMP = 1.3
-"""A limit does not change by 30 % within `_JUMP_SPAN` seconds: such headers are of several scopes."""
+"""A limit does not change by 30 % within `_JUMP_SPAN` seconds. Such headers belong to several scopes."""
 _JUMP_SPAN = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What is left of one limit, in requests or in tokens."""
+    """The unused part of one limit, in requests or in tokens."""
 
     rate: float
-    """Refilled per second."""
+    """Refill per second."""
     remaining: float
 
 
 @dataclass(frozen=True, slots=True)
 class Headroom:
-    """What the headers of one answer say; None where they say nothing."""
+    """The limits that the headers of one answer tell; None for a limit that they do not tell."""
 
     requests: Allowance | None = None
     tokens: Allowance | None = None
 
 
 def headroom(headers: Mapping[str, str]) -> Headroom | None:
-    """Read rate-limit headers, whatever the provider; None if there are none.
+    """Read the rate-limit headers of any provider; None if there are none.
 
     Args:
-        headers: Names in lower case, or a mapping that does not mind.
+        headers: A mapping with names in lower case, or one that ignores case.
 
-    Understood are `x-ratelimit-{limit,remaining,reset}-{requests,tokens}` (OpenAI and who follows it),
-    `anthropic-ratelimit-{requests,tokens}-{limit,remaining}`, and `x-ratelimit-{limit,remaining,reset}`
-    (Together). Limits are per minute unless the time to their reset shows a longer period, as with Groq's
-    requests per day. What is not a plain non-negative ASCII number counts as absent.
+    These headers are understood: `x-ratelimit-{limit,remaining,reset}-{requests,tokens}` (OpenAI and
+    compatible hosts), `anthropic-ratelimit-{requests,tokens}-{limit,remaining}`, and
+    `x-ratelimit-{limit,remaining,reset}` (Together). Limits are per minute unless the time to their reset
+    shows a longer period, as with Groq's requests per day. A value that is not a plain non-negative ASCII
+    number counts as absent.
 
     >>> headroom({"x-ratelimit-limit-requests": "600", "x-ratelimit-remaining-requests": "599"})
     Headroom(requests=Allowance(rate=10.0, remaining=599.0), tokens=None)
@@ -85,7 +89,7 @@ def headroom(headers: Mapping[str, str]) -> Headroom | None:
 
 def _first(headers: Mapping[str, str], families: Iterable[_Names]) -> Allowance | None:
     for names in families:
-        # Most answers have none of them, and this is looked for in each.
+        # Most answers have none of these headers, so the check for one name must be fast.
         if names.limit in headers and (allowance := _allowance(headers, names)) is not None:
             return allowance
     return None
@@ -107,7 +111,7 @@ def _number(text: str | None) -> float | None:
 
 
 def duration(text: str | None) -> float | None:
-    """Seconds of "1s", "6m0s", "1h2m3.5s", "120ms" or a plain number of seconds; None for anything else.
+    """The seconds of "1s", "6m0s", "1h2m3.5s", "120ms" or a plain number; None for any other text.
 
     >>> duration("6m0.5s"), duration("17ms"), duration("3"), duration("soon")
     (360.5, 0.017, 3.0, None)
@@ -125,32 +129,56 @@ def duration(text: str | None) -> float | None:
 
 
 class Level:
-    """What is left of one limit now, judged by the newest header and by what was sent since.
+    """Predicts the unused part of one limit from the newest header and the requests sent since then.
 
-    `used` is whatever the limit counts, summed over everything sent: requests, or tokens.
+    `used` is the number of requests or tokens that the limit has counted for all requests sent. `amount` is
+    the number for the next request: 1, or its tokens.
 
     >>> level = Level()
     >>> level.read(at=0.0, used=1.0, allowance=Allowance(rate=10.0, remaining=5.0))
     True
-    >>> level.ready_at(now=0.0, used=5.0, cost=1.0, margin=1.0)  # 1 left: another in a tenth of a second
+    >>> level.ready_at(now=0.0, used=5.0, amount=1.0, margin=1.0)  # 1 is left, so wait a tenth of a second
     0.10050251256281408
     """
 
-    __slots__ = ("_anchor", "_at", "_most", "_rate", "_reads", "_remaining", "_used")
+    __slots__ = (
+        "_anchor_at", "_anchor_remaining", "_anchor_used", "_at", "_most", "_rate", "_reads", "_remaining",
+        "_used",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self._used = -1.0
         self._at = self._remaining = self._most = 0.0
         self._rate = math.inf
-        self._anchor = (0.0, 0.0, 0.0)
+        self._anchor_at = self._anchor_used = self._anchor_remaining = 0.0
         self._reads = 0
 
+    def to_state(self) -> dict[str, Any]:
+        """The level as a dict for JSON."""
+        return state_of(self, _FIELDS)
+
+    @classmethod
+    def from_state(cls, state: Any) -> Self:
+        """The level of a stored state.
+
+        Raises:
+            InvalidStateError: the state is not one of a level.
+        """
+        level = cls()
+        restore(level, state, _FIELDS)
+        return level
+
     def read(self, *, at: float, used: float, allowance: Allowance) -> bool:
-        """Take in a header of a request that was sent `at`, `used` counting itself too.
+        """Read a header of a request.
+
+        Args:
+            at: The time at which the request was sent.
+            used: The sum over all requests sent until then, including this one.
+            allowance: Content of the header.
 
         Returns:
-            Whether it fits what was known: a jumping limit, or a level that what was sent did not lower, is
-            some other scope's.
+            Whether the header agrees with the earlier ones. A limit that jumps, or a level that the requests
+            have not lowered, belongs to another scope.
         """
         if used <= self._used:
             return True
@@ -162,26 +190,33 @@ class Level:
             self._reads += 1
         if self._used < 0 or self._reads >= _SPAN:
             if self._reads:
-                since, before, remaining = self._anchor
-                # Half of what was sent: costs in tokens are estimates.
-                most = remaining + (at - since) * self._rate - 0.5 * (used - before) + 2
+                refilled = (at - self._anchor_at) * self._rate
+                # Only half of the use is counted, because tokens are estimates.
+                most = self._anchor_remaining + refilled - 0.5 * (used - self._anchor_used) + 2
                 fits = fits and allowance.remaining <= most
-            self._anchor, self._reads = (at, used, allowance.remaining), 0
+            self._anchor_at, self._anchor_used, self._anchor_remaining = at, used, allowance.remaining
+            self._reads = 0
         self._at, self._used, self._rate, self._remaining = at, used, rate, allowance.remaining
         self._most = max(self._most, allowance.remaining)
         return fits
 
-    def ready_at(self, now: float, used: float, cost: float, margin: float) -> float:
-        """When there is enough for `cost` with `margin` to spare; `now` where nothing is known."""
+    def ready_at(self, now: float, used: float, amount: float, margin: float) -> float:
+        """The time at which `amount` and a margin are left; `now` if no header was read."""
         if self._used < 0:
             return now
         level = self._remaining + (now - self._at) * self._rate - (used - self._used)
-        # No more is saved up, or can be asked for, than the limit was seen to hold, the request that showed
-        # it included.
-        overflow = level - (self._most + 1.2 * cost)
+        # The limit saves up no more than the headers have shown, and no more can be required. The request
+        # that showed it counts too.
+        overflow = level - (self._most + 1.2 * amount)
         if overflow > 0:
             self._remaining -= overflow
             level -= overflow
-        needed = min(cost + margin, max(cost, self._most) + 0.2 * cost)
+        needed = min(amount + margin, max(amount, self._most) + 0.2 * amount)
         missing = needed - level
         return now + missing / max(self._rate, 1e-9) if missing > 1e-6 else now
+
+
+_FIELDS = {
+    "_used": number, "_at": number, "_remaining": number, "_most": number, "_rate": positive, "_reads": count,
+    "_anchor_at": number, "_anchor_used": number, "_anchor_remaining": number,
+}  # fmt: skip

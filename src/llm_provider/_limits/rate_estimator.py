@@ -1,140 +1,206 @@
-"""So many requests a second: a slow sweep through what refusals show the limit to be.
+"""Estimates the rate limit of a scope from refusals and paces requests to it.
 
-On a token bucket every refusal marks an instant at which the bucket was empty. What was accepted between two
-marks, divided by the time, *is* the limit, to within one request. The rate sweeps from a little below that
-estimate to a little above it, until the next mark; how far is the **step**, which says how sure it is.
+The limit of a token bucket is exceeded only when the bucket is empty, so every refusal **marks** an instant
+at which it was empty. The requests accepted between two marks, divided by the time between them, are the
+limit, to within one request. The rate **sweeps** from a little below this estimate to a little above it,
+until the next mark. The distance from the estimate is the **step**: it expresses how uncertain the estimate
+is.
 
-Alone with a limit, refusals come when they are due and the step narrows until it costs nothing. One that
-comes early says that the limit has fallen, or that others share it and refusals come by chance. Then what was
-remembered is worth nothing: the rate just **follows**, less for every early refusal and more for every late
-one, until several in a row are due again. All who share meet the same share of refusals per request, so who
-sends more is refused more often than once per sweep, and their rates become equal.
+If the scope has a limit for itself, refusals come when they are due, and the step narrows until the sweep
+costs nothing. An early refusal means that the limit has fallen, or that others share it and refusals come by
+chance. The earlier estimate is then worth nothing, and the rate **follows** the refusals: it decreases with
+every early one and increases with every late one, until several in a row are due again. All who share a limit
+are refused in the same proportion. A process that sends more is therefore refused more often than once per
+sweep, and the rates become equal.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any, Self
+
+from .state import count, flag, number, positive, restore, state_of
 
 _FIRST_RATE = 80.0
-"""Requests a second at the start: forty calls are out in half a second, and a limit of ten a second refuses
-four before the first refusal has come back."""
+"""Requests per second at the start. Forty calls are sent within half a second. A limit of ten per second
+refuses four requests before the first refusal arrives."""
 _DOUBLING = 2.0
-"""Seconds in which the open rate doubles: a hundred a second are passed within one, a thousand in eight."""
+"""Seconds in which the open rate doubles. It passes a hundred per second within one second, and a thousand
+within eight."""
 _FIRST_CUT = 0.5
-"""Of the open rate, after the first refusal. Too high costs a few more refusals, too low seconds."""
+"""Factor on the open rate at the first refusal. A factor that is too high costs a few more refusals; one that
+is too low costs seconds."""
 
 _CYCLE = 18.0
-"""Seconds of a narrow sweep: at 10 a second one refusal in 180. The price of noticing a higher limit."""
+"""Seconds of a narrow sweep: at 10 requests per second one refusal in 180. This is the price of noticing a
+higher limit."""
 _CYCLE_TOKENS = 25.0
-"""The same where tokens bind: costs vary, and a longer sweep averages them."""
+"""Seconds of a narrow sweep if the limit counts tokens. Requests differ in size, and a longer sweep averages
+them."""
 _CYCLE_WIDE = 12.0
-"""Of the widest sweep, at every rate: so many seconds between refusals is what processes that share a limit
-settle at. Shorter ones would be refused more often, longer ones become equal more slowly."""
+"""Seconds of the widest sweep, at every rate. Processes that share a limit settle at this interval between
+refusals. A shorter one would cause more refusals; with a longer one the rates become equal more slowly."""
 _CYCLE_FALLEN = 6.0
-"""Of a narrow sweep after the limit has fallen: what was cut for a while comes back as suddenly."""
+"""Seconds of a narrow sweep after the limit has fallen. A temporary cut ends as suddenly as it began."""
 _FALLEN, _FORMER = 0.5, 300.0
-"""A limit has fallen while it is below this share of a former one, which fades e-fold in so many seconds."""
+"""A limit has fallen while it is below this share of a former limit, whose weight falls e-fold in so many
+seconds."""
 _SLOW = 2.0
-"""Requests a second below which narrow sweeps get longer, by the root: refusals would be too frequent."""
+"""Requests per second below which narrow sweeps become longer, by the square root. Refusals would otherwise
+be too frequent."""
 _NARROW = 0.02
-"""The narrowest step: below, one request more or less in the bucket hides it."""
+"""The narrowest step. With a smaller one, a single request in the bucket would hide the sweep."""
 _NARROW_TOKENS = 0.06
-"""The same where tokens bind, whose quantum is a large request. What a sweep saves up before it exceeds the
-limit has to fit into the provider's bucket, or it is lost: with more, a bucket of one second overflows."""
+"""The narrowest step if the limit counts tokens, where the unit is a large request. The provider's bucket
+must hold the tokens that a sweep saves up before it exceeds the limit. With a larger step, a bucket of one
+second overflows and they are lost."""
 _WIDE = 0.3
 """The widest step."""
 _SHRINK = 1.7
-"""The step narrows by this with each refusal that was not early. It is never less than the difference that
-one request makes to what is remembered."""
+"""Divisor of the step at each refusal that was not early. The step never falls below the difference that one
+request makes to the estimate."""
 
 _EARLY, _DUE, _LATE = 0.4, 1.0, 1.25
-"""Phases of the sweep. It crosses the estimate at 0.5 and has spent what it saved at 1. Refused before early:
-the limit is lower, or others share it. After late nothing was found: grow."""
+"""Phases of the sweep. It crosses the estimate at 0.5 and has spent its savings at 1. A refusal before
+`early` means that the limit is lower, or shared. After `late` no limit was found, and the rate grows."""
 _ANOTHER = 2.2
-"""Times the estimate at which the growing rate has left it behind: the limit is another."""
+"""Multiple of the estimate at which the growing rate shows that the limit has changed."""
 _DUE_FROM, _DUE_UNTIL, _AGREEING = 0.7, 1.35, 3
-"""So many refusals in a row between these phases end the following: by chance, one time in seventy."""
+"""So many refusals in a row between these phases end the following. This happens by chance one time in
+seventy."""
 _GROWTH = 2.0
-"""Seconds in which the late rate grows e-fold, so that a limit that was doubled is found in two."""
+"""Seconds in which the late rate grows e-fold, so a doubled limit is found in two seconds."""
 _GENTLE_GROWTH = 10.0
-"""The same where a late refusal may be chance (others share the limit) or is the rule (fixed windows)."""
+"""Seconds of the same growth where a late refusal may be chance (a shared limit) or is normal (fixed
+windows)."""
 _GROWTH_REQUESTS = 10.0
-"""Requests within which the late rate never grows further than e-fold, a tenth for each of them."""
+"""Requests in which the late rate grows at most e-fold, a tenth for each of them."""
 _LATE_CUT = 0.85
-"""Of the late rate: it exceeds the limit by what had been saved in the bucket."""
+"""Factor on the late rate, which exceeds the limit by the requests that the bucket had saved."""
 _LEAST_CUT = 0.4
-"""One short interval never lowers the estimate further than to this share of it."""
+"""Lowest factor by which one short interval changes the estimate."""
 _SLOWEST, _FASTEST = 1 / 60, 1e5
-"""Requests a second between which every estimate stays, whatever happens for however long."""
+"""Bounds of every estimate, in requests per second."""
 _MEMORY = 1000.0
-"""Requests whose marks are remembered: 0.1 %, and a drift is followed within minutes."""
+"""Requests whose marks are averaged: a precision of 0.1 %, and a drift is followed within minutes."""
 _BEYOND_DOUBT = 3.0
-"""Mean costs by which refused requests were too large, or too small, for the unit that is counted in."""
+"""Evidence, in mean request sizes, that refused requests are too large or too small for the present unit."""
 
 
 class Ticket:
-    """A request under way: what there is to know about it when its answer comes."""
+    """A request in flight, and the state of the limits when it was sent."""
 
-    __slots__ = ("at", "cost", "in_flight", "number", "phase", "rate", "spent")
+    __slots__ = ("at", "in_flight", "number", "phase", "rate", "tokens", "tokens_sent")
 
     def __init__(
-        self, number: int, at: float, in_flight: int, cost: float, spent: float, rate: float, phase: float
+        self,
+        number: int,
+        at: float,
+        in_flight: int,
+        tokens: float,
+        tokens_sent: float,
+        rate: float,
+        phase: float,
     ) -> None:
         self.number = number
         self.at = at
         self.in_flight = in_flight
-        """Including this one."""
-        self.cost = cost
-        self.spent = spent
-        """The costs of everything sent, including this one."""
+        """Including this request."""
+        self.tokens = tokens
+        """Estimated tokens of this request."""
+        self.tokens_sent = tokens_sent
+        """Estimated tokens of all requests so far, including this one."""
         self.rate = rate
         self.phase = phase
 
+    def to_state(self) -> dict[str, Any]:
+        """The ticket as a dict for JSON."""
+        return state_of(self, _TICKET_FIELDS)
+
+    @classmethod
+    def from_state(cls, state: Any) -> Self:
+        """The ticket of a stored state.
+
+        Raises:
+            InvalidStateError: the state is not one of a ticket.
+        """
+        ticket = cls(0, 0.0, 0, 0.0, 0.0, 0.0, 0.0)
+        restore(ticket, state, _TICKET_FIELDS)
+        return ticket
+
+
+_TICKET_FIELDS = {
+    "number": count, "at": number, "in_flight": count, "tokens": number, "tokens_sent": number,
+    "rate": number, "phase": number,
+}  # fmt: skip
+
 
 class Mark:
-    """An instant at which the limit was exhausted (after idling: untouched), and what was refused since."""
+    """An instant at which the limit was exhausted, or untouched after idling, and the refusals since then."""
 
-    __slots__ = ("at", "fresh", "in_flight", "number", "rate", "refused", "refused_cost", "spent")
+    __slots__ = ("at", "fresh", "in_flight", "number", "rate", "refused", "refused_tokens", "tokens_sent")
 
     def __init__(
-        self, number: int, at: float, spent: float, *, fresh: bool, rate: float, in_flight: int
+        self, number: int, at: float, tokens_sent: float, *, fresh: bool, rate: float, in_flight: int
     ) -> None:
         self.number = number
         self.at = at
-        self.spent = spent
+        self.tokens_sent = tokens_sent
         self.fresh = fresh
+        """Whether the limit was untouched."""
         self.rate = rate
         self.in_flight = in_flight
-        """Sent after it before it was known."""
+        """Requests sent between this instant and the arrival of the refusal."""
         self.refused = 0
-        self.refused_cost = 0.0
+        self.refused_tokens = 0.0
 
     def count(self, ticket: Ticket) -> None:
-        """A request was not accepted."""
+        """Count a request that was not accepted."""
         if ticket.number > self.number:
             self.refused += 1
-            self.refused_cost += ticket.cost
+            self.refused_tokens += ticket.tokens
 
     def accepted(self, ticket: Ticket) -> int:
-        """Requests that were accepted between this mark and a refused one."""
+        """Requests that were accepted between this mark and a refused request."""
         return ticket.number - self.number - 1 - self.refused
 
-    def accepted_cost(self, ticket: Ticket) -> float:
-        """Their costs."""
-        return ticket.spent - ticket.cost - self.spent - self.refused_cost
+    def accepted_tokens(self, ticket: Ticket) -> float:
+        """Estimated tokens of the requests that were accepted between this mark and a refused request."""
+        return ticket.tokens_sent - ticket.tokens - self.tokens_sent - self.refused_tokens
+
+    def to_state(self) -> dict[str, Any]:
+        """The mark as a dict for JSON."""
+        return state_of(self, _MARK_FIELDS)
+
+    @classmethod
+    def from_state(cls, state: Any) -> Self:
+        """The mark of a stored state.
+
+        Raises:
+            InvalidStateError: the state is not one of a mark.
+        """
+        mark = cls(0, 0.0, 0.0, fresh=True, rate=math.inf, in_flight=0)
+        restore(mark, state, _MARK_FIELDS)
+        return mark
 
     def used_by_refused(self, rate: float) -> int:
         """How many requests used the limit although they were refused.
 
-        Once a bucket is empty, a share `rate / self.rate` of what is sent still gets through, unless refused
-        requests are counted too: then none does.
+        If a bucket is empty, a share `rate / self.rate` of the requests is still accepted. If the provider
+        counts refused requests too, none is.
         """
         counted = self.in_flight * (1 - 0.3 * min(1.0, rate / self.rate))
         return self.refused if self.refused > max(2.0, counted) else 0
 
 
+_MARK_FIELDS = {
+    "number": count, "at": number, "tokens_sent": number, "fresh": flag, "rate": positive, "in_flight": count,
+    "refused": count, "refused_tokens": number,
+}  # fmt: skip
+
+
 class RateEstimator:
-    """So many requests a second: the sweep, and what it learns from each mark."""
+    """Paces requests to an estimate of the limit, and improves the estimate with each mark."""
 
     def __init__(self) -> None:
         self.open = True
@@ -142,7 +208,7 @@ class RateEstimator:
         self.estimate = math.inf
         self.by_tokens = False
         self.phase = 0.0
-        """Of the sweep; while open, seconds."""
+        """Phase of the sweep; while open, seconds."""
         self._credit = 1.0
         self._at = -math.inf
         self._step = _WIDE
@@ -151,12 +217,27 @@ class RateEstimator:
         self._evidence = 0.0
         self._following = False
         self._due = 0
-        """Refusals in a row that came when due."""
+        """Refusals in a row that came when they were due."""
         self._growth = _GROWTH
         self._former = self._former_at = 0.0
 
+    def to_state(self) -> dict[str, Any]:
+        """The estimator as a dict for JSON."""
+        return state_of(self, _ESTIMATOR_FIELDS)
+
+    @classmethod
+    def from_state(cls, state: Any) -> Self:
+        """The estimator of a stored state.
+
+        Raises:
+            InvalidStateError: the state is not one of a rate estimator.
+        """
+        estimator = cls()
+        restore(estimator, state, _ESTIMATOR_FIELDS)
+        return estimator
+
     def ready_at(self, now: float, charge: float) -> float:
-        """When there is credit for a request."""
+        """The time at which there is credit for a request. A charge of 1 is a request of mean size."""
         missing = charge - 1e-6 - self._credit
         at = self._at
         if now > at:
@@ -165,7 +246,11 @@ class RateEstimator:
         return now if missing <= 0 else at + missing / self.rate
 
     def spend(self, now: float, charge: float) -> bool:
-        """Send a request. Returns whether much more could have been sent before it."""
+        """Take the credit for a request that is sent.
+
+        Returns:
+            Whether the scope was idle: many more requests could have been sent before this one.
+        """
         credit = self._credit
         idle = False
         elapsed = now - self._at
@@ -177,23 +262,23 @@ class RateEstimator:
             if credit <= most:
                 self._advance(elapsed)
             else:
-                # What is not used proves nothing: the sweep stands still.
+                # Unused credit proves nothing about the limit, so the sweep stands still.
                 idle = credit > most + 1.0
                 credit = most
         self._credit = credit - charge
         return idle
 
     def give_back(self, charge: float) -> None:
-        """A request was not sent after all."""
+        """Return the credit of a request that was not sent."""
         self._credit += charge
 
     def resume(self, at: float, charge: float) -> None:
-        """Start again at a later time: with one request, or at its own pace where others wait too."""
+        """Start again at a later time, with credit for one request unless others share the limit."""
         self._credit = 0.0 if self._following else charge
         self._at = max(self._at, at)
 
     def hold(self, until: float) -> None:
-        """Let no credit grow before a later time."""
+        """Stop the growth of credit until a later time."""
         self._at = max(self._at, until)
 
     def _advance(self, elapsed: float) -> None:
@@ -209,32 +294,37 @@ class RateEstimator:
         self.rate = swept
 
     def close(self, rate: float, served: float = 0.0) -> None:
-        """End the open phase: the limit is below a rate, and not below what was served a second."""
+        """End the open phase.
+
+        Args:
+            rate: Requests per second, above the limit.
+            served: Requests per second that were served. The limit is at least this high.
+        """
         self.open = False
         self.estimate = max(rate * _FIRST_CUT, served)
         self._begin()
 
-    def learn(self, ticket: Ticket, mark: Mark, mean_cost: float, spread: float) -> None:
-        """Take in that the limit was exhausted when a request was sent.
+    def learn(self, ticket: Ticket, mark: Mark, mean_tokens: float, spread: float) -> None:
+        """Learn from a refusal: the limit was exhausted when the request was sent.
 
         Args:
-            ticket: Of the refused request.
-            mark: The exhaustion before.
-            mean_cost: Of all requests.
-            spread: The mean of the costs' squares over the square of their mean.
+            ticket: Ticket of the refused request.
+            mark: The previous mark.
+            mean_tokens: Mean of the estimated tokens of all requests.
+            spread: Mean of the squared tokens over the square of their mean.
         """
         elapsed = max(ticket.at - mark.at, 1e-3)
         requests = float(mark.accepted(ticket))
         if mark.fresh:
-            # What a full bucket had saved is in it, so this can only be too high.
+            # The measurement includes the savings of a full bucket, so it can only be too high.
             measured = requests / elapsed if requests > 8 else 0.85 * self.estimate
             self.estimate = max(_LEAST_CUT * self.estimate, min(self.estimate, measured))
             self._weight = 1.0
         else:
-            self._choose_unit(ticket.cost / mean_cost, spread)
-            accepted = mark.accepted_cost(ticket) / mean_cost if self.by_tokens else requests
+            self._choose_unit(ticket.tokens / mean_tokens, spread)
+            accepted = mark.accepted_tokens(ticket) / mean_tokens if self.by_tokens else requests
             accepted += mark.used_by_refused(accepted / elapsed)
-            # Where most of the time was waited, as in fixed windows, the phase says nothing.
+            # If the gate was closed for most of the time, as in fixed windows, the phase says nothing.
             waited = ticket.phase * self._cycle < elapsed / 2
             early = ticket.phase < _EARLY
             if self.by_tokens:
@@ -251,12 +341,12 @@ class RateEstimator:
         self._begin()
 
     def _judge(self, phase: float, *, early: bool) -> None:
-        """Whether refusals come when due, or by chance."""
+        """Decide whether refusals come when they are due, or by chance."""
         if self._following:
             self._due = self._due + 1 if _DUE_FROM < phase < _DUE_UNTIL else 0
             self._following = self._due < _AGREEING
         else:
-            # Of several early ones in a row the first begins the following, unless nothing was ever due.
+            # The first early refusal begins the following, unless no refusal was ever due.
             self._following = early and self._due > 0
             self._due = 0 if early else 1
 
@@ -264,14 +354,15 @@ class RateEstimator:
         if ticket.phase > _LATE:
             self.estimate = max(self.estimate, _LATE_CUT * ticket.rate)
         else:
-            # The mean of what was swept: less than the estimate if it was early, more if it was late.
+            # The mean rate of the sweep: below the estimate if the refusal was early, above it if it was
+            # late.
             self.estimate *= 1 - self._step * (1 - ticket.phase)
         self._weight, self._step = 1.0, _WIDE
 
     def _update(self, ticket: Ticket, accepted: float, elapsed: float, *, early: bool, waited: bool) -> None:
         if ticket.rate > _ANOTHER * self.estimate and not waited:
-            # What was accepted is less than the limit, as the bucket overflowed; the rate, which had to empty
-            # it first, is more.
+            # The accepted requests are less than the limit, because the bucket overflowed. The rate is more,
+            # because it had to empty the bucket first.
             between = math.sqrt(accepted / elapsed * ticket.rate)
             self.estimate, self._weight = max(self.estimate, _LATE_CUT * between), 1.0
         else:
@@ -279,7 +370,7 @@ class RateEstimator:
                 self._weight = 1.0
             estimate = (accepted + self._weight) / (elapsed + self._weight / self.estimate)
             if ticket.phase > _DUE and not waited:
-                # A bucket that holds nothing refuses at the limit, whatever the mean before was.
+                # A bucket without savings refuses at the limit, whatever the mean rate before was.
                 top = self.estimate * (1 + self._step * (2 * _LATE - 1))
                 estimate = max(estimate, min(ticket.rate, top) / (1 + self._step))
             self.estimate = max(_LEAST_CUT * self.estimate, estimate)
@@ -289,7 +380,7 @@ class RateEstimator:
                 if not waited:
                     former = self._former * math.exp((self._former_at - ticket.at) / _FORMER)
                     self._former, self._former_at = max(former, self.estimate), ticket.at
-        # What is known of the limit is known to one request.
+        # The limit is known to within one request.
         self._step = min(_WIDE, max(self._step, 1 / self._weight))
 
     def _begin(self) -> None:
@@ -309,12 +400,16 @@ class RateEstimator:
         return _NARROW_TOKENS if self.by_tokens else _NARROW
 
     def _choose_unit(self, ratio: float, spread: float) -> None:
-        """Count in what the limit is of, judged by how large refused requests are.
+        """Decide by the size of refused requests whether the limit counts requests or tokens.
 
-        A bucket of tokens that is nearly empty refuses the large ones, in proportion to their size: their
-        mean is `spread` times the mean of all. Requests that are paced by their tokens although requests are
-        limited are refused when small ones came close together. Otherwise the refused are like all others,
-        and the evidence, which is counted from half-way, falls back to nothing.
+        A bucket of tokens that is nearly empty refuses large requests, in proportion to their size: their
+        mean size is `spread` times the mean of all. If requests are limited but paced by their tokens, they
+        are refused when small requests follow each other closely. In all other cases refused requests are
+        like the others, and the evidence, which is counted from half-way, falls back to 0.
+
+        Args:
+            ratio: Tokens of the refused request over the mean of all requests.
+            spread: See `learn`.
         """
         if self.by_tokens:
             more = (1 + 1 / spread) / 2 - ratio
@@ -323,3 +418,10 @@ class RateEstimator:
         self._evidence = max(0.0, self._evidence + more)
         if self._evidence > _BEYOND_DOUBT:
             self.by_tokens, self._evidence = not self.by_tokens, 0.0
+
+
+_ESTIMATOR_FIELDS = {
+    "open": flag, "rate": positive, "estimate": positive, "by_tokens": flag, "phase": number, "_credit":
+    number, "_at": number, "_step": positive, "_cycle": positive, "_weight": positive, "_evidence": number,
+    "_following": flag, "_due": count, "_growth": positive, "_former": number, "_former_at": number,
+}  # fmt: skip

@@ -1,4 +1,4 @@
-"""Which failures are sent again, and after how long. `_limits` only reacts to what is decided here."""
+"""Decides which failures are retried and after how many seconds; the controllers do not decide this."""
 
 from __future__ import annotations
 
@@ -15,26 +15,28 @@ if TYPE_CHECKING:
     import random
 
 DEFAULT_MAX_RETRIES = 6
-"""Requests sent at most after the first. The SDKs' 2 is made for one interactive call; a batch that
-finds its rate limit meets several rejections in a row, and full jitter keeps the extra ones cheap."""
+"""Most requests after the first one. The SDKs' default of 2 suits one interactive call. A batch that searches
+for its rate limit meets several refusals in a row, and full jitter keeps additional retries cheap."""
 
 LONGEST_RETRY_AFTER = 120.0
-"""Seconds. A provider that asks for more than this is not waited for: the error is returned."""
+"""Seconds. If a provider asks for a longer wait, the call fails at once."""
 
 ORDERLY_END = "GOAWAY"
-"""The `code` of requests that were on a connection when its server ended it. Servers of HTTP/2 do so now and
-then, with hundreds of requests on it, and these are sent again at nobody's expense."""
+"""The `code` of requests whose connection was closed in order by the server. HTTP/2 servers do this from time
+to time, with hundreds of requests on a connection. The retries of these requests are not taken from a
+budget."""
 
 _ANSWERS_PER_RETRY = 10
-"""A tenth, as gRPC's throttle and Finagle's budget have it: a provider that fails one call in ten is still
-served in full, and one that is down does not meet several times its load."""
+"""Answers that earn one retry, as in gRPC's throttle and Finagle's retry budget. If one request in ten fails,
+all are retried. A provider that is down does not get a multiple of its load."""
 
 _FIRST_RETRIES = 10
-"""More than one call may use by default, so that a script's first call can always be retried."""
+"""Retries at the start: more than one call uses by default, so a script's first call can always be
+retried."""
 
 _MOST_RETRIES_SAVED = 1000
-"""About twice the requests that are under way at most by default: if all of them break at once, as when a
-server starts anew, each can be sent again, and once more."""
+"""Most retries that can be saved. If all requests in flight fail at once, for example because a server
+restarts, each of them can be retried."""
 
 _BUDGET_SPENT = (
     f"not sent again: too many calls fail, and retries are at most {_FIRST_RETRIES} and one for "
@@ -49,9 +51,9 @@ _DURATION = re.compile(r"(\d{1,10}(?:\.\d{1,9})?)s", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What follows a failure: whether to send again, and how many seconds to wait before.
+    """The decision after a failure: whether to retry, and after how many seconds.
 
-    `reason` says why not, where neither the failure nor the number of attempts does.
+    `reason` explains a final failure if neither the error nor the number of attempts explains it.
     """
 
     retry: bool
@@ -60,15 +62,14 @@ class Verdict:
 
 
 FINAL = Verdict(retry=False)
-"""The end of a call, for a reason that the failure itself tells."""
+"""No retry, for a reason that the error itself tells."""
 
 
 class RetryBudget:
-    """Bounds the retries of a scope that follow failures other than congestion.
+    """Bounds the retries of a scope after failures other than congestion.
 
-    Every answer earns a tenth of a retry, beside ten to begin with, and no more are saved than can be of use
-    at once. So what is broken for good gets at most a tenth more requests than calls, however many there are
-    and however often each may be retried.
+    A budget starts with ten retries, and every answer earns a tenth of one, up to a maximum. So a provider
+    that is down gets at most a tenth more requests than calls, however many retries each call may use.
 
     >>> budget = RetryBudget()
     >>> [budget.spend() for _ in range(11)].count(True)
@@ -81,12 +82,12 @@ class RetryBudget:
         self._tenths = _FIRST_RETRIES * _ANSWERS_PER_RETRY
 
     def earn(self) -> None:
-        """An answer has come."""
+        """Earn a tenth of a retry with an answer."""
         if self._tenths < _MOST_RETRIES_SAVED * _ANSWERS_PER_RETRY:
             self._tenths += 1
 
     def spend(self) -> bool:
-        """Take a retry; False if there is none."""
+        """Take one retry. Returns False if none is left."""
         if self._tenths < _ANSWERS_PER_RETRY:
             return False
         self._tenths -= _ANSWERS_PER_RETRY
@@ -104,21 +105,21 @@ def judge(
     shown: bool = False,
     elsewhere: bool = False,
 ) -> Verdict:
-    """Decide on a failed attempt.
+    """Decide whether a failed attempt is retried.
 
     Args:
-        error: What the attempt ended with.
-        attempts: Requests sent so far for this call, the failed one included.
+        error: The error of the attempt.
+        attempts: Requests sent so far for this call, including the failed one.
         max_retries: Requests allowed after the first.
-        random_source: Where the jitter comes from.
-        budget: The scope's, which a retry is taken from unless the failure was congestion, for which the rate
-            control slows everybody down, or the orderly end of a connection.
-        deadline: The call's. A wait that goes past it is not begun.
-        shown: Whether the user has seen some of a stream, which cannot be taken back and begun again.
-        elsewhere: Whether the failure was of an API key, and another one may serve the call at once.
+        random_source: Source of the jitter.
+        budget: The scope's retry budget. A retry is not taken from it after congestion, where the rate
+            control slows all calls down, and after the orderly end of a connection.
+        deadline: The call's deadline. A wait that exceeds it does not begin.
+        shown: Whether the user has seen a part of the stream, which can then not begin again.
+        elsewhere: Whether another API key may serve the call at once.
 
-    A malformed answer is asked for once more only: it may have been billed. Waiting time is the
-    provider's Retry-After, else full jitter: uniform from 0 to 0.5 s doubled per attempt, 30 s at most.
+    A malformed answer is retried only once, because it may have been billed. The wait is the provider's
+    Retry-After. Without one, it is full jitter: uniform from 0 to 0.5 s doubled per attempt, 30 s at most.
 
     >>> import random
     >>> circumstances = {"max_retries": 2, "random_source": random.Random(), "budget": RetryBudget()}
@@ -136,8 +137,8 @@ def judge(
         return FINAL
     delay, why = error.retry_after, "not sent again"
     if delay is None:
-        max_in_flight = min(_BASE_DELAY * 2.0 ** min(attempts - 1, 16), _LONGEST_DELAY)
-        delay = random_source.uniform(0.0, max_in_flight)
+        longest = min(_BASE_DELAY * 2.0 ** min(attempts - 1, 16), _LONGEST_DELAY)
+        delay = random_source.uniform(0.0, longest)
     else:
         why = f"asked to wait {delay:.0f} s"
         if delay > LONGEST_RETRY_AFTER:
@@ -151,10 +152,10 @@ def judge(
 
 
 def is_congestion(error: LLMError) -> bool:
-    """Whether a failure says that too much was sent just now, as against something having broken.
+    """Whether a failure means that too many requests were sent.
 
-    A wait that is too long to wait for says nothing about a rate: whoever comes next shall be told the same
-    at once, instead of being held back.
+    A refusal with a wait that is too long says nothing about a rate. Later calls are then not held back: they
+    get the same refusal at once.
     """
     return (
         isinstance(error, (RateLimitError, OverloadedError))
@@ -163,10 +164,10 @@ def is_congestion(error: LLMError) -> bool:
 
 
 def retry_after(headers: Mapping[str, str], *, now: datetime.datetime | None = None) -> float | None:
-    """Seconds asked for by `retry-after-ms` or `retry-after` (seconds or an HTTP date; RFC 9110 §10.2.3).
+    """The seconds in `retry-after-ms` or `retry-after` (seconds or an HTTP date; RFC 9110 §10.2.3).
 
-    Strict: ASCII digits only, so that `nan`, `inf`, `1e400`, a sign or other scripts' digits, all of
-    which `float` takes, count as absent. A date in the past is 0.
+    Only ASCII digits are accepted. `float` also accepts `nan`, `inf`, `1e400`, a sign and other scripts'
+    digits, which count as absent here. A date in the past is 0.
 
     >>> retry_after({"retry-after-ms": "1500", "retry-after": "9"})
     1.5
@@ -194,7 +195,7 @@ def retry_after(headers: Mapping[str, str], *, now: datetime.datetime | None = N
 
 
 def retry_delay(text: object) -> float | None:
-    """Seconds of a protobuf duration such as Gemini's `RetryInfo.retryDelay`, "27.39s".
+    """The seconds of a protobuf duration such as Gemini's `RetryInfo.retryDelay`, "27.39s".
 
     >>> retry_delay("27.39s")
     27.39

@@ -1,9 +1,9 @@
-"""Rate control on the loop: calls of one scope wait here until its controller lets them go.
+"""Rate control on the event loop: the calls of one scope wait until its controller allows them to be sent.
 
-A scope is what a provider limits together: (provider, base URL, group of models, identity of the API key).
-Its `Controller` decides when a request may go, without a clock or a loop of its own: `_control.Control`, or
-`_aimd.AIMD`. `Scope` asks it, keeps the order, and sets one timer for the first that waits. What a failure
-means is `_retry`'s business; here it is only told to the controller.
+A provider limits the requests of a scope together: (provider, base URL, group of models, identity of the API
+key). A `Controller` decides when a request may be sent, without a clock or an event loop of its own. `Scope`
+asks it, keeps the order of the calls, and sets one timer for the first that waits. `retry` decides what a
+failure means; a scope only reports failures to the controller.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ from .rate_estimator import Ticket
 from .retry import RetryBudget, is_congestion
 
 _TIMER_STEP = 0.001
-"""Seconds. A timer may fire a clock tick early; a millisecond later there is no second round."""
+"""Seconds that a timer is set later, because it may fire one clock tick early."""
 
 _VERSION = re.compile(r"(-\d{4}-\d{2}-\d{2}|-\d{8}|-latest|@\d{8})$")
-"""What a dated snapshot adds to the name of its model. Providers limit the two together."""
+"""The suffix of a dated snapshot. Providers limit a snapshot together with its model."""
 
 
 class Controller(Protocol):
-    """Decides when the next request of a scope may go; see `_control.Control`."""
+    """Decides when the next request of a scope may be sent; see `controller.AdaptiveController`."""
 
     @property
     def in_flight(self) -> int:
-        """Requests under way."""
+        """Requests in flight."""
 
     @property
     def gate(self) -> float:
-        """Nothing is sent before."""
+        """Time before which nothing is sent."""
 
     @property
     def refusals(self) -> int:
-        """Answers so far that said "too much"."""
+        """Refusals so far: answers with 429, 503 or 529."""
 
     @property
     def rate(self) -> float:
-        """Requests a second that may be sent now."""
+        """Requests per second that may be sent now."""
 
     @property
     def window(self) -> float:
@@ -55,11 +55,11 @@ class Controller(Protocol):
 
     @property
     def open(self) -> bool:
-        """Whether nothing has shown yet that there is a limit on the rate."""
+        """Whether no limit on the rate is known yet."""
 
-    def admit(self, now: float, cost: float, max_in_flight: int, at_once: int) -> Ticket | float: ...
+    def admit(self, now: float, tokens: float, max_in_flight: int, at_once: int) -> Ticket | float: ...
     def on_headers(self, ticket: Ticket, headroom: Headroom) -> None: ...
-    def succeeded(self, now: float, ticket: Ticket, *, cost: float | None) -> None: ...
+    def succeeded(self, now: float, ticket: Ticket, *, tokens: float | None) -> None: ...
     def refused(self, now: float, ticket: Ticket, retry_after: float | None) -> None: ...
     def overloaded(self, now: float, ticket: Ticket, retry_after: float | None) -> None: ...
     def failed(self, now: float, ticket: Ticket) -> None: ...
@@ -69,18 +69,18 @@ class Controller(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScopeStatistics:
-    """A scope at one moment.
+    """The state of a scope at one moment.
 
-    `window` is how many requests may be under way, None where only `max_concurrent` bounds them; `rate` how
-    many a second may be sent, None while nothing has shown that there is a limit.
+    `window` is how many requests may be in flight, None if only `max_concurrent` bounds them. `rate` is how
+    many per second may be sent, None while no limit is known.
     """
 
     provider: str
     base_url: str | None
     model: str
-    """Without the date of a snapshot."""
+    """Its name, without the date of a snapshot."""
     key: str
-    """The API key's fingerprint; of several keys of one account, that of the first."""
+    """Fingerprint of the API key; of an account with several keys, that of the first key."""
     window: int | None
     rate: float | None
     in_flight: int
@@ -88,97 +88,97 @@ class ScopeStatistics:
     gated_for: float
     """Seconds until the scope may send again; 0 when it may."""
     refusals: int
-    """Answers so far that said "too much"."""
+    """Refusals so far: answers with 429, 503 or 529."""
 
 
 @dataclass(slots=True, eq=False)
 class SlotRequest:
-    """A call that waits for leave to send, in one scope or in several of which the first lets it go."""
+    """A call that waits for a slot in one scope, or in several of which the first free one grants it."""
 
     granted: asyncio.Future[Ticket]
     tokens: float
     max_in_flight: int
     at_once: int
     scope: Scope | None = None
-    """The one that has let it go."""
+    """The scope that has granted the slot."""
 
     def withdraw(self) -> None:
-        """Give up, the call being cancelled: while it waits, or in the turn of the loop that let it go."""
+        """Give up after a cancellation: while the call waits, or in the event-loop iteration of the grant."""
         if not self.granted.done() or self.granted.cancelled():
-            # It stays in its queues until they meet it: removing it here would make cancelling ten thousand
-            # waiters quadratic.
+            # It stays in its queues until it is their first. Its removal here would make the cancellation of
+            # ten thousand calls quadratic.
             self.granted.cancel()
         elif self.scope is not None:
             self.scope.withdrawn(self.granted.result())
 
 
 class Scope:
-    """Lets the calls of one scope start, in order of arrival, retried ones first. Lives on one loop."""
+    """Starts the calls of one scope in order of arrival, retries first. It belongs to one event loop."""
 
     def __init__(self, controller: Controller) -> None:
         self.controller = controller
         self.retries = RetryBudget()
         self._loop = asyncio.get_running_loop()
-        self._waiters: deque[SlotRequest] = deque()
+        self._queue: deque[SlotRequest] = deque()
         self._timer: asyncio.TimerHandle | None = None
 
     async def acquire(
         self, max_in_flight: int, *, tokens: float = 1.0, at_once: int = sys.maxsize, first: bool = False
     ) -> Ticket:
-        """Wait until a request may start; it is counted as in flight from then on.
+        """Wait until a request may start. The request counts as in flight from then on.
 
         Args:
-            max_in_flight: `max_concurrent` of the caller.
+            max_in_flight: The caller's `max_concurrent`.
             tokens: Estimated tokens of the request.
-            at_once: So many more than were answered may start as long as nothing was refused.
-            first: Whether to go before those that wait already.
+            at_once: Before the first refusal, so many more requests may start than were answered.
+            first: Whether the call goes before those that already wait.
 
         Returns:
-            What must be given back, to `ended` or `cancelled`. Cancelled while it waits, a call gives its
-            place back by itself.
+            The ticket. It must be given back with `ended`, `cancelled` or `withdrawn`. A call that is
+            cancelled while it waits gives its slot back by itself.
         """
-        if not self._waiters:
+        if not self._queue:
             granted = self.controller.admit(self._loop.time(), tokens, max_in_flight, at_once)
             if isinstance(granted, Ticket):
                 return granted
-        waiter = SlotRequest(self._loop.create_future(), tokens, max_in_flight, at_once)
-        self.join(waiter, first=first)
+        slot_request = SlotRequest(self._loop.create_future(), tokens, max_in_flight, at_once)
+        self.join(slot_request, first=first)
         try:
-            return await waiter.granted
+            return await slot_request.granted
         except asyncio.CancelledError:
-            waiter.withdraw()
+            slot_request.withdraw()
             self.wake()
             raise
 
     def start(self, max_in_flight: int, tokens: float, at_once: int) -> Ticket | None:
-        """Start a request if that may be now and nobody waits for it."""
+        """Start a request if it may be sent now and no call waits. Returns its ticket, else None."""
         self._forget()
-        if self._waiters:
+        if self._queue:
             return None
         granted = self.controller.admit(self._loop.time(), tokens, max_in_flight, at_once)
         return granted if isinstance(granted, Ticket) else None
 
     def gated_for(self) -> float:
-        """Seconds until the gate opens; 0 where it is open."""
+        """Seconds until the gate opens; 0 if it is open."""
         return max(0.0, self.controller.gate - self._loop.time())
 
-    def join(self, waiter: SlotRequest, *, first: bool) -> None:
-        """Let a call wait here."""
+    def join(self, slot_request: SlotRequest, *, first: bool) -> None:
+        """Add a call to the queue."""
         self._forget()
         if first:
-            self._waiters.appendleft(waiter)
+            self._queue.appendleft(slot_request)
         else:
-            self._waiters.append(waiter)
-        if self._waiters[0] is waiter:
+            self._queue.append(slot_request)
+        if self._queue[0] is slot_request:
             self.wake()
 
     def _forget(self) -> None:
-        """Drop those whom another scope has let go: while this one is gated, they would pile up."""
-        while self._waiters and self._waiters[0].granted.done():
-            self._waiters.popleft()
+        """Drop calls that another scope has served. They would pile up while this gate is closed."""
+        while self._queue and self._queue[0].granted.done():
+            self._queue.popleft()
 
     def on_headers(self, ticket: Ticket, headers: Mapping[str, str]) -> None:
-        """Take in the headers of an answer, of a success or a failure."""
+        """Read the headers of a success or a failure."""
         told = headroom(headers)
         if told is not None:
             self.controller.on_headers(ticket, told)
@@ -187,13 +187,13 @@ class Scope:
         """End a request that was sent.
 
         Args:
-            ticket: Of the request.
-            error: Why it failed; None if it did not.
-            tokens: Tokens that a limit has counted for it, where that is known.
+            ticket: Ticket of the request.
+            error: Its error; None after a success.
+            tokens: Tokens that a limit has counted for the request, if known.
         """
         now, controller = self._loop.time(), self.controller
         if error is None:
-            controller.succeeded(now, ticket, cost=tokens)
+            controller.succeeded(now, ticket, tokens=tokens)
             self.retries.earn()
         elif not is_congestion(error):
             controller.failed(now, ticket)
@@ -204,17 +204,17 @@ class Scope:
         self.wake()
 
     def cancelled(self, ticket: Ticket) -> None:
-        """End a request that was given up while it was under way."""
+        """End a request that was cancelled in flight."""
         self.controller.cancelled(ticket)
         self.wake()
 
     def withdrawn(self, ticket: Ticket) -> None:
-        """Give back a request's place before it was sent."""
+        """Give back the slot of a request that was not sent."""
         self.controller.withdrawn(ticket)
         self.wake()
 
     def statistics(self, provider: str, base_url: str | None, model: str, key: str) -> ScopeStatistics:
-        """The scope as it is now."""
+        """The state of the scope now."""
         controller = self.controller
         window, rate = controller.window, controller.rate
         return ScopeStatistics(
@@ -225,25 +225,27 @@ class Scope:
             window=None if window == math.inf else max(1, math.floor(window)),
             rate=None if controller.open or rate == math.inf else rate,
             in_flight=controller.in_flight,
-            waiting=sum(not waiter.granted.done() for waiter in tuple(self._waiters)),
+            waiting=sum(not waiting.granted.done() for waiting in tuple(self._queue)),
             gated_for=self.gated_for(),
             refusals=controller.refusals,
         )
 
     def wake(self) -> None:
-        """Let those go that may, and set the timer for the next."""
-        waiters, controller = self._waiters, self.controller
-        while waiters:
-            waiter = waiters[0]
-            if not waiter.granted.done():
+        """Grant slots to the calls that may be sent now, and set the timer for the next one."""
+        queue, controller = self._queue, self.controller
+        while queue:
+            slot_request = queue[0]
+            if not slot_request.granted.done():
                 now = self._loop.time()
-                granted = controller.admit(now, waiter.tokens, waiter.max_in_flight, waiter.at_once)
+                granted = controller.admit(
+                    now, slot_request.tokens, slot_request.max_in_flight, slot_request.at_once
+                )
                 if not isinstance(granted, Ticket):
                     self._wait_until(max(granted, now + _TIMER_STEP))
                     return
-                waiter.scope = self
-                waiter.granted.set_result(granted)
-            waiters.popleft()
+                slot_request.scope = self
+                slot_request.granted.set_result(granted)
+            queue.popleft()
 
     def _wait_until(self, when: float) -> None:
         if when == math.inf or (self._timer is not None and self._timer.when() <= when):
@@ -261,7 +263,7 @@ class Limiter:
     """The scopes of one client.
 
     Args:
-        make: Makes the controller of a scope, of which it gets a name.
+        make: Makes the controller of a scope from the name of the scope.
     """
 
     def __init__(self, make: Callable[[str], Controller]) -> None:
@@ -269,7 +271,7 @@ class Limiter:
         self._scopes: dict[tuple[str, str | None, str, str], Scope] = {}
 
     def scope(self, provider: str, base_url: str | None, model: str, key_identity: str) -> Scope:
-        """The scope of a call, made on its first request."""
+        """The scope of a call, made at its first request."""
         name = (provider, base_url, group_of(model), key_identity)
         scope = self._scopes.get(name)
         if scope is None:
@@ -277,13 +279,13 @@ class Limiter:
         return scope
 
     def statistics(self) -> list[ScopeStatistics]:
-        """Every scope that has been used."""
+        """The state of every scope that was used."""
         return [scope.statistics(*name) for name, scope in tuple(self._scopes.items())]
 
 
 @functools.lru_cache(maxsize=1024)
 def group_of(model: str) -> str:
-    """The model whose limits a name shares: its own, without the date of a snapshot.
+    """The name of the model that shares its limits with this one: its own, without the date of a snapshot.
 
     >>> group_of("gpt-5.4-2026-03-05"), group_of("claude-opus-4-5-20251101"), group_of("gpt-5.4-mini")
     ('gpt-5.4', 'claude-opus-4-5', 'gpt-5.4-mini')

@@ -1,18 +1,19 @@
-"""One controller for all processes of a machine that meet the same limit.
+"""Shares one controller between all processes of a machine that have the same limit.
 
-What a `_control.Control` has learnt is kept in a SQLite file as soon as something was refused: each question
-and each outcome is a transaction, which takes it out, asks or tells it, and puts it back. So sixteen
-processes are to the provider what one is. A process that is alone keeps it in its memory, and looks for
-others once a second.
+After the first refusal, the state of the `AdaptiveController` is kept in a SQLite file. Each question and
+each outcome is then a transaction that reads the controller, uses it, and writes it back. So sixteen
+processes send to the provider like one. A process that is alone keeps the controller in its memory, and looks
+for others once a second.
 
-| what happens | what follows |
+| event | effect |
 |---|---|
-| a process is killed | its lease is freed: another one gives back what it had under way, within a second |
-| a process waits for what another has | it asks again every few milliseconds |
-| two want the same place | the one with fewer requests under way gets it |
-| the file cannot be used | each process goes on by itself, from what it last knew |
-| nobody has used it for ten minutes, or the machine was started anew | what it held is forgotten |
-| a program is run again within ten minutes | its first refusal tells it all that was learnt |
+| a process is killed | its lease is freed, and another process gives its requests back within a second |
+| a process waits for answers to another one | it asks again every few milliseconds |
+| two processes want the same slot | the one with fewer requests in flight gets it |
+| the file cannot be used | each process continues by itself, from its last state |
+| the file was not used for ten minutes, or the machine was restarted | the state is forgotten |
+| another version of the library has stored the state | the state is forgotten |
+| a program is run again within ten minutes | its first refusal gives it the learnt state |
 """
 
 from __future__ import annotations
@@ -26,61 +27,64 @@ import uuid
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from .._runtime.leases import Lease, Leases
-from .controller import AdaptiveController, _Window
-from .headers import Headroom, Level
-from .rate_estimator import Mark, RateEstimator, Ticket
+from .controller import AdaptiveController
+from .headers import Headroom
+from .rate_estimator import Ticket
 
 T = TypeVar("T")
 
 _LOCK_PATIENCE = 2.0
-"""Seconds that a transaction waits for another's, each of which takes a fraction of a millisecond."""
+"""Seconds that a transaction waits for another one, which takes a fraction of a millisecond."""
 _ASK_AGAIN = 0.03
-"""Seconds until a process that waits for others' answers looks again: nobody wakes it."""
+"""Seconds until a process that waits for answers to other processes asks again: nothing wakes it."""
 _STILL_WAITS = 4 * _ASK_AGAIN
-"""Seconds for which one that has asked counts as waiting."""
+"""Seconds for which a process counts as waiting after it has asked."""
 _LOOK_FOR_DEAD = 1.0
-"""Seconds between two looks whether the others are alive."""
+"""Seconds between two checks whether the other processes are alive."""
 _FORGET = 600.0
-"""Seconds after which what was learnt may be wrong."""
+"""Seconds after which the learnt state may be wrong."""
 
 _CLAIM, _CLAIM_GRACE = 1.0, 0.3
-"""Seconds for which a process that is alone keeps the controller in its memory, and for which another one
-gives it time to come back for more."""
+"""Seconds for which a process that is alone keeps the controller in its memory, and seconds that another
+process grants it to claim the controller again."""
 _STILL_THERE = 5.0
-"""Seconds after which one that does nothing is not reckoned with."""
+"""Seconds after which an idle process is ignored."""
 
+# The names of the tables have a version. Each version of the library sees only the tables that it knows.
 _TABLES = """
-    CREATE TABLE IF NOT EXISTS scope (
-        name TEXT PRIMARY KEY, control TEXT, version INTEGER, used REAL, claimed_by TEXT, claimed_until REAL
+    CREATE TABLE IF NOT EXISTS scope_v2 (
+        name TEXT PRIMARY KEY, state TEXT, revision INTEGER, used REAL, claimed_by TEXT, claimed_until REAL
     );
-    CREATE TABLE IF NOT EXISTS owner (
+    CREATE TABLE IF NOT EXISTS owner_v2 (
         scope TEXT, owner TEXT, in_flight INTEGER, asked REAL, seen REAL, PRIMARY KEY (scope, owner)
     );
-    CREATE TABLE IF NOT EXISTS ticket (
-        scope TEXT, number INTEGER, owner TEXT, facts TEXT, PRIMARY KEY (scope, number)
+    CREATE TABLE IF NOT EXISTS ticket_v2 (
+        scope TEXT, number INTEGER, owner TEXT, state TEXT, PRIMARY KEY (scope, number)
     );
 """
-_FORGETTING = (
-    "DELETE FROM ticket WHERE scope = ?",
-    "DELETE FROM owner WHERE scope = ?",
-    "DELETE FROM scope WHERE name = ?",
+_FORGET_SCOPE = (
+    "DELETE FROM ticket_v2 WHERE scope = ?",
+    "DELETE FROM owner_v2 WHERE scope = ?",
+    "DELETE FROM scope_v2 WHERE name = ?",
 )
+_UNKNOWN_REVISION = -1
+"""Differs from the revision of every stored state."""
 
 
 class SharedControllerWarning(UserWarning):
-    """The file that processes share cannot be used; each goes on by itself."""
+    """The file that processes share cannot be used, so each process continues by itself."""
 
 
 class SharedStateFile:
-    """The file, as one process has it open; lives on one loop.
+    """The shared file, as one process has it open. It belongs to one event loop.
 
     Args:
-        directory: Where the file and the leases are; made if it is missing. None if that is no disk of this
-            machine.
-        quiet: Whether it may be unusable without anybody being told.
+        directory: Directory of the file and the leases, made if it is missing. None if it would be on a
+            network.
+        quiet: Whether there is no warning if the file cannot be used.
     """
 
     def __init__(self, directory: Path | None, *, quiet: bool = False) -> None:
@@ -100,39 +104,41 @@ class SharedStateFile:
             path = self._directory / "rate-control.sqlite"
             connection = sqlite3.connect(path, timeout=_LOCK_PATIENCE, isolation_level=None)
             path.chmod(0o600)
-            # What is lost with the machine's power is forgotten anyway.
+            # A restart of the machine makes the state useless, so it need not survive a power failure.
             connection.execute("PRAGMA synchronous = off")
             connection.execute("PRAGMA journal_mode = wal")
             connection.executescript(_TABLES)
             self._connection = connection
-            # Held as long as this process lives, and no longer.
+            # The lease is held exactly as long as this process lives.
             self._life = self._leases.take(self.owner)
             if not self._leases.exclusive:
                 raise OSError("there are no locks that tell whether a process is alive")
         return self._connection
 
     def run(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
-        """The result of work on the file, locked against the others; None where the file cannot be used."""
+        """Run work in a transaction that excludes the other processes.
+
+        The transaction is rolled back whatever the work raises, so the lock is always freed.
+
+        Returns:
+            The result of the work; None if the file cannot be used.
+        """
         if self.broken:
             return None
         try:
             connection = self._open()
-            connection.execute("BEGIN IMMEDIATE")
-            result = work(connection)
-            connection.execute("COMMIT")
+            with connection:  # commits, or rolls back
+                connection.execute("BEGIN IMMEDIATE")
+                return work(connection)
         except (OSError, ImportError, sqlite3.Error) as error:
             self._give_up(error)
             return None
-        return result
 
     def _give_up(self, error: Exception) -> None:
         self.broken = True
-        with contextlib.suppress(sqlite3.Error):
-            if self._connection is not None and self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
         if self._quiet:
             return
-        # Where warnings are made errors, the call is served all the same.
+        # Where warnings are turned into errors, the call is still served.
         with contextlib.suppress(SharedControllerWarning):
             warnings.warn(
                 f"rate control is not shared with other processes: {error} ({self._directory})",
@@ -150,7 +156,7 @@ class SharedStateFile:
         return lease is not None
 
     def close(self) -> None:
-        """Close the file; what this process had under way is given back by the others."""
+        """Close the file. The other processes give back the requests of this one."""
         self.broken = True
         if self._life is not None:
             self._life.release(finished=False)
@@ -162,77 +168,79 @@ class SharedStateFile:
 class SharedController:
     """The controller of a scope that the processes of a machine share; a `Controller`.
 
-    | state | entered by | where the controller is |
+    | state | entered by | place of the controller |
     |---|---|---|
-    | apart | the start, unless `at_once` | in memory; nobody knows of it |
-    | claimed | nobody else uses the file | in memory; stored once a second, when others are looked for |
-    | shared | others use it too | in the file; a transaction takes it out and puts it back |
+    | apart | the start, unless `from_start` | in memory, unknown to the others |
+    | claimed | no other process uses the file | in memory; stored once a second, with a look for others |
+    | shared | other processes use the file too | in the file; a transaction reads it and writes it back |
 
     Args:
-        file: Where it is kept.
-        scope: The scope's name, the same in every process.
-        from_start: Whether it is shared before anything was refused.
+        file: The shared file.
+        scope: Name of the scope, the same in every process.
+        from_start: Whether the controller is shared before the first refusal.
     """
 
     def __init__(self, file: SharedStateFile, scope: str, *, from_start: bool = True) -> None:
         self._file = file
         self._scope = scope
-        self._control = AdaptiveController()
-        self._version = 0
+        self._controller = AdaptiveController()
+        self._revision = 0
+        """Revision of the stored state that the controller in memory is equal to, or newer than."""
         self._mine_until = -math.inf if from_start else math.inf
-        """Until then nobody else touches the controller."""
+        """Until this time no other process uses the controller."""
         self._not_before = -math.inf
         self._own = 0
+        """Requests of this process in flight."""
         self._unknown: set[Ticket] = set()
-        """Tickets under way that the file does not know."""
+        """Tickets of requests in flight that are not in the file."""
         self._former: set[Ticket] = set()
-        """Tickets of a controller that was given up for the others'."""
+        """Tickets of a controller that was replaced by the one in the file."""
         self._headrooms: dict[int, Headroom] = {}
         self._looked = -math.inf
 
     @property
     def in_flight(self) -> int:
-        """Requests under way, those of the other processes included."""
-        return self._control.in_flight
+        """Requests in flight of all processes."""
+        return self._controller.in_flight
 
     @property
     def gate(self) -> float:
-        """Nothing is sent before; seconds of the monotonic clock."""
-        return max(self._control.gate, self._not_before)
+        """Time of the monotonic clock before which nothing is sent."""
+        return max(self._controller.gate, self._not_before)
 
     @property
     def refusals(self) -> int:
-        """Answers so far that said "too much", to any process."""
-        return self._control.refusals
+        """Refusals so far, of all processes."""
+        return self._controller.refusals
 
     @property
     def rate(self) -> float:
-        """Requests a second that all processes may send together."""
-        return self._control.rate
+        """Requests per second that all processes together may send."""
+        return self._controller.rate
 
     @property
     def window(self) -> float:
-        """Requests that all processes may have in flight together."""
-        return self._control.window
+        """Requests that all processes together may have in flight."""
+        return self._controller.window
 
     @property
     def open(self) -> bool:
-        """Whether no refusal has shown yet that there is a limit on the rate."""
-        return self._control.open
+        """Whether no limit on the rate is known yet."""
+        return self._controller.open
 
-    def admit(self, now: float, cost: float, max_in_flight: int, at_once: int) -> Ticket | float:
-        """A ticket for a request that may be sent now, else when to ask again."""
+    def admit(self, now: float, tokens: float, max_in_flight: int, at_once: int) -> Ticket | float:
+        """A ticket for a request that may be sent now, else the time to ask again."""
         if self._own >= max_in_flight:
             return math.inf
         granted: Ticket | float | None = None
         if now < self._not_before:
             return self._not_before
         if now >= self._mine_until:
-            granted = self._file.run(lambda connection: self._admit(connection, now, cost, at_once))
+            granted = self._run(lambda connection: self._admit(connection, now, tokens, at_once))
             if granted is None:
                 self._go_alone()
         if granted is None:
-            granted = self._control.admit(now, cost, sys.maxsize, at_once)
+            granted = self._controller.admit(now, tokens, sys.maxsize, at_once)
             if isinstance(granted, Ticket):
                 self._unknown.add(granted)
         if isinstance(granted, Ticket):
@@ -240,66 +248,75 @@ class SharedController:
         return granted
 
     def on_headers(self, ticket: Ticket, headroom: Headroom) -> None:
-        """Take in the headers of an answer, together with what it was."""
+        """Keep the headers of an answer until its outcome is recorded."""
         self._headrooms[ticket.number] = headroom
 
-    def succeeded(self, now: float, ticket: Ticket, *, cost: float | None = None) -> None:
-        """The provider served a request, which used so many tokens."""
-        self._end(ticket, now, lambda control: control.succeeded(now, ticket, cost=cost))
+    def succeeded(self, now: float, ticket: Ticket, *, tokens: float | None = None) -> None:
+        """Record that the provider served a request. Its limit counted `tokens`, if known."""
+        self._end(ticket, now, lambda controller: controller.succeeded(now, ticket, tokens=tokens))
 
     def refused(self, now: float, ticket: Ticket, retry_after: float | None = None) -> None:
-        """The provider refused a request because of a limit."""
-        self._end(ticket, now, lambda control: control.refused(now, ticket, retry_after))
+        """Record that the provider refused a request because of a limit."""
+        self._end(ticket, now, lambda controller: controller.refused(now, ticket, retry_after))
         self._join(now)
 
     def overloaded(self, now: float, ticket: Ticket, retry_after: float | None = None) -> None:
-        """The provider has too much to do."""
-        self._end(ticket, now, lambda control: control.overloaded(now, ticket, retry_after))
+        """Record that the provider is overloaded."""
+        self._end(ticket, now, lambda controller: controller.overloaded(now, ticket, retry_after))
         self._join(now)
 
     def failed(self, now: float, ticket: Ticket) -> None:
-        """A request broke or timed out."""
-        self._end(ticket, now, lambda control: control.failed(now, ticket))
+        """Record that a request broke or timed out."""
+        self._end(ticket, now, lambda controller: controller.failed(now, ticket))
 
     def cancelled(self, ticket: Ticket) -> None:
-        """A request was given up while it was under way."""
-        self._end(ticket, ticket.at, lambda control: control.cancelled(ticket))
+        """Record that a request was cancelled in flight."""
+        self._end(ticket, ticket.at, lambda controller: controller.cancelled(ticket))
 
     def withdrawn(self, ticket: Ticket) -> None:
-        """A request was given up before it was sent."""
-        self._end(ticket, ticket.at, lambda control: control.withdrawn(ticket))
+        """Record that a request was given up before it was sent."""
+        self._end(ticket, ticket.at, lambda controller: controller.withdrawn(ticket))
 
-    def _end(self, ticket: Ticket, now: float, tell: Callable[[AdaptiveController], None]) -> None:
+    def _end(self, ticket: Ticket, now: float, record: Callable[[AdaptiveController], None]) -> None:
         headroom = self._headrooms.pop(ticket.number, None)
 
-        def told(control: AdaptiveController) -> None:
+        def record_all(controller: AdaptiveController) -> None:
             if headroom is not None:
-                control.on_headers(ticket, headroom)
-            tell(control)
+                controller.on_headers(ticket, headroom)
+            record(controller)
 
+        self._own -= 1
         if ticket in self._former:
-            # What it says is about a controller that is no more.
+            # The outcome belongs to a controller that was replaced.
             self._former.remove(ticket)
         elif ticket in self._unknown:
             self._unknown.remove(ticket)
-            told(self._control)
-        elif self._file.run(lambda connection: self._give_back(connection, ticket, now, told)) is None:
-            self._go_alone()
-            told(self._control)
-        self._own -= 1
+            record_all(self._controller)
+        elif self._run(lambda connection: self._give_back(connection, ticket, now, record_all)) is None:
+            self._go_alone(ending=1)
+            record_all(self._controller)
 
     def _join(self, now: float) -> None:
-        """Look for other processes, as there is a limit that they may share."""
+        """Share the controller from now on: there is a limit, which other processes may have too."""
         if self._mine_until == math.inf and not self._file.broken:
-            self._mine_until, self._not_before = -math.inf, self._control.gate
-            if self._file.run(lambda connection: self._meet(connection, now)) is None:
+            self._mine_until, self._not_before = -math.inf, self._controller.gate
+            if self._run(lambda connection: self._meet(connection, now)) is None:
                 self._go_alone()
 
-    def _go_alone(self) -> None:
-        """The file cannot be used: what the others have under way is not known any more."""
+    def _go_alone(self, ending: int = 0) -> None:
+        """Continue alone: the file cannot be used, so the requests of other processes are unknown."""
         if self._mine_until != math.inf:
             self._mine_until = math.inf
-            self._control.forget(self._own - len(self._former))
+            self._controller.forget(self._own + ending - len(self._former))
+
+    def _run(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
+        """Run work on the file in a transaction; None if the file cannot be used."""
+        try:
+            return self._file.run(work)
+        except BaseException:
+            # The file was rolled back, but the controller in memory has perhaps changed: read it again.
+            self._revision = _UNKNOWN_REVISION
+            raise
 
     # --- in a transaction ------------------------------------------------------------------------------
 
@@ -308,23 +325,29 @@ class SharedController:
             self._store(connection, now)
         return True
 
-    def _admit(self, connection: sqlite3.Connection, now: float, cost: float, at_once: int) -> Ticket | float:
-        control = self._load(connection, now)
-        if control is None:
-            self._note(connection, now, self._own, waits=True)
+    def _admit(
+        self, connection: sqlite3.Connection, now: float, tokens: float, at_once: int
+    ) -> Ticket | float:
+        controller = self._load(connection, now)
+        if controller is None:
+            self._report(connection, now, self._own, waits=True)
             return now + _ASK_AGAIN
-        ready = control.ready_at(now, cost, sys.maxsize, at_once)
+        ready = controller.ready_at(now, tokens, sys.maxsize, at_once)
         alone = self._is_alone(connection, now)
         if ready > now or (not alone and self._must_yield(connection, now)):
-            self._note(connection, now, self._own, waits=True)
+            self._report(connection, now, self._own, waits=True)
             if alone:
                 self._store(connection, now)
                 return ready
             return min(max(ready, now), now + _ASK_AGAIN)
-        ticket = control.sent(now, cost, at_once)
+        ticket = controller.sent(now, tokens, at_once)
         self._unknown.add(ticket)
-        self._note(connection, now, self._own + 1, waits=False)
-        self._store(connection, now)
+        try:
+            self._report(connection, now, self._own + 1, waits=False)
+            self._store(connection, now)
+        except BaseException:
+            self._unknown.discard(ticket)  # the caller does not get it
+            raise
         return ticket
 
     def _give_back(
@@ -332,48 +355,48 @@ class SharedController:
         connection: sqlite3.Connection,
         ticket: Ticket,
         now: float,
-        told: Callable[[AdaptiveController], None],
+        record: Callable[[AdaptiveController], None],
     ) -> bool:
-        control = self._load(connection, now)
+        controller = self._load(connection, now)
         row = (self._scope, ticket.number, self._file.owner)
-        query = "DELETE FROM ticket WHERE scope = ? AND number = ? AND owner = ?"
-        # One that is not there was given back already: its process was taken for dead.
-        if connection.execute(query, row).rowcount and control is not None:
-            told(control)
-            self._note(connection, now, self._own - 1, waits=None)
+        query = "DELETE FROM ticket_v2 WHERE scope = ? AND number = ? AND owner = ?"
+        # A missing ticket was given back already, because this process seemed dead.
+        if connection.execute(query, row).rowcount and controller is not None:
+            record(controller)
+            self._report(connection, now, self._own, waits=None)
             self._store(connection, now)
         return True
 
     def _load(self, connection: sqlite3.Connection, now: float) -> AdaptiveController | None:
-        """The controller as the last process has left it; None while another one has it in its memory."""
-        query = "SELECT control, version, used, claimed_by, claimed_until FROM scope WHERE name = ?"
+        """The controller as the last process has left it; None while another process has it in memory."""
+        query = "SELECT state, revision, used, claimed_by, claimed_until FROM scope_v2 WHERE name = ?"
         row = connection.execute(query, (self._scope,)).fetchone()
         if row is None or not -_FORGET < now - row[2] < _FORGET:
-            # Times of before the machine was started are in the future, or long ago.
-            for statement in _FORGETTING:
+            # After a restart of the machine, stored times are in the future or long ago.
+            for statement in _FORGET_SCOPE:
                 connection.execute(statement, (self._scope,))
-            if self._version:
+            if self._revision:
                 self._adopt(AdaptiveController(), 0)
         elif row[3] not in (None, self._file.owner) and now < row[4]:
             return None
-        elif row[1] != self._version:
+        elif row[1] != self._revision:
             self._adopt(_restored(row[0]), row[1])
             if row[3] is not None:
                 self._count(connection)
         if now - self._looked > _LOOK_FOR_DEAD:
             self._looked = now
-            if self._bury(connection):
+            if self._remove_dead(connection):
                 self._store(connection, now)
-        return self._control
+        return self._controller
 
-    def _adopt(self, control: AdaptiveController, version: int) -> None:
-        self._control, self._version = control, version
+    def _adopt(self, controller: AdaptiveController, revision: int) -> None:
+        self._controller, self._revision = controller, revision
         self._former |= self._unknown
         self._unknown.clear()
 
     def _store(self, connection: sqlite3.Connection, now: float) -> None:
-        """Leave the controller to the others; where there are none, keep it for a while."""
-        self._version += 1
+        """Write the controller for the other processes. If there are none, keep it for a while."""
+        self._revision += 1
         claimed_by = claimed_until = None
         if self._is_alone(connection, now):
             self._mine_until = now + _CLAIM
@@ -381,97 +404,68 @@ class SharedController:
         else:
             self._mine_until = -math.inf
             rows = [
-                (self._scope, ticket.number, self._file.owner, json.dumps(_state(ticket)))
+                (self._scope, ticket.number, self._file.owner, json.dumps(ticket.to_state()))
                 for ticket in self._unknown
             ]
-            connection.executemany("INSERT OR REPLACE INTO ticket VALUES (?, ?, ?, ?)", rows)
+            connection.executemany("INSERT OR REPLACE INTO ticket_v2 VALUES (?, ?, ?, ?)", rows)
             self._unknown.clear()
-        row = (self._scope, json.dumps(_state(self._control)), self._version, now, claimed_by, claimed_until)
-        connection.execute("INSERT OR REPLACE INTO scope VALUES (?, ?, ?, ?, ?, ?)", row)
+        state = json.dumps(self._controller.to_state())
+        row = (self._scope, state, self._revision, now, claimed_by, claimed_until)
+        connection.execute("INSERT OR REPLACE INTO scope_v2 VALUES (?, ?, ?, ?, ?, ?)", row)
 
-    def _note(
+    def _report(
         self, connection: sqlite3.Connection, now: float, in_flight: int, *, waits: bool | None
     ) -> None:
-        """Tell the others what this process has under way, and whether it waits; None if as before."""
+        """Tell the others the requests in flight, and whether this process waits; None: as before."""
         asked = None if waits is None else now if waits else 0.0
         connection.execute(
-            "INSERT INTO owner VALUES (?, ?, ?, ifnull(?, 0), ?) ON CONFLICT DO UPDATE SET "
+            "INSERT INTO owner_v2 VALUES (?, ?, ?, ifnull(?, 0), ?) ON CONFLICT DO UPDATE SET "
             "in_flight = excluded.in_flight, asked = iif(?, excluded.asked, asked), seen = excluded.seen",
             (self._scope, self._file.owner, in_flight, asked, now, waits is not None),
         )
 
     def _is_alone(self, connection: sqlite3.Connection, now: float) -> bool:
-        query = "SELECT 1 FROM owner WHERE scope = ? AND owner != ? AND (in_flight > 0 OR seen > ?) LIMIT 1"
+        query = (
+            "SELECT 1 FROM owner_v2 WHERE scope = ? AND owner != ? AND (in_flight > 0 OR seen > ?) LIMIT 1"
+        )
         row = (self._scope, self._file.owner, now - _STILL_THERE)
         return connection.execute(query, row).fetchone() is None
 
     def _must_yield(self, connection: sqlite3.Connection, now: float) -> bool:
-        """Whether another process waits for the same and has less under way."""
-        query = "SELECT 1 FROM owner WHERE scope = ? AND owner != ? AND in_flight < ? AND asked > ? LIMIT 1"
+        """Whether another process waits for a slot and has fewer requests in flight."""
+        query = (
+            "SELECT 1 FROM owner_v2 WHERE scope = ? AND owner != ? AND in_flight < ? AND asked > ? LIMIT 1"
+        )
         row = (self._scope, self._file.owner, self._own, now - _STILL_WAITS)
         return connection.execute(query, row).fetchone() is not None
 
-    def _bury(self, connection: sqlite3.Connection) -> bool:
-        """Give back what dead processes had under way; whether there was one."""
-        owners = connection.execute("SELECT owner FROM owner WHERE scope = ?", (self._scope,)).fetchall()
+    def _remove_dead(self, connection: sqlite3.Connection) -> bool:
+        """Give back the requests of dead processes. Returns whether there was one."""
+        owners = connection.execute("SELECT owner FROM owner_v2 WHERE scope = ?", (self._scope,)).fetchall()
         dead = [owner for (owner,) in owners if self._file.has_ended(owner)]
         for owner in dead:
             place = (self._scope, owner)
-            query = "SELECT facts FROM ticket WHERE scope = ? AND owner = ?"
-            for (facts,) in connection.execute(query, place).fetchall():
-                self._control.cancelled(_ticket(facts))
-            connection.execute("DELETE FROM ticket WHERE scope = ? AND owner = ?", place)
-            connection.execute("DELETE FROM owner WHERE scope = ? AND owner = ?", place)
+            query = "SELECT state FROM ticket_v2 WHERE scope = ? AND owner = ?"
+            for (state,) in connection.execute(query, place).fetchall():
+                # Without a valid ticket, only the number in flight is corrected.
+                with contextlib.suppress(ValueError, TypeError):
+                    self._controller.cancelled(Ticket.from_state(json.loads(state)))
+            connection.execute("DELETE FROM ticket_v2 WHERE scope = ? AND owner = ?", place)
+            connection.execute("DELETE FROM owner_v2 WHERE scope = ? AND owner = ?", place)
         if dead:
             self._count(connection)
         return bool(dead)
 
     def _count(self, connection: sqlite3.Connection) -> None:
-        """Leave out what a process had in its memory alone, which does not come back to it."""
-        query = "SELECT count(*) FROM ticket WHERE scope = ?"
+        """Count the requests in flight again, without those that only a lost controller knew."""
+        query = "SELECT count(*) FROM ticket_v2 WHERE scope = ?"
         (known,) = connection.execute(query, (self._scope,)).fetchone()
-        self._control.forget(known + len(self._unknown))
-
-
-# --- a controller as JSON ----------------------------------------------------------------------------------
-
-_PARTS = {part.__name__: part for part in (AdaptiveController, _Window, RateEstimator, Mark, Level, Ticket)}
-_PRIVATE = "_random"
-"""Of a controller, what is not learnt: each process has its own jitter."""
-
-
-def _state(value: Any) -> Any:
-    """Numbers, and objects of numbers as [class, attributes]; infinities are JSON's extension."""
-    kind = type(value).__name__
-    if kind in _PARTS:
-        names = getattr(value, "__slots__", None) or vars(value)
-        return {"kind": kind, **{name: _state(getattr(value, name)) for name in names if name != _PRIVATE}}
-    if isinstance(value, (tuple, list)):
-        return [_state(item) for item in value]
-    return value
-
-
-def _value(state: Any) -> Any:
-    if isinstance(state, dict):
-        part = _PARTS[state.pop("kind")]
-        made = part.__new__(part)
-        for name, value in state.items():
-            setattr(made, name, _value(value))
-        return made
-    return [_value(item) for item in state] if isinstance(state, list) else state
+        self._controller.forget(known + len(self._unknown))
 
 
 def _restored(text: str) -> AdaptiveController:
-    """A controller as it was stored; a new one where another version of it has stored it."""
-    fresh = AdaptiveController()
-    with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
-        stored = _value(json.loads(text))
-        stored._random = fresh._random  # noqa: SLF001  # the one attribute that is not stored
-        if vars(stored).keys() == vars(fresh).keys():
-            return stored  # type: ignore[no-any-return]  # what `_value` makes is known at run time only
-    return fresh
-
-
-def _ticket(facts: str) -> Ticket:
-    made: Ticket = _value(json.loads(facts))
-    return made
+    """A controller as it was stored; a new one if the state is damaged or of another version."""
+    try:
+        return AdaptiveController.from_state(json.loads(text))
+    except (ValueError, TypeError, RecursionError):
+        return AdaptiveController()

@@ -1,6 +1,6 @@
-"""How long a call may take: `Timeouts` of one attempt, and the `Deadline` of all of it.
+"""How long a call may take: the `Timeouts` of one attempt, and the `Deadline` of the whole call.
 
-They are only described here. `_attempt` keeps the first, `_engine` the second.
+This module only describes them. `_calls/attempt` enforces the timeouts and `_calls/engine` the deadline.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from .._errors import RequestError, shown
 
 
 def seconds(name: str, value: Any) -> float:
-    """A length of time, checked.
+    """A number of seconds, checked.
 
     Raises:
-        RequestError: it is not a finite number above 0.
+        RequestError: the value is not a finite number above 0.
 
     >>> seconds("deadline", 3)
     3.0
@@ -29,11 +29,11 @@ def seconds(name: str, value: Any) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeouts:
-    """Longest times for one attempt of a call, in seconds; a plain number in its place is `total`.
+    """Time limits for one attempt of a call, in seconds; a plain number in its place is `total`.
 
-    What is None is not set: a call takes it from its client, and a client has 600 for `total`, 15 for
-    `connect`, and nothing for the other two. Waiting for leave to send counts in none of them. Each raises
-    `APITimeoutError`, whose `phase` is the name below.
+    A limit that is None is not set. A call takes it from its client, whose defaults are 600 for `total`, 15
+    for `connect`, and no limit for the other two. The time in the queue does not count. Each limit raises
+    `APITimeoutError`, whose `phase` is the name of the limit.
 
     Raises:
         RequestError: a value is not a finite number above 0.
@@ -43,9 +43,9 @@ class Timeouts:
     """
 
     connect: float | None = None
-    """Until the connection is open: name, TCP and TLS. It costs nothing where one is open already."""
+    """Until the connection is open: name look-up, TCP and TLS. An open connection is used at once."""
     first_byte: float | None = None
-    """Until the answer begins, or the first event of its stream, connecting included."""
+    """Until the answer or the first event of its stream begins, including the connection."""
     idle: float | None = None
     """From one piece of the answer, or one event of its stream, to the next."""
     total: float | None = None
@@ -55,11 +55,11 @@ class Timeouts:
         for name in _NAMES:
             value = getattr(self, name)
             if value is not None:
-                # The way around a frozen class's own guard that its generated `__init__` takes, too.
+                # A frozen class forbids plain assignment; its generated `__init__` does the same.
                 object.__setattr__(self, name, seconds(name, value))
 
     def over(self, others: Timeouts) -> Timeouts:
-        """These, and the others where these are not set.
+        """These limits, with the others where these are not set.
 
         >>> Timeouts(total=60).over(DEFAULT_TIMEOUTS)
         Timeouts(connect=15.0, first_byte=None, idle=None, total=60.0)
@@ -69,18 +69,18 @@ class Timeouts:
 
     @property
     def watches(self) -> bool:
-        """Whether an answer has to be watched while it arrives."""
+        """Whether a limit applies while the answer arrives."""
         return self.first_byte is not None or self.idle is not None
 
 
 _NAMES = tuple(entry.name for entry in fields(Timeouts))
 
 DEFAULT_TIMEOUT = 600.0
-"""Seconds for one attempt, from sending to the last byte: the openai and anthropic SDKs' own default."""
+"""Seconds for one attempt, from sending to the last byte. The openai and anthropic SDKs have this default."""
 
 DEFAULT_TIMEOUTS = Timeouts(connect=15.0, total=DEFAULT_TIMEOUT)
-"""The SDKs' 5 s to connect fail on a cold burst over TLS. How long an answer may take to begin depends on the
-model, and is the user's to say: those that reason may be silent for minutes."""
+"""The SDKs' 5 s to connect are too short for a cold burst over TLS. The time until an answer begins has no
+default, because reasoning models may be silent for minutes."""
 
 
 class Deadline:

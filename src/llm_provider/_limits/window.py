@@ -1,0 +1,197 @@
+"""How many requests of a scope may be in flight: a slow start, proved caps, and a brake on latency."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+from .rate_estimator import Ticket
+from .state import count, flag, number, positive, restore, state_of
+
+FIRST_WINDOW = 256
+"""Requests in flight at most before any answer, so a server that hangs does not get more."""
+
+_CAP_CLOSENESS = 0.015
+"""Largest relative difference between the numbers in flight at two refusals that are explained by one cap."""
+_CAP_PROOF = 3
+"""Refusals at one concurrency, without successes there, that prove a cap. As many below a cap disprove it."""
+_CAP_PROBE = 9.0
+"""Seconds between attempts above a known cap: at a cap of 32 and 2 s of latency, 7 refusals per 1,000
+requests."""
+
+COHORT = 32
+"""Requests whose mean latency is compared. All of them count, because the first answers are always fast
+ones."""
+_SLOWED = 2.0
+"""Ratio of the mean latency to the lowest one at which more concurrency only lengthens a queue."""
+_OVERLOADED_CUT = 0.7
+"""Factor on the window after 503 and 529: the server lacks a resource, but the rate limit is unchanged."""
+
+
+class ConcurrencyWindow:
+    """How many requests may be in flight: a slow start, the provider's cap, and a brake on queues."""
+
+    def __init__(self) -> None:
+        self.size = float(FIRST_WINDOW)
+        self.slow_start = True
+        """Whether each answer enlarges the window by one."""
+        self.notable = math.inf
+        """Number of requests in flight from which on a success tells something about a cap."""
+        self.cap = math.inf
+        self._brake = math.inf
+        self._release = 1.1
+        """Factor on the brake after each cohort that was fast enough."""
+        self._braked_at = math.inf
+        """Mean latency, in seconds, at which the brake was applied."""
+        # A suspected cap, with the evidence for it and against it.
+        self._suspect = math.inf
+        self._suspected_number, self._suspected_at = 0, 0.0
+        self._accepted_there = self._refused_there = self._refused_below = 0
+        self._changed = 0
+        self._probe_at = math.inf
+        self._probe = 1
+        self._at_once = 0
+        self._latency = 0.0
+        self._lowest = math.inf
+        self.measure_after(0)
+
+    def to_state(self) -> dict[str, Any]:
+        """The window as a dict for JSON."""
+        return state_of(self, _FIELDS)
+
+    @classmethod
+    def from_state(cls, state: Any) -> Self:
+        """The window of a stored state.
+
+        Raises:
+            InvalidStateError: the state is not one of a window.
+        """
+        window = cls()
+        restore(window, state, _FIELDS)
+        return window
+
+    def measure_after(self, number: int) -> None:
+        """Begin a cohort after a request: its latency is measured. `most` is its peak number in flight."""
+        self.first, self._missing, self._measured, self._sum, self.most = number, COHORT, 0, 0.0, 0
+
+    def ready_at(self, now: float, in_flight: int) -> float:
+        """The time at which a full window lets a request pass; infinity if an answer must come first."""
+        if self.cap == math.inf or in_flight >= min(self.cap + self._probe, self._brake):
+            return math.inf
+        return max(now, self._probe_at)
+
+    def sent(self, now: float) -> None:
+        """Record a request above the cap."""
+        self._probe_at = now + _CAP_PROBE
+
+    def succeeded(self, now: float, ticket: Ticket) -> None:
+        """Record a success at or above `notable`, where a cap is known or suspected."""
+        if ticket.in_flight >= self._suspect and ticket.number > self._suspected_number:
+            self._accepted_there += 1
+        if ticket.in_flight > self.cap and ticket.number > self._changed:
+            self.cap = ticket.in_flight
+            self._probe = max(1, min(2 * self._probe, ticket.in_flight // 2))
+            self._probe_at = now
+            self._resize()
+
+    def limited(self) -> None:
+        """End the slow start: the rate is limited, not the number in flight."""
+        self.slow_start = False
+        self._resize()
+
+    def explains(self, now: float, ticket: Ticket, sent: int) -> bool:
+        """Record a refusal.
+
+        Returns:
+            Whether the known cap explains it. `sent` is the number of the newest request.
+        """
+        if ticket.in_flight <= 0.97 * self.cap:
+            return False
+        if ticket.in_flight > self.cap:
+            self._refused_below = 0
+        else:
+            self._refused_below += 1
+            wrong = self._refused_below >= _CAP_PROOF
+            self.cap = math.inf if wrong else max(1, ticket.in_flight - 1)
+            self._resize()
+        self._probe, self._probe_at, self._changed = 1, now + _CAP_PROBE, sent
+        return True
+
+    def suspects(self, now: float, ticket: Ticket, sent: int) -> bool:
+        """Record the first refusal of an episode.
+
+        Returns:
+            Whether it has proved a cap. `sent` is the number of the newest request.
+        """
+        here = ticket.in_flight
+        if here == 1:
+            return False  # a cap below one does not exist
+        if (
+            abs(here - self._suspect) > _CAP_CLOSENESS * here
+            or 4 * self._accepted_there > self._refused_there + 1
+        ):
+            self._suspect, self._suspected_number, self._suspected_at = here, ticket.number, now
+            self._accepted_there, self._refused_there = 0, 1
+            self._resize()
+            return False
+        self._refused_there += 1
+        # Evidence against the cap needs at least one round trip to arrive.
+        if self._refused_there < _CAP_PROOF or not 0 < self._latency < now - self._suspected_at:
+            return False
+        self.cap, self._suspect = max(1, here - 1), math.inf
+        self._probe, self._probe_at, self._changed = 1, now + _CAP_PROBE, sent
+        self._refused_below = 0
+        self._resize()
+        return True
+
+    def overloaded(self, in_flight: int) -> None:
+        """Record that the server is overloaded."""
+        self._brake = max(1.0, _OVERLOADED_CUT * min(self.size, in_flight))
+        self._resize()
+
+    def ended(self, ticket: Ticket, sent: int, latency: float | None) -> None:
+        """Record the end of a request, with its latency in seconds if it shows how fast the server is."""
+        if not 0 < ticket.number - self.first <= COHORT:
+            return
+        if self._missing == COHORT:
+            self._at_once = ticket.in_flight
+        self._missing -= 1
+        if latency is not None:
+            self._measured += 1
+            self._sum += latency
+        if self._missing == 0:
+            if self._measured:
+                self._compare(self._sum / self._measured)
+            self.measure_after(sent)
+
+    def _compare(self, latency: float) -> None:
+        self._latency = latency
+        if latency > _SLOWED * self._lowest:
+            if latency > 0.8 * self._braked_at:
+                # The brake did not help, so the concurrency is not the reason for slow answers.
+                self._lowest, self._brake, self._braked_at = latency, 2 * self._brake, math.inf
+                self._release = 2.0
+            else:
+                # By Little's law, so many requests were being served. Half as many again keep a short queue.
+                self._brake = max(COHORT, 1.5 * self._at_once * self._lowest / latency)
+                self._braked_at, self._release = latency, 1.1
+        elif latency < 0.75 * _SLOWED * self._lowest and self.most >= 0.8 * self._brake:
+            self._brake = max(self._release * self._brake, self._brake + 1)
+        self._lowest = min(self._lowest, latency)
+        self._resize()
+
+    def _resize(self) -> None:
+        bounds = min(self.cap, self._brake)
+        self.slow_start = self.slow_start and bounds == math.inf
+        if not self.slow_start:
+            self.size = bounds
+        self.notable = min(self._suspect, self.cap)
+
+
+_FIELDS = {
+    "size": positive, "slow_start": flag, "notable": number, "cap": positive, "first": count, "most": count,
+    "_brake": positive, "_release": positive, "_braked_at": positive, "_suspect": positive,
+    "_suspected_number": count, "_suspected_at": number, "_accepted_there": count, "_refused_there": count,
+    "_refused_below": count, "_changed": count, "_probe_at": number, "_probe": count, "_at_once": count,
+    "_latency": number, "_lowest": number, "_missing": count, "_measured": count, "_sum": number,
+}  # fmt: skip
