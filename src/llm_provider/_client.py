@@ -157,7 +157,7 @@ class Client(BatchMethods):
         ledger = os.environ.get("LLM_PROVIDER_LEDGER", "").strip() or None if ledger is None else ledger
         self._ledger_file = None if ledger is None else LedgerFile(ledger)
         accounts = CostRecorder(self._prices, self._ledger_file, strict=check("strict_model", strict_model))
-        self._usage = Ledger(accounts.book)
+        self._usage = Ledger(accounts.totals)
         self._front = Front(settings, self._cache, accounts)
         self._engine: Engine | None = None
         self._starting = threading.Lock()

@@ -1,4 +1,4 @@
-"""The book of one process."""
+"""The balance of one process."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def test_what_was_set_aside_becomes_what_was_spent(cost: Decimal | None, after: 
 
 
 def test_a_claim_ends_once() -> None:
-    book = MemoryBalance()
-    with book.open() as page:
-        first, second = page.claim(Decimal(1)), page.claim(Decimal(2))
+    store = MemoryBalance()
+    with store.open() as transaction:
+        first, second = transaction.claim(Decimal(1)), transaction.claim(Decimal(2))
     assert first != second
-    book.end(first, None)
+    store.end(first, None)
     with pytest.raises(KeyError):
-        book.end(first, None)
-    assert book.read() == Balance(Decimal(1), Decimal(2), Decimal(1))
+        store.end(first, None)
+    assert store.read() == Balance(Decimal(1), Decimal(2), Decimal(1))

@@ -130,7 +130,7 @@ def test_eight_processes_never_spend_more_whoever_is_killed(path: Path, processe
         victim.kill()
         victim.wait()
         running.append(processes.start(SPEND))
-        balance = budget._book.read()
+        balance = budget._store.read()
         most = max(most, balance.spent + balance.reserved)
     for process in running:
         assert process.wait(60) == 0

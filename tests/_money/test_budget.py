@@ -25,13 +25,13 @@ T = TypeVar("T")
 AMOUNTS = st.decimals(min_value=0, max_value=6, places=6)
 
 
-async def turns() -> None:
+async def iterations() -> None:
     for _ in range(5):
         await asyncio.sleep(0)
 
 
 class Machine(RuleBasedStateMachine):
-    """One budget, calls that come and end in every way, and books kept by hand."""
+    """One budget, calls that come and end in every way, and sums kept by hand."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class Machine(RuleBasedStateMachine):
         async def main() -> T:
             found = work()
             done = await found if isinstance(found, Awaitable) else found
-            await turns()
+            await iterations()
             return done
 
         done = self.loop.run_until_complete(main())
@@ -124,7 +124,7 @@ class Machine(RuleBasedStateMachine):
         self.do(both)
 
     @invariant()
-    def the_books_agree(self) -> None:
+    def the_sums_agree(self) -> None:
         if not hasattr(self, "budget"):
             return
         budget = self.budget
@@ -140,7 +140,7 @@ class Machine(RuleBasedStateMachine):
     def teardown(self) -> None:
         for _, task in self.line:
             task.cancel()
-        self.loop.run_until_complete(turns())
+        self.loop.run_until_complete(iterations())
         self.loop.close()
 
 
@@ -154,7 +154,7 @@ class FileMachine(Machine):
     def teardown(self) -> None:
         super().teardown()
         if hasattr(self, "folder"):
-            self.budget._book.close()
+            self.budget._store.close()
             self.folder.cleanup()
 
 
@@ -189,9 +189,9 @@ def test_several_budgets_get_the_money_all_or_none() -> None:
         assert len(held) == 2
         assert reserve_now([wide, narrow], Decimal("0.75")) is None
         waiting = asyncio.create_task(reserve([wide, narrow], Decimal("0.75")))
-        await turns()
+        await iterations()
         waiting.cancel()
-        await turns()
+        await iterations()
         assert (wide.reserved, narrow.reserved) == (Decimal("0.75"), Decimal("0.75"))
         for reservation in held:
             reservation.settle(Decimal("0.25"))
@@ -228,7 +228,7 @@ def test_the_error_tells_what_was_missing_and_what_may_not_have_been_billed() ->
 
     error = asyncio.run(main())
     assert str(error) == (
-        "this request may cost up to $0.75, and of the budget of $1 $0.5 is left ($0.5 counts as spent for "
+        "this request may cost up to $0.75, and $0.5 of the budget of $1 is left ($0.5 counts as spent for "
         "requests that were perhaps not billed); a smaller max_tokens lowers what it may cost"
     )
     again = pickle.loads(pickle.dumps(error))

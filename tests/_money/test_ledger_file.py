@@ -69,7 +69,7 @@ def test_a_line_that_is_not_whole_is_left_out(tmp_path: Path) -> None:
     file = LedgerFile(path)
     file.append(EVENTS[0])
     file.close()
-    with pytest.warns(LedgerWarning, match="1 lines are no ledger entries and left out, the first is line 2"):
+    with pytest.warns(LedgerWarning, match=r"invalid lines are left out \(1, the first is line 2\)"):
         assert Ledger.read(path).requests == 2
 
 

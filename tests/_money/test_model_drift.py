@@ -51,10 +51,10 @@ def test_servers_and_providers_are_told_apart() -> None:
     assert served.changed(("groq", "", ALIAS[2]), "b", keep=True) is None
 
 
-def test_a_server_that_makes_up_names_is_not_told_of_for_ever() -> None:
+def test_a_server_that_makes_up_names_is_reported_a_thousand_times_at_most() -> None:
     served = Served()
-    told = [served.is_news(ALIAS, str(number), str(number + 1)) for number in range(2000)]
-    assert sum(told) == len(served._told) == 1000
+    reported = [served.is_news(ALIAS, str(number), str(number + 1)) for number in range(2000)]
+    assert sum(reported) == len(served._reported) == 1000
 
 
 def drifted(found: list[warnings.WarningMessage]) -> list[str]:

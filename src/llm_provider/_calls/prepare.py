@@ -20,13 +20,13 @@ from .._cache.response_cache import Entry, ResponseCache
 from .._errors import CacheMissError, LLMError, RequestError
 from .._limits.concurrency import Concurrency
 from .._limits.timeouts import Deadline
-from .._money.totals import total
 from .._money.track import current
 from .._providers import registry
 from .._providers.adapter import Answer
 from .._requests.request import Request
 from .._requests.routing import resolve
 from .._runtime.canonical_json import canonical
+from .._runtime.exact_decimal import total
 from .._settings import Settings
 from .._types import Response, Timing, Usage
 from .call import MAX_REQUEST_BYTES, Call, Sample

@@ -17,9 +17,10 @@ from .._errors import ModelDriftError
 from .._money.ledger_file import LedgerFile
 from .._money.model_drift import Alias, ModelDriftWarning, Served
 from .._money.pricing import PriceTable, PriceWarning
-from .._money.totals import HitKind, Key, Posting, Totals, total
+from .._money.totals import HitGroup, Key, Posting, Totals
 from .._providers.adapter import Answer, EncodedRequest
 from .._requests.routing import priced_as
+from .._runtime.exact_decimal import total
 from .._types import Usage
 from .call import Call, Sample
 
@@ -45,7 +46,7 @@ class _Place(NamedTuple):
     key: Key
     alias: Alias
     priced: tuple[str, str]
-    hits: dict[str, HitKind]
+    hits: dict[str, HitGroup]
     """By variant."""
 
 
@@ -59,7 +60,7 @@ class CostRecorder:
     """
 
     def __init__(self, prices: Callable[[], PriceTable], file: LedgerFile | None, *, strict: bool) -> None:
-        self.book = Totals()
+        self.totals = Totals()
         self.prices = prices
         self._file = file
         self._strict = strict
@@ -129,14 +130,14 @@ class CostRecorder:
         if self._served.last.get(place.alias) != place.key.served and answer.model is not None:
             before = self._served.changed(place.alias, place.key.served, keep=False)
         variant = _tier(call.encoded, answer)
-        kind = place.hits.get(variant)
-        if kind is None:
-            kind = place.hits[variant] = HitKind(place.key, self.prices, place.priced, variant)
-        self.book.hit(kind, answer.usage)
-        for book in call.tracks.books:
-            book.hit(kind, answer.usage)
+        group = place.hits.get(variant)
+        if group is None:
+            group = place.hits[variant] = HitGroup(place.key, self.prices, place.priced, variant)
+        self.totals.hit(group, answer.usage)
+        for totals in call.tracks.totals:
+            totals.hit(group, answer.usage)
         if self._file is not None:
-            posting = Posting(time.time(), "hit", place.key, kind.saved(answer.usage), answer.usage)
+            posting = Posting(time.time(), "hit", place.key, group.saved(answer.usage), answer.usage)
             self._file.append(posting, base_url=place.alias[1] or None, id=answer.id)
         return before
 
@@ -170,7 +171,7 @@ class CostRecorder:
 
     def saved(self) -> float:
         """USD that the client's hits would have cost."""
-        return float(total(sums.saved for _, sums in self.book.rows()))
+        return float(total(sums.saved for _, sums in self.totals.rows()))
 
     def _is_strict(self, call: Call) -> bool:
         asked = call.request.strict_model
@@ -185,9 +186,9 @@ class CostRecorder:
         return None
 
     def _post(self, call: Call, place: _Place, posting: Posting, **facts: str | None) -> None:
-        self.book.post(posting)
-        for book in call.tracks.books:
-            book.post(posting)
+        self.totals.post(posting)
+        for totals in call.tracks.totals:
+            totals.post(posting)
         if self._file is not None:
             self._file.append(posting, base_url=place.alias[1] or None, **facts)
 

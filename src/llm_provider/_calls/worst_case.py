@@ -17,9 +17,9 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from .._money.balance import EXACT
 from .._money.price_rows import VARIANTS
 from .._requests.routing import priced_as
+from .._runtime.exact_decimal import exact
 from .._tokens.counting import contents, most_input_tokens, most_output_tokens
 
 if TYPE_CHECKING:
@@ -98,6 +98,6 @@ def _dearest(row: PriceRow, columns: Iterable[str]) -> Decimal:
 
 
 def _cost(row: PriceRow, read: int, input_price: Decimal, written: int, output_price: Decimal) -> Decimal:
-    tokens = EXACT.add(EXACT.multiply(read, input_price), EXACT.multiply(written, output_price))
+    tokens = exact().add(exact().multiply(read, input_price), exact().multiply(written, output_price))
     # Prices of tokens are per million, those of requests per thousand.
-    return EXACT.add(EXACT.scaleb(tokens, -6), EXACT.scaleb(row.request or Decimal(0), -3))
+    return exact().add(exact().scaleb(tokens, -6), exact().scaleb(row.request or Decimal(0), -3))
