@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 # What a process would import first is here before it is forked: it is to be killed while it writes.
-import llm_provider._cache.storage.disk
+import llm_provider._cache.storage.row_format
 import llm_provider._cache.storage.store  # noqa: F401
 from llm_provider._cache.response_cache import Entry, ResponseCache
 

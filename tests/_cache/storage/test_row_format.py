@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_provider._cache.storage.disk import BytesDisk
+from llm_provider._cache.storage.row_format import BytesDisk
 
 
 def test_the_disk_takes_nothing_but_bytes(tmp_path: Path) -> None:
