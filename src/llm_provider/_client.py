@@ -151,13 +151,13 @@ class Client(BatchMethods):
         if prices is not None:
             # Found wrong after the first call, it would cost an answer that is paid for.
             self._prices()
-        self._cache = ResponseCache(cache_dir)
         self._on_result = on_result
         self._show_estimate_above = dollars("show_estimate_above", show_estimate_above)
         ledger = os.environ.get("LLM_PROVIDER_LEDGER", "").strip() or None if ledger is None else ledger
         self._ledger_file = None if ledger is None else LedgerFile(ledger)
         accounts = CostRecorder(self._prices, self._ledger_file, strict=check("strict_model", strict_model))
         self._usage = Ledger(accounts.totals)
+        self._cache = ResponseCache(cache_dir, saved=accounts.saved)
         self._front = Front(settings, self._cache, accounts)
         self._engine: Engine | None = None
         self._starting = threading.Lock()

@@ -387,6 +387,13 @@ def test_what_hits_would_have_cost_is_counted(client: Client, simulator: Simulat
     assert client.cache.stats().saved == pytest.approx(3 * paid)
 
 
+def test_savings_are_asked_for_when_they_are_shown(tmp_path: Path) -> None:
+    saved = [0.25]
+    cache = ResponseCache(tmp_path / "priced", saved=saved.pop)
+    assert (cache.stats().saved, saved) == (0.25, [])
+    assert ResponseCache(tmp_path / "unpriced").stats().saved == 0
+
+
 def test_what_a_user_can_do_with_it(tmp_path: Path) -> None:
     cache = ResponseCache(tmp_path / "cache")
     assert (len(cache), bool(cache), bool(cache.verify())) == (0, True, True)

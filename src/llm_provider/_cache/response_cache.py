@@ -83,15 +83,19 @@ class ResponseCache:
     Args:
         directory: The directory; default `LLM_PROVIDER_CACHE_DIR`, else the platform's user cache directory.
         patience: Seconds that a write waits for the locks of other processes.
+        saved: Returns the USD that the hits would have cost, for `stats`: the cache knows no prices.
     """
 
     def __init__(
-        self, directory: str | os.PathLike[str] | None = None, *, patience: float = _PATIENCE
+        self,
+        directory: str | os.PathLike[str] | None = None,
+        *,
+        patience: float = _PATIENCE,
+        saved: Callable[[], float] = float,
     ) -> None:
         self._given = directory
         self._patience = patience
-        # What hits would have cost is known to whoever knows their prices.
-        self.saved: Callable[[], float] = float
+        self._saved = saved
         self._reset()
 
     def _reset(self) -> None:
@@ -282,7 +286,7 @@ class ResponseCache:
             pending=len(self._writes) + len(self._unwritten),
             entries=entries,
             bytes=size,
-            saved=self.saved(),
+            saved=self._saved(),
         )
 
     def __len__(self) -> int:

@@ -61,7 +61,6 @@ class Front:
         self._reads: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, int] = weakref.WeakKeyDictionary()
         self._remote: bool | None = None
         self._explained = 0
-        cache.saved = accounts.saved
 
     def prepare(self, request: Request, concurrency: Concurrency) -> Call:
         """Route and encode a request.
