@@ -12,13 +12,12 @@ import re
 import threading
 import time
 import warnings
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from .._runtime.exact_decimal import exact
 from .price_rows import (
     COLUMNS,
     PART_OF,
-    PRICE_COLUMNS,
     VARIANTS,
     PriceFile,
     PriceRow,
@@ -55,10 +54,9 @@ _SNAPSHOT_DATE = re.compile(r"(.+?)(?:-([0-9]{4})-([0-9]{2})-([0-9]{2})|[-@]([0-
 
 _SECONDS_OF_A_DAY = 86_400
 
-_FEES = ("web_search", "request")
-
 _MOST_IN_EFFECT = 256
-"""Price lists in effect that are remembered, one for each model, variant and hour."""
+"""Price lists in effect that are remembered, one for each model, variant and hour. Finding one anew for each
+call would add 8 % to the instructions of a call."""
 
 # Resource paths before a model's name, without which the table lists it.
 _MODEL_PATHS = {
@@ -71,7 +69,7 @@ _MODEL_PATHS = {
 # genai-prices.
 _PEAK_HOURS = {"deepseek": ((1, 4), (6, 10))}
 
-# The counts of a usage that columns beyond input, output and the cache bill.
+# The count of a usage that each of the columns in `PART_OF` bills.
 _COUNTS = {
     "output_reasoning": "reasoning_output_tokens",
     "output_audio": "audio_output_tokens",
@@ -79,7 +77,6 @@ _COUNTS = {
     "input_audio": "audio_input_tokens",
     "input_image": "image_input_tokens",
     "cache_read_audio": "cache_read_audio_input_tokens",
-    "web_search": "web_searches",
 }
 
 
@@ -114,18 +111,6 @@ def shipped_path(name: str) -> str:
     raise FileNotFoundError(f"llm_provider's {name} is missing; looked for {' and '.join(places)}")
 
 
-class _Rates(NamedTuple):
-    """A row with its prices as whole numbers of a small unit of money: integers add up fast and exactly."""
-
-    row: PriceRow
-    prices: dict[str, int | None]
-    """Units for a token, a search or a request, by column."""
-    places: int
-    """A dollar is ten to this power units."""
-    apart: tuple[tuple[str, str], ...]
-    """The columns that are billed apart, as they have a price, each with the column of which it is a part."""
-
-
 class PriceTable:
     """Prices by provider, model, service level, prompt size and date. Safe to share between threads.
 
@@ -146,7 +131,7 @@ class PriceTable:
         self._file: PriceFile | None = None
         # The rows of each model by variant; the numbers of its lines in the file until they are needed.
         self._models: dict[tuple[str, str], _Variants | list[int]] = {}
-        self._in_effect: dict[tuple[str, str, str, str, int | None], list[_Rates]] = {}
+        self._in_effect: dict[tuple[str, str, str, str, int | None], list[PriceRow]] = {}
         self._warned: set[tuple[str, str, str]] = set()
         self._lock = threading.Lock()
         for (provider, model, variant), its_rows in _grouped(rows).items():
@@ -238,22 +223,16 @@ class PriceTable:
         >>> table.find("openai", "gpt-6.1-sol-unknown") is None
         True
         """
-        rates = self._find(provider, model, variant, input_tokens, at)
-        return None if rates is None else rates.row
-
-    def _find(
-        self, provider: str, model: str, variant: str, input_tokens: int, at: date | None
-    ) -> _Rates | None:
         key = (provider, model, variant, *_utc(at))
         rows = self._in_effect.get(key)
         if rows is None:
             # A program uses few models, and each entry for one hour.
             if len(self._in_effect) >= _MOST_IN_EFFECT:
                 self._in_effect.clear()
-            rows = self._in_effect[key] = [_rates(row) for row in self._rows_in_effect(*key)]
-        for rates in rows:
-            if rates.row.min_input_tokens <= input_tokens:
-                return rates
+            rows = self._in_effect[key] = self._rows_in_effect(*key)
+        for row in rows:
+            if row.min_input_tokens <= input_tokens:
+                return row
         return None
 
     def _rows_in_effect(
@@ -339,25 +318,26 @@ class PriceTable:
         Decimal('0.007')
         """
         size = usage.input_tokens if prompt is None else prompt
-        rates = self._find(provider, model, variant, size, at)
-        if rates is None:
+        row = self.find(provider, model, variant=variant, input_tokens=size, at=at)
+        if row is None:
             return None
-        row, prices, places, apart = rates
-        total = (prices["request"] or 0) * requests
-        for column, count in _billed_once(usage, apart).items():
+        context = exact()
+        # In USD per million, as the prices of tokens are; fees are USD per thousand.
+        millions = context.multiply(row.request or 0, 1000 * requests)
+        for column, count in _billed_once(usage, row).items():
             if count < 0:
                 self._warn_once(row, column, f"contradictory token counts, {usage}")
                 return None
             if not count:
                 continue
-            price = prices[column]
+            price = getattr(row, column)
             if price is None:
                 used = column if column == "web_search" else f"{column} tokens"
                 self._warn_once(row, column, f"no price for {used}")
                 return None
-            total += price * count
-        context = exact()
-        dollars = context.normalize(context.scaleb(total, -places))
+            units = 1000 * count if column == "web_search" else count
+            millions = context.add(millions, context.multiply(price, units))
+        dollars = context.normalize(context.scaleb(millions, -6))
         # `normalize` alone writes ten dollars as 1E+1.
         return context.quantize(dollars, 1) if dollars == dollars.to_integral_value() else dollars
 
@@ -381,19 +361,6 @@ class PriceTable:
         warnings.warn(PriceWarning(message), stacklevel=3)
 
 
-def _rates(row: PriceRow) -> _Rates:
-    prices = {column: getattr(row, column) for column in PRICE_COLUMNS}
-    digits = max((-price.as_tuple().exponent for price in prices.values() if price is not None), default=0)
-    places, context = max(0, digits), exact()
-    whole: dict[str, int | None] = {}
-    for column, price in prices.items():
-        # Prices of tokens are for a million, fees for a thousand.
-        shift = places + 3 if column in _FEES else places
-        whole[column] = None if price is None else int(context.scaleb(price, shift))
-    apart = tuple((part, of) for part, of in PART_OF.items() if prices[part] is not None)
-    return _Rates(row, whole, places + 6, apart)
-
-
 def _grouped(rows: Iterable[PriceRow]) -> dict[tuple[str, str, str], list[PriceRow]]:
     groups: dict[tuple[str, str, str], list[PriceRow]] = {}
     for row in rows:
@@ -401,13 +368,8 @@ def _grouped(rows: Iterable[PriceRow]) -> dict[tuple[str, str, str], list[PriceR
     return groups
 
 
-def _billed_once(usage: Usage, apart: Iterable[tuple[str, str]]) -> dict[str, int]:
-    """The count that each price column bills. The token counts add up to the inclusive totals.
-
-    Args:
-        usage: The usage.
-        apart: The columns that are billed apart, each with the column of which it is a part.
-    """
+def _billed_once(usage: Usage, row: PriceRow) -> dict[str, int]:
+    """The count that each price column bills. The token counts add up to the inclusive totals."""
     read, written = usage.cache_read_input_tokens, usage.cache_write_input_tokens
     hour = usage.cache_write_1h_input_tokens
     billed = {
@@ -416,22 +378,17 @@ def _billed_once(usage: Usage, apart: Iterable[tuple[str, str]]) -> dict[str, in
         "cache_write": written - hour,
         "cache_write_1h": hour,
         "output": usage.output_tokens,
-        "web_search": _count(usage, "web_search"),
+        "web_search": usage.web_searches,
     }
-    for part, whole in apart:
-        count = _count(usage, part)
-        if part == "input_audio":
-            # The usage includes audio that was read from the cache, which is a part of `cache_read`.
-            count -= _count(usage, "cache_read_audio")
-        billed[part] = count
-        billed[whole] -= count
+    for part, whole in PART_OF.items():
+        if getattr(row, part) is not None:
+            count = getattr(usage, _COUNTS[part])
+            if part == "input_audio":
+                # The usage includes audio that was read from the cache, which is a part of `cache_read`.
+                count -= usage.cache_read_audio_input_tokens
+            billed[part] = count
+            billed[whole] -= count
     return billed
-
-
-def _count(usage: Usage, column: str) -> int:
-    """The count of a usage that a column bills."""
-    count: int = getattr(usage, _COUNTS[column])
-    return count
 
 
 def _in_effect(rows: Iterable[PriceRow], day: str) -> list[PriceRow]:

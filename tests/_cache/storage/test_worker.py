@@ -150,9 +150,7 @@ def test_a_loop_that_ended_harms_nobody() -> None:
 
 def test_many_threads_and_loops_get_their_own_results() -> None:
     worker = Worker("test")
-    batches: BatchQueue[int, int] = BatchQueue(
-        worker, lambda items: [item * item for item in items], linger=0.001
-    )
+    batches: BatchQueue[int, int] = BatchQueue(worker, lambda items: [item * item for item in items])
     wrong: list[int] = []
 
     def from_a_thread(start: int) -> None:
@@ -187,8 +185,8 @@ def test_what_nobody_asks_for_is_done_and_harms_nothing() -> None:
         seen.append("broken")
         raise OSError("nobody is told")
 
-    worker.post(broken)
-    worker.post(lambda: seen.append("next"))
+    worker.submit(broken)
+    worker.submit(lambda: seen.append("next"))
     assert worker.submit(lambda: "last").result(5) == "last"
     assert seen == ["broken", "next"]
     worker.close()

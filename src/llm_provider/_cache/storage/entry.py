@@ -17,8 +17,6 @@ from typing import Any
 
 import orjson
 
-from ..._runtime.frozen import quickly_made
-
 SCHEMA_VERSION = 2
 """Part of every key and of the directory's name. Every change of the hashed or stored format raises it, so
 that entries of another version are left alone."""
@@ -34,7 +32,6 @@ ELIDED = "$elided"
 """The only field of the object that replaces a long text."""
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True)
 class Asked:
     """The question that an answer belongs to: the contents of its key, and the model as the user named it.
@@ -85,7 +82,6 @@ class Asked:
         return orjson.dumps(facts, option=orjson.OPT_SORT_KEYS)
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A stored answer.

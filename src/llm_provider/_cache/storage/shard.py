@@ -117,16 +117,15 @@ class Reader(_File):
 
     def read(self, key: str) -> bytes | None:
         """The value of a key; None if it has none."""
-        row = self._row(key)
-        if row is None and self._connection and identity_of(self._path) != self.identity:
-            # Another process has replaced the database.
-            self.close()
-            row = self._row(key)
-        return None if row is None else row[0]
-
-    def _row(self, key: str) -> tuple[bytes] | None:
         reader = self._connection or self._open()
-        return None if reader is None else reader.execute(_READ, (key,)).fetchone()
+        row: tuple[bytes] | None = None if reader is None else reader.execute(_READ, (key,)).fetchone()
+        if row is not None:
+            return row[0]
+        if reader is None or identity_of(self._path) == self.identity:
+            return None
+        # Another process has replaced the database.
+        self.close()
+        return self.read(key)
 
     def read_many(self, keys: Sequence[str], most_bytes: int) -> dict[str, bytes]:
         """The values of the keys that have one, in one statement. Stops after `most_bytes`."""
