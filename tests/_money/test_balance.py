@@ -20,7 +20,7 @@ EMPTY = Balance(Decimal(0), Decimal(0), Decimal(0))
     ],
     ids=["known", "nothing", "not known"],
 )
-def test_what_was_set_aside_becomes_what_was_spent(cost: Decimal | None, after: Balance) -> None:
+def test_a_reserved_amount_becomes_its_cost(cost: Decimal | None, after: Balance) -> None:
     before = reserved(EMPTY, Decimal(2))
     assert before == Balance(Decimal(0), Decimal(2), Decimal(0))
     assert ended(before, Decimal(2), cost) == after

@@ -1,4 +1,4 @@
-"""Budgets: never exceeded, nothing lost, served in order, whatever ends how."""
+"""Budgets are never exceeded, lose nothing, and serve calls in order."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Machine(RuleBasedStateMachine):
         return done
 
     def collect(self) -> None:
-        """Take what was granted: those at the head of the line, and no other."""
+        """Take the granted reservations, which are those at the head of the queue."""
         while self.line and self.line[0][1].done():
             amount, task = self.line.pop(0)
             if task.cancelled():
@@ -134,7 +134,7 @@ class Machine(RuleBasedStateMachine):
         assert budget.left == self.limit - budget.spent - budget.reserved
         waiting = [amount for amount, task in self.line if not task.done()]
         if waiting:
-            # Whoever waits has a reason: others hold what it needs, and it can still get it.
+            # The first in the queue waits because others hold the money, and can still get it.
             assert self.spent + waiting[0] <= self.limit < budget.spent + budget.reserved + waiting[0]
 
     def teardown(self) -> None:
@@ -217,7 +217,7 @@ def test_two_budgets_in_either_order_never_wait_for_each_other() -> None:
     asyncio.run(main())
 
 
-def test_the_error_tells_what_was_missing_and_what_may_not_have_been_billed() -> None:
+def test_the_error_names_the_missing_and_the_uncertain_amount() -> None:
     async def main() -> BudgetExceededError:
         budget = Budget(1)
         (await budget.reserve(Decimal("0.5"))).settle(None)
@@ -239,12 +239,12 @@ def test_the_error_tells_what_was_missing_and_what_may_not_have_been_billed() ->
 @pytest.mark.parametrize(
     "limit", [-1, math.nan, math.inf, "5", None, True, Decimal("NaN"), Decimal("-0.1"), 1j]
 )
-def test_what_is_no_amount_is_refused(limit: object) -> None:
+def test_a_limit_must_be_an_amount(limit: object) -> None:
     with pytest.raises(RequestError, match="finite number of USD"):
         Budget(limit)  # type: ignore[arg-type]  # on purpose
 
 
-def test_amounts_are_what_they_look_like() -> None:
+def test_a_float_means_the_digits_it_prints() -> None:
     assert amount_of(0.1) == Decimal("0.1")
     assert [shown(Decimal(text)) for text in ("0", "10", "100.0", "1.50", "0.00000049")] == [
         "0", "10", "100", "1.5", "4.9E-7",

@@ -1,4 +1,4 @@
-"""The class that users read. What its rows are shown as is tested with the views and the plot."""
+"""The class that users read. Its table and its figure are tested with `ledger_views` and `ledger_plot`."""
 
 from __future__ import annotations
 

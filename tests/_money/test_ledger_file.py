@@ -28,7 +28,7 @@ EVENTS = [
 ]
 
 
-def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
+def test_postings_are_read_as_they_were_written(tmp_path: Path) -> None:
     file = LedgerFile(tmp_path / "calls.jsonl")
     for event in EVENTS:
         file.append(event, id="an id", error=None)
@@ -65,7 +65,7 @@ def test_a_line_that_is_not_whole_is_left_out(tmp_path: Path) -> None:
     # The machine stopped in the middle of a line: nothing to say about it.
     path.write_bytes(whole + whole[:40])
     assert Ledger.read(path).requests == 1
-    # Whoever writes next begins a line of its own.
+    # The next writer begins a new line.
     file = LedgerFile(path)
     file.append(EVENTS[0])
     file.close()
@@ -140,7 +140,7 @@ def test_a_full_disk_is_told_once_and_fails_no_call(simulator: Simulator, tmp_pa
         assert client.call("gpt-5.5", "Hi").text
 
 
-def test_what_comes_after_closing_is_written_too(tmp_path: Path) -> None:
+def test_a_posting_after_closing_is_written_too(tmp_path: Path) -> None:
     file = LedgerFile(tmp_path / "calls.jsonl")
     file.close()
     file.append(EVENTS[0])

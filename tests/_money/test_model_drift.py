@@ -89,7 +89,7 @@ def test_a_stored_answer_of_an_older_snapshot_is_a_change_too(client: Client, si
     assert len(drifted(found)) == 1
 
 
-def test_a_strict_call_raises_and_what_was_paid_stays_stored(client: Client, simulator: Simulator) -> None:
+def test_a_strict_call_raises_and_its_paid_answer_stays_stored(client: Client, simulator: Simulator) -> None:
     simulator.configure(snapshot_suffix=OLD)
     client.call("gpt-6.1-sol", "first")
     simulator.configure(snapshot_suffix=NEW)
@@ -129,7 +129,7 @@ def test_warnings_made_errors_cost_no_answer(client: Client, simulator: Simulato
         assert client.call("gpt-6.1-sol", "two").text
 
 
-def test_a_ledgers_file_remembers_who_served(simulator: Simulator, tmp_path: Path) -> None:
+def test_a_ledgers_file_remembers_the_models_that_served(simulator: Simulator, tmp_path: Path) -> None:
     file = tmp_path / "calls.jsonl"
     for suffix, strict in ((OLD, False), (NEW, True), (NEW, True)):
         simulator.configure(snapshot_suffix=suffix)

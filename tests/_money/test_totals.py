@@ -83,7 +83,7 @@ def test_rows_are_the_sums_of_their_postings(events: list[Posting]) -> None:
 
 
 @given(st.lists(usages, min_size=1, max_size=40))
-def test_hits_that_are_priced_together_save_what_each_would_have_cost(used: list[Usage]) -> None:
+def test_hits_that_are_priced_together_save_the_sum_of_their_costs(used: list[Usage]) -> None:
     totals, group = Totals(), hits()
     for usage in used:
         totals.hit(group, usage)
@@ -155,7 +155,7 @@ def test_intervals_of_a_timeline_grow_only_with_the_time() -> None:
     assert sum(amount for points in timeline.series().values() for _, amount in points) == 6
 
 
-def test_what_is_counted_is_all_that_a_usage_has() -> None:
+def test_every_count_of_a_usage_is_summed() -> None:
     usage = Usage(**dict(zip(COUNTS, range(1, len(COUNTS) + 1), strict=True)))
     totals = Totals()
     for _ in range(2):

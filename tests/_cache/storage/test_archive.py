@@ -1,4 +1,4 @@
-"""A cache as one file: the same answers are the same bytes, and what was changed is refused."""
+"""A cache as one file: the same answers give the same bytes, and a changed file is refused."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_one_more_answer_is_one_more_line(tmp_path: Path, open_store: OpenStore)
     assert (len(before), after[:2] + after[3:]) == (4, before)
 
 
-def test_what_is_there_stays_unless_it_is_damaged(tmp_path: Path, open_store: OpenStore) -> None:
+def test_stored_answers_stay_unless_they_are_damaged(tmp_path: Path, open_store: OpenStore) -> None:
     source, target = open_store("source"), open_store("target")
     fill(source, 1, 2, 3)
     write_archive(source, tmp_path / "file")

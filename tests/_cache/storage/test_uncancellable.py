@@ -10,7 +10,7 @@ from llm_provider._cache.storage.uncancellable import UncancellableFuture
 
 
 @pytest.mark.parametrize("way", ["task", "timeout"])
-def test_who_is_cancelled_waits_for_the_end(way: str) -> None:
+def test_a_cancelled_task_ends_after_the_future(way: str) -> None:
     async def main() -> list[str]:
         future: UncancellableFuture[str] = UncancellableFuture()
         seen = []

