@@ -1,8 +1,8 @@
-"""What each call costs, entered in the books where it happens.
+"""Records the cost of each call where it arises.
 
 Money is counted by request, when its answer or its failure is there, in the engine: a call that is cancelled
 after its answer came has paid for it all the same. What costs nothing is counted when a call is answered.
-Every posting goes into the client's book, those of the tracks the call is in, and the client's file.
+Every posting goes into the client's totals, those of the tracks the call is in, and the client's file.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _Place(NamedTuple):
 
 
 class CostRecorder:
-    """Prices what a client's calls use, and keeps its books.
+    """Prices what a client's calls use, and keeps its totals.
 
     Args:
         prices: The client's price table.
