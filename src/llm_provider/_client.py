@@ -156,14 +156,13 @@ class Client(BatchMethods):
         if prices is not None:
             # Found wrong after the first call, it would cost an answer that is paid for.
             self._prices()
-        self._cache = ResponseCache(cache_dir)
         self._on_result = on_result
         self._show_estimate_above = dollars("show_estimate_above", show_estimate_above)
         ledger = os.environ.get("LLM_PROVIDER_LEDGER", "").strip() or None if ledger is None else ledger
         self._ledger_file = None if ledger is None else LedgerFile(ledger)
         recorder = CostRecorder(self._prices, self._ledger_file, strict=check("strict_model", strict_model))
-        self._cache.saved = recorder.saved
-        self._usage = Ledger(recorder.book)
+        self._usage = Ledger(recorder.totals)
+        self._cache = ResponseCache(cache_dir, saved=recorder.saved)
         self._engine = Engine(settings, self._cache, recorder)
         self._started = False
         self._starting = threading.Lock()

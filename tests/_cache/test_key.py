@@ -1,4 +1,4 @@
-"""The key of an answer: all that is sent, and nothing else."""
+"""The cache key contains every field that is sent, and nothing else."""
 
 from __future__ import annotations
 

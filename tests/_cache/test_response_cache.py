@@ -1,4 +1,4 @@
-"""The cache: what is kept, and that a broken disk never breaks a call."""
+"""The cache keeps complete answers, and a broken disk never breaks a call."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MODEL = "gpt-6.1-sol"
 ENTRY = Entry(body=b'{"text":"caf\\u00e9"}', seconds=0.25, created=1_790_000_000.0)
 
 
-def test_what_is_put_is_got_by_any_thread_and_process(tmp_path: Path, run_script: RunScript) -> None:
+def test_a_stored_entry_is_found_by_any_thread_and_process(tmp_path: Path, run_script: RunScript) -> None:
     cache = ResponseCache(tmp_path)
     assert cache.get("k") is None
     assert cache.put("k", ENTRY).result() is True
@@ -59,7 +59,7 @@ def test_the_directory_is_the_users_own(tmp_path: Path) -> None:
         assert ResponseCache(open_to_all).get("k") is None
 
 
-def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_default_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("LLM_PROVIDER_CACHE_DIR", str(tmp_path))
     assert default_directory() == tmp_path
     monkeypatch.setenv("LLM_PROVIDER_CACHE_DIR", " ")
@@ -104,7 +104,7 @@ def test_a_hit_is_the_whole_answer_and_costs_nothing(client: Client, simulator: 
 
 
 @pytest.mark.parametrize("finish", ["length", "content_filter", "refusal", "null_content"])
-def test_what_is_not_kept(client: Client, simulator: Simulator, finish: str) -> None:
+def test_failed_and_cut_answers_are_not_stored(client: Client, simulator: Simulator, finish: str) -> None:
     simulator.inject(Fault(finish=finish), times=2)
     first = client.call(MODEL, "Hi")
     assert not first.cached
@@ -180,13 +180,13 @@ def locked(directory: Path) -> Iterator[None]:
         yield
 
 
-def test_what_a_lock_keeps_out_is_kept_in_memory_and_written_later(tmp_path: Path) -> None:
+def test_an_answer_that_a_lock_keeps_out_is_written_later(tmp_path: Path) -> None:
     cache = ResponseCache(tmp_path, patience=0.1)
     cache.put("k", ENTRY).result()
     with locked(tmp_path):
         with pytest.warns(CacheWarning, match="kept in memory"):
             assert cache.put("late", ENTRY).result() is False
-        # Known by now, so it is not waited for again, nor told.
+        # The shard is known to be locked: no further wait and no further warning.
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert [cache.put(f"later-{number}", ENTRY).result() for number in range(20)] == [False] * 20
@@ -197,7 +197,7 @@ def test_what_a_lock_keeps_out_is_kept_in_memory_and_written_later(tmp_path: Pat
     cache.close()
 
 
-def test_what_was_read_ahead_is_looked_at_when_it_is_asked_for(tmp_path: Path) -> None:
+def test_values_read_ahead_are_checked_when_they_are_used(tmp_path: Path) -> None:
     cache, new = ResponseCache(tmp_path, patience=0.1), replace(ENTRY, body=b"new")
     for name in ("k", "damaged"):
         cache.put(name, ENTRY).result()
@@ -205,7 +205,7 @@ def test_what_was_read_ahead_is_looked_at_when_it_is_asked_for(tmp_path: Path) -
     assert ahead.keys() == {"k", "damaged"}
     assert (cache.stats().hits, cache.stats().misses) == (0, 0)
     assert cache.get("k", ahead["k"]) == ENTRY
-    # What is wrong with it, disk or memory may know better.
+    # If a value read ahead is damaged, the disk or the memory may have an intact one.
     assert cache.get("damaged", ahead["damaged"][:-1]) == ENTRY
     assert cache.get("k", ahead["damaged"]) == ENTRY
     assert cache.get("none", ahead["k"]) is None
@@ -251,7 +251,7 @@ def test_closing_tries_once_more(tmp_path: Path) -> None:
     cache.close()
 
 
-def test_what_is_lost_is_said(tmp_path: Path) -> None:
+def test_lost_answers_are_a_warning(tmp_path: Path) -> None:
     cache = ResponseCache(tmp_path, patience=0.1)
     cache.put("k", ENTRY).result()
     with locked(tmp_path):
@@ -261,7 +261,7 @@ def test_what_is_lost_is_said(tmp_path: Path) -> None:
             cache.close()
 
 
-def test_what_is_kept_in_memory_is_bounded(tmp_path: Path) -> None:
+def test_the_answers_kept_in_memory_are_bounded(tmp_path: Path) -> None:
     cache = ResponseCache(tmp_path, patience=0.1)
     cache.put("k", ENTRY).result()
     large = Entry(b"x" * 10_000_000, 1.0, 2.0)
@@ -347,7 +347,7 @@ def test_a_loop_reads_and_writes_in_batches(tmp_path: Path) -> None:
     cache.close()
 
 
-def test_who_gives_up_waiting_does_not_stop_a_write(tmp_path: Path) -> None:
+def test_a_cancelled_waiter_does_not_stop_a_write(tmp_path: Path) -> None:
     cache = ResponseCache(tmp_path)
     cache.put("k", ENTRY).result()
 
@@ -376,7 +376,7 @@ def question(payload: object, draw: int = 0) -> Asked:
     return Asked("openai", None, "chat", canonical(payload), {}, draw, "gpt-6.1-sol")
 
 
-def test_what_hits_would_have_cost_is_counted(client: Client, simulator: Simulator) -> None:
+def test_the_cost_that_hits_avoid_is_counted(client: Client, simulator: Simulator) -> None:
     paid = client.call(MODEL, "Hi").cost or 0
     assert client.cache.stats().saved == 0
     for _ in range(3):
@@ -387,7 +387,14 @@ def test_what_hits_would_have_cost_is_counted(client: Client, simulator: Simulat
     assert client.cache.stats().saved == pytest.approx(3 * paid)
 
 
-def test_what_a_user_can_do_with_it(tmp_path: Path) -> None:
+def test_savings_are_asked_for_when_they_are_shown(tmp_path: Path) -> None:
+    saved = [0.25]
+    cache = ResponseCache(tmp_path / "priced", saved=saved.pop)
+    assert (cache.stats().saved, saved) == (0.25, [])
+    assert ResponseCache(tmp_path / "unpriced").stats().saved == 0
+
+
+def test_maintenance_by_a_user(tmp_path: Path) -> None:
     cache = ResponseCache(tmp_path / "cache")
     assert (len(cache), bool(cache), bool(cache.verify())) == (0, True, True)
     stored = question({"temperature": 0.7})
@@ -405,7 +412,7 @@ def test_what_a_user_can_do_with_it(tmp_path: Path) -> None:
     cache.close()
 
 
-def test_what_a_user_asks_for_fails_loudly(tmp_path: Path) -> None:
+def test_maintenance_raises_where_calls_only_warn(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     cache = ResponseCache(tmp_path / "file")
     for ask in (cache.verify, lambda: cache.export(tmp_path / "out"), lambda: cache.prune(older_than=0)):

@@ -77,7 +77,7 @@ def test_with_many_in_flight_the_bill_stays_below_and_comes_close(
         most = Decimal(0)
         results = []
         for _, result in spender.iter_many(MODEL, prompts(400), progress=False, **LONG):
-            balance = budget_of(spender)._book.read()
+            balance = budget_of(spender)._store.read()
             most = max(most, balance.spent + balance.reserved)
             results.append(result)
         budget = budget_of(spender)

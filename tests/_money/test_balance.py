@@ -1,4 +1,4 @@
-"""The book of one process."""
+"""The balance of one process."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ EMPTY = Balance(Decimal(0), Decimal(0), Decimal(0))
     ],
     ids=["known", "nothing", "not known"],
 )
-def test_what_was_set_aside_becomes_what_was_spent(cost: Decimal | None, after: Balance) -> None:
+def test_a_reserved_amount_becomes_its_cost(cost: Decimal | None, after: Balance) -> None:
     before = reserved(EMPTY, Decimal(2))
     assert before == Balance(Decimal(0), Decimal(2), Decimal(0))
     assert ended(before, Decimal(2), cost) == after
 
 
 def test_a_claim_ends_once() -> None:
-    book = MemoryBalance()
-    with book.open() as page:
-        first, second = page.claim(Decimal(1)), page.claim(Decimal(2))
+    store = MemoryBalance()
+    with store.open() as transaction:
+        first, second = transaction.claim(Decimal(1)), transaction.claim(Decimal(2))
     assert first != second
-    book.end(first, None)
+    store.end(first, None)
     with pytest.raises(KeyError):
-        book.end(first, None)
-    assert book.read() == Balance(Decimal(1), Decimal(2), Decimal(1))
+        store.end(first, None)
+    assert store.read() == Balance(Decimal(1), Decimal(2), Decimal(1))

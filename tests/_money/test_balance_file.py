@@ -1,4 +1,4 @@
-"""Budgets that processes share: never exceeded, whatever is killed, stopped, forked, or deleted."""
+"""Budgets that processes share are never exceeded when processes are killed, stopped or forked."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SPEND = """
     from decimal import Decimal
     from llm_provider import Budget, BudgetExceededError
 
-    # What a provider would have billed: a line is whole before the budget hears of it.
+    # The bill of a provider: a line is written whole before the budget gets its cost.
     bill = os.open(sys.argv[2], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
     async def request(budget):
@@ -130,7 +130,7 @@ def test_eight_processes_never_spend_more_whoever_is_killed(path: Path, processe
         victim.kill()
         victim.wait()
         running.append(processes.start(SPEND))
-        balance = budget._book.read()
+        balance = budget._store.read()
         most = max(most, balance.spent + balance.reserved)
     for process in running:
         assert process.wait(60) == 0
@@ -152,7 +152,7 @@ def test_eight_processes_never_spend_more_whoever_is_killed(path: Path, processe
     assert budget.left < MOST
 
 
-def test_what_the_dead_had_set_aside_counts_as_spent(path: Path, processes: Processes) -> None:
+def test_claims_of_dead_processes_count_as_spent(path: Path, processes: Processes) -> None:
     holder = processes.start(HOLD)
     ready(holder)
     budget = Budget(1, path=path)
@@ -192,8 +192,8 @@ def test_a_living_process_is_waited_for_and_a_stopped_one_counted_as_living(
     assert (budget.spent, budget.reserved) == (Decimal("0.25"), Decimal("0.5"))
 
 
-def test_processes_take_turns(path: Path) -> None:
-    """Who has had money goes to the end of the line: a crowd in one process does not keep the other out."""
+def test_processes_are_served_in_turn(path: Path) -> None:
+    """A process that was served goes to the end of the queue, so many calls in one do not starve another."""
 
     async def main() -> None:
         crowd, single = Budget(1, path=path), Budget(1, path=path)
@@ -219,7 +219,7 @@ def test_processes_take_turns(path: Path) -> None:
     asyncio.run(main())
 
 
-def test_a_program_goes_on_from_what_was_spent(path: Path) -> None:
+def test_a_program_goes_on_from_the_spent_amount(path: Path) -> None:
     async def spend(budget: Budget) -> None:
         (await budget.reserve(Decimal("0.75"))).settle(Decimal("0.5"))
 
@@ -303,7 +303,7 @@ def test_a_file_that_others_are_writing_is_waited_for(path: Path) -> None:
     other.close()
 
 
-def test_what_could_not_be_written_is_written_at_the_end(path: Path) -> None:
+def test_a_cost_that_could_not_be_written_is_written_at_the_end(path: Path) -> None:
     budget = Budget(1, path=path)
     reservation = asyncio.run(budget.reserve(Decimal("0.5")))
     other = sqlite3.connect(path, isolation_level=None)
@@ -331,7 +331,7 @@ def test_a_file_that_is_gone_is_an_error(path: Path, damage: str) -> None:
     assert "run.budget" in repr(budget)
 
 
-def test_what_is_no_budget_is_refused(tmp_path: Path) -> None:
+def test_files_of_other_kinds_are_refused(tmp_path: Path) -> None:
     text, database = tmp_path / "text", tmp_path / "database"
     text.write_text("a file of the user's, which must stay as it is " * 100)
     with contextlib.closing(sqlite3.connect(database)) as connection:

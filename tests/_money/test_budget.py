@@ -1,4 +1,4 @@
-"""Budgets: never exceeded, nothing lost, served in order, whatever ends how."""
+"""Budgets are never exceeded, lose nothing, and serve calls in order."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ T = TypeVar("T")
 AMOUNTS = st.decimals(min_value=0, max_value=6, places=6)
 
 
-async def turns() -> None:
+async def iterations() -> None:
     for _ in range(5):
         await asyncio.sleep(0)
 
 
 class Machine(RuleBasedStateMachine):
-    """One budget, calls that come and end in every way, and books kept by hand."""
+    """One budget, calls that come and end in every way, and sums kept by hand."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class Machine(RuleBasedStateMachine):
         async def main() -> T:
             found = work()
             done = await found if isinstance(found, Awaitable) else found
-            await turns()
+            await iterations()
             return done
 
         done = self.loop.run_until_complete(main())
@@ -55,7 +55,7 @@ class Machine(RuleBasedStateMachine):
         return done
 
     def collect(self) -> None:
-        """Take what was granted: those at the head of the line, and no other."""
+        """Take the granted reservations, which are those at the head of the queue."""
         while self.line and self.line[0][1].done():
             amount, task = self.line.pop(0)
             if task.cancelled():
@@ -124,7 +124,7 @@ class Machine(RuleBasedStateMachine):
         self.do(both)
 
     @invariant()
-    def the_books_agree(self) -> None:
+    def the_sums_agree(self) -> None:
         if not hasattr(self, "budget"):
             return
         budget = self.budget
@@ -134,13 +134,13 @@ class Machine(RuleBasedStateMachine):
         assert budget.left == self.limit - budget.spent - budget.reserved
         waiting = [amount for amount, task in self.line if not task.done()]
         if waiting:
-            # Whoever waits has a reason: others hold what it needs, and it can still get it.
+            # The first in the queue waits because others hold the money, and can still get it.
             assert self.spent + waiting[0] <= self.limit < budget.spent + budget.reserved + waiting[0]
 
     def teardown(self) -> None:
         for _, task in self.line:
             task.cancel()
-        self.loop.run_until_complete(turns())
+        self.loop.run_until_complete(iterations())
         self.loop.close()
 
 
@@ -154,7 +154,7 @@ class FileMachine(Machine):
     def teardown(self) -> None:
         super().teardown()
         if hasattr(self, "folder"):
-            self.budget._book.close()
+            self.budget._store.close()
             self.folder.cleanup()
 
 
@@ -189,9 +189,9 @@ def test_several_budgets_get_the_money_all_or_none() -> None:
         assert len(held) == 2
         assert reserve_now([wide, narrow], Decimal("0.75")) is None
         waiting = asyncio.create_task(reserve([wide, narrow], Decimal("0.75")))
-        await turns()
+        await iterations()
         waiting.cancel()
-        await turns()
+        await iterations()
         assert (wide.reserved, narrow.reserved) == (Decimal("0.75"), Decimal("0.75"))
         for reservation in held:
             reservation.settle(Decimal("0.25"))
@@ -217,7 +217,7 @@ def test_two_budgets_in_either_order_never_wait_for_each_other() -> None:
     asyncio.run(main())
 
 
-def test_the_error_tells_what_was_missing_and_what_may_not_have_been_billed() -> None:
+def test_the_error_names_the_missing_and_the_uncertain_amount() -> None:
     async def main() -> BudgetExceededError:
         budget = Budget(1)
         (await budget.reserve(Decimal("0.5"))).settle(None)
@@ -228,7 +228,7 @@ def test_the_error_tells_what_was_missing_and_what_may_not_have_been_billed() ->
 
     error = asyncio.run(main())
     assert str(error) == (
-        "this request may cost up to $0.75, and of the budget of $1 $0.5 is left ($0.5 counts as spent for "
+        "this request may cost up to $0.75, and $0.5 of the budget of $1 is left ($0.5 counts as spent for "
         "requests that were perhaps not billed); a smaller max_tokens lowers what it may cost"
     )
     again = pickle.loads(pickle.dumps(error))
@@ -239,12 +239,12 @@ def test_the_error_tells_what_was_missing_and_what_may_not_have_been_billed() ->
 @pytest.mark.parametrize(
     "limit", [-1, math.nan, math.inf, "5", None, True, Decimal("NaN"), Decimal("-0.1"), 1j]
 )
-def test_what_is_no_amount_is_refused(limit: object) -> None:
+def test_a_limit_must_be_an_amount(limit: object) -> None:
     with pytest.raises(RequestError, match="finite number of USD"):
         Budget(limit)  # type: ignore[arg-type]  # on purpose
 
 
-def test_amounts_are_what_they_look_like() -> None:
+def test_a_float_means_the_digits_it_prints() -> None:
     assert amount_of(0.1) == Decimal("0.1")
     assert [shown(Decimal(text)) for text in ("0", "10", "100.0", "1.50", "0.00000049")] == [
         "0", "10", "100", "1.5", "4.9E-7",

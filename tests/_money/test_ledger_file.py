@@ -28,7 +28,7 @@ EVENTS = [
 ]
 
 
-def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
+def test_postings_are_read_as_they_were_written(tmp_path: Path) -> None:
     file = LedgerFile(tmp_path / "calls.jsonl")
     for event in EVENTS:
         file.append(event, id="an id", error=None)
@@ -65,11 +65,11 @@ def test_a_line_that_is_not_whole_is_left_out(tmp_path: Path) -> None:
     # The machine stopped in the middle of a line: nothing to say about it.
     path.write_bytes(whole + whole[:40])
     assert Ledger.read(path).requests == 1
-    # Whoever writes next begins a line of its own.
+    # The next writer begins a new line.
     file = LedgerFile(path)
     file.append(EVENTS[0])
     file.close()
-    with pytest.warns(LedgerWarning, match="1 lines are no ledger entries and left out, the first is line 2"):
+    with pytest.warns(LedgerWarning, match=r"invalid lines are left out \(1, the first is line 2\)"):
         assert Ledger.read(path).requests == 2
 
 
@@ -96,13 +96,13 @@ def test_a_line_that_is_not_whole_is_left_out(tmp_path: Path) -> None:
         {"base_url": 1},
     ],
 )
-def test_lines_that_make_no_sense_are_left_out(tmp_path: Path, change: dict[str, object]) -> None:
+def test_invalid_lines_are_left_out(tmp_path: Path, change: dict[str, object]) -> None:
     path = tmp_path / "calls.jsonl"
     file = LedgerFile(path)
     file.append(EVENTS[0])
     line = json.loads(path.read_text())
     path.write_text(f"[]\n{json.dumps(line)}\n\n{json.dumps({**line, **change})}\n")
-    with pytest.warns(LedgerWarning, match="2 lines"):
+    with pytest.warns(LedgerWarning, match=r"left out \(2, the first is line 1\)"):
         assert Ledger.read(path).requests == 1
     assert len(file.served()) == 1
     file.close()
@@ -140,7 +140,7 @@ def test_a_full_disk_is_told_once_and_fails_no_call(simulator: Simulator, tmp_pa
         assert client.call("gpt-5.5", "Hi").text
 
 
-def test_what_comes_after_closing_is_written_too(tmp_path: Path) -> None:
+def test_a_posting_after_closing_is_written_too(tmp_path: Path) -> None:
     file = LedgerFile(tmp_path / "calls.jsonl")
     file.close()
     file.append(EVENTS[0])

@@ -51,10 +51,10 @@ def test_servers_and_providers_are_told_apart() -> None:
     assert served.changed(("groq", "", ALIAS[2]), "b", keep=True) is None
 
 
-def test_a_server_that_makes_up_names_is_not_told_of_for_ever() -> None:
+def test_a_server_that_makes_up_names_is_reported_a_thousand_times_at_most() -> None:
     served = Served()
-    told = [served.is_news(ALIAS, str(number), str(number + 1)) for number in range(2000)]
-    assert sum(told) == len(served._told) == 1000
+    reported = [served.is_news(ALIAS, str(number), str(number + 1)) for number in range(2000)]
+    assert sum(reported) == len(served._reported) == 1000
 
 
 def drifted(found: list[warnings.WarningMessage]) -> list[str]:
@@ -89,7 +89,7 @@ def test_a_stored_answer_of_an_older_snapshot_is_a_change_too(client: Client, si
     assert len(drifted(found)) == 1
 
 
-def test_a_strict_call_raises_and_what_was_paid_stays_stored(client: Client, simulator: Simulator) -> None:
+def test_a_strict_call_raises_and_its_paid_answer_stays_stored(client: Client, simulator: Simulator) -> None:
     simulator.configure(snapshot_suffix=OLD)
     client.call("gpt-6.1-sol", "first")
     simulator.configure(snapshot_suffix=NEW)
@@ -129,7 +129,7 @@ def test_warnings_made_errors_cost_no_answer(client: Client, simulator: Simulato
         assert client.call("gpt-6.1-sol", "two").text
 
 
-def test_a_ledgers_file_remembers_who_served(simulator: Simulator, tmp_path: Path) -> None:
+def test_a_ledgers_file_remembers_the_models_that_served(simulator: Simulator, tmp_path: Path) -> None:
     file = tmp_path / "calls.jsonl"
     for suffix, strict in ((OLD, False), (NEW, True), (NEW, True)):
         simulator.configure(snapshot_suffix=suffix)

@@ -283,7 +283,7 @@ def test_searches_and_requests_are_billed_by_the_thousand() -> None:
         assert table_of(row).cost("openai", "tiny", usage) is None
 
 
-def test_where_the_standard_price_of_a_part_is_apart_that_of_every_level_is(shipped: PriceTable) -> None:
+def test_a_part_with_a_standard_price_has_a_price_at_every_level(shipped: PriceTable) -> None:
     parts = [name for name in PARTS if name != "output_reasoning"]
     for row in shipped:
         standard = shipped.find(row.provider, row.model, at=TODAY)
@@ -324,7 +324,7 @@ def test_where_the_standard_price_of_a_part_is_apart_that_of_every_level_is(ship
         # A fine-tuned model costs more than its base, whose price it must not borrow.
         ("openai", "ft:gpt-6.1-sol:my-org::abc123", None),
         ("mistral", "ft:gpt-4o-mini-2024-07-18:my-org::abc123", None),
-        # What follows the colon chooses a route with a price of its own.
+        # The suffix after the colon chooses a route with a price of its own.
         ("openrouter", "anthropic/claude-sonnet-5.5:nitro", None),
         ("openrouter", "claude-sonnet-5.5", None),
         ("openai", "gpt-6.1-sol-2026-13-01", None),
@@ -615,7 +615,7 @@ def test_every_shipped_row_is_plausible(shipped: PriceTable) -> None:
             continue
         assert row.input is not None, row
         assert row.input > 0, row
-        # OpenRouter passes on whatever its hosts ask, and embeddings have no output.
+        # OpenRouter passes on the prices of its hosts, and embeddings have no output.
         assert row.output is None or row.provider == "openrouter" or row.input <= row.output, row
         assert row.cache_read is None or 0 < row.cache_read <= row.input, row
         assert row.cache_write is None or row.cache_write >= row.input, row

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from llm_provider import Usage
 from llm_provider._money.pricing import PriceTable
-from llm_provider._money.totals import COUNTS, HitKind, Key, Posting, Timeline, Totals, exact, total
+from llm_provider._money.totals import COUNTS, HitGroup, Key, Posting, Timeline, Totals
+from llm_provider._runtime.exact_decimal import total
 
 TABLE = PriceTable.load()
 KEYS = [Key("openai", model, model, tag) for model in ("gpt-5.5", "gpt-6.1-sol") for tag in ("", "a")]
@@ -21,8 +22,8 @@ def prices() -> PriceTable:
     return TABLE
 
 
-def hits(model: str = "gpt-6.1-sol") -> HitKind:
-    return HitKind(Key("openai", model, model, ""), prices, ("openai", model), "standard")
+def hits(model: str = "gpt-6.1-sol") -> HitGroup:
+    return HitGroup(Key("openai", model, model, ""), prices, ("openai", model), "standard")
 
 
 usages = st.builds(
@@ -37,7 +38,7 @@ usages = st.builds(
 postings = st.builds(
     Posting,
     time=st.floats(0, 2e9),
-    outcome=st.sampled_from(("answered", "hit", "failed")),
+    kind=st.sampled_from(("answered", "hit", "failed")),
     key=st.sampled_from(KEYS),
     usd=st.none() | USD,
     usage=st.none() | usages,
@@ -46,14 +47,14 @@ postings = st.builds(
 
 
 def reference(events: list[Posting]) -> dict[str, object]:
-    paid = [event for event in events if event.outcome != "hit"]
+    paid = [event for event in events if event.kind != "hit"]
     unknown = [event for event in paid if event.usd is None]
 
-    def dollars(outcome: str) -> Decimal:
-        return total(event.usd or 0 for event in events if event.outcome == outcome)
+    def dollars(kind: str) -> Decimal:
+        return total(event.usd or 0 for event in events if event.kind == kind)
 
     bounds = [event.at_most for event in unknown]
-    counted = Counter(event.outcome for event in events)
+    counted = Counter(event.kind for event in events)
     return {
         "requests": counted["answered"],
         "hits": counted["hit"],
@@ -69,82 +70,81 @@ def reference(events: list[Posting]) -> dict[str, object]:
 
 @given(st.lists(postings, max_size=30))
 def test_rows_are_the_sums_of_their_postings(events: list[Posting]) -> None:
-    book = Totals()
+    totals = Totals()
     for event in events:
-        book.post(event)
-    rows = dict(book.rows())
+        totals.post(event)
+    rows = dict(totals.rows())
     assert set(rows) == {event.key for event in events}
     for key, sums in rows.items():
         expected = reference([event for event in events if event.key == key])
         assert {name: getattr(sums, name) for name in expected} == expected
-    spent = [amount for points in book.timeline().values() for _, amount in points]
-    assert total(spent) == total(event.usd or 0 for event in events if event.outcome != "hit")
+    spent = [amount for points in totals.timeline().values() for _, amount in points]
+    assert total(spent) == total(event.usd or 0 for event in events if event.kind != "hit")
 
 
 @given(st.lists(usages, min_size=1, max_size=40))
-def test_hits_that_are_priced_together_save_what_each_would_have_cost(used: list[Usage]) -> None:
-    book, kind = Totals(), hits()
+def test_hits_that_are_priced_together_save_the_sum_of_their_costs(used: list[Usage]) -> None:
+    totals, group = Totals(), hits()
     for usage in used:
-        book.hit(kind, usage)
-    ((_, sums),) = book.rows()
-    alone = [kind.saved(usage) for usage in used]
+        totals.hit(group, usage)
+    ((_, sums),) = totals.rows()
+    alone = [group.saved(usage) for usage in used]
     assert sums.hits == len(used)
     assert sums.saved == total(usd for usd in alone if usd is not None)
 
 
 def test_hits_whose_price_or_usage_is_unknown_are_counted() -> None:
-    book = Totals()
-    book.hit(hits(), None)
-    book.hit(hits("gpt-unheard-of"), Usage(input_tokens=5))
-    assert [(sums.hits, sums.saved) for _, sums in book.rows()] == [(1, 0), (1, 0)]
+    totals = Totals()
+    totals.hit(hits(), None)
+    totals.hit(hits("gpt-unheard-of"), Usage(input_tokens=5))
+    assert [(sums.hits, sums.saved) for _, sums in totals.rows()] == [(1, 0), (1, 0)]
 
 
 def test_sums_are_exact_whatever_the_callers_arithmetic_is() -> None:
-    book = Totals()
+    totals = Totals()
     with localcontext() as context:
         context.prec = 3
         for _ in range(3):
-            book.post(Posting(0.0, "answered", KEYS[0], Decimal("1000000.000000000001")))
-        ((_, sums),) = book.rows()
+            totals.post(Posting(0.0, "answered", KEYS[0], Decimal("1000000.000000000001")))
+        ((_, sums),) = totals.rows()
         assert getcontext().prec == 3
     assert sums.spent == Decimal("3000000.000000000003")
-    assert exact().prec == 100
 
 
 def test_threads_that_post_and_look_at_once_lose_nothing() -> None:
-    book, threads, times = Totals(), 8, 2000
+    totals, threads, times = Totals(), 8, 2000
     start = threading.Barrier(threads)
 
     def work() -> None:
         start.wait()
         for number in range(times):
-            book.post(Posting(0.0, "answered", KEYS[number % 4], Decimal("0.001")))
-            book.hit(hits(), Usage(input_tokens=1000))
+            totals.post(Posting(0.0, "answered", KEYS[number % 4], Decimal("0.001")))
+            totals.hit(hits(), Usage(input_tokens=1000))
             if not number % 500:
-                book.rows()
+                totals.rows()
 
     workers = [threading.Thread(target=work) for _ in range(threads)]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
-    assert total(sums.spent for _, sums in book.rows()) == Decimal("0.001") * threads * times
-    assert total(sums.saved for _, sums in book.rows()) == Decimal("0.002") * threads * times
+    assert total(sums.spent for _, sums in totals.rows()) == Decimal("0.001") * threads * times
+    assert total(sums.saved for _, sums in totals.rows()) == Decimal("0.002") * threads * times
 
 
-def test_a_book_stays_small_however_many_tags_and_moments_there_are() -> None:
-    book = Totals()
+def test_totals_stay_small_however_many_tags_and_moments_there_are() -> None:
+    totals = Totals()
     for number in range(30_000):
         key = KEYS[0]._replace(tag=str(number))
-        book.post(Posting(number * 3600.0, "answered", key, Decimal("0.01")))
-    rows = dict(book.rows())
+        totals.post(Posting(number * 3600.0, "answered", key, Decimal("0.01")))
+    rows = dict(totals.rows())
     assert len(rows) == 10_001
     assert rows[KEYS[0]._replace(tag="(other tags)")].requests == 20_000
-    assert len(book.timeline()["gpt-5.5"]) <= 512
-    assert len(book._aside) == 0
+    assert len(totals.timeline()["gpt-5.5"]) <= 512
+    assert len(totals._pending) == 0
 
 
-def test_stretches_of_time_grow_only_with_the_time() -> None:
+def test_intervals_of_a_timeline_grow_only_with_the_time() -> None:
     timeline = Timeline(most=4)
     for moment in (7.2, 4.9, 5.0, 7.9):
         timeline.add(moment, "m", Decimal(1))
@@ -155,12 +155,12 @@ def test_stretches_of_time_grow_only_with_the_time() -> None:
     assert sum(amount for points in timeline.series().values() for _, amount in points) == 6
 
 
-def test_what_is_counted_is_all_that_a_usage_has() -> None:
+def test_every_count_of_a_usage_is_summed() -> None:
     usage = Usage(**dict(zip(COUNTS, range(1, len(COUNTS) + 1), strict=True)))
-    book = Totals()
+    totals = Totals()
     for _ in range(2):
-        book.post(Posting(0.0, "failed", KEYS[0], None, usage))
-    ((_, sums),) = book.rows()
+        totals.post(Posting(0.0, "failed", KEYS[0], None, usage))
+    ((_, sums),) = totals.rows()
     assert sums.usage == usage + usage
 
 

@@ -100,7 +100,7 @@ def test_tracks_of_other_threads_are_their_own(client: Client) -> None:
     assert found == [1]
 
 
-def test_a_thread_without_a_context_counts_in_what_surrounds_tracks_side_by_side() -> None:
+def test_a_thread_without_a_context_counts_in_the_tracks_around_all_open_ones() -> None:
     async def task(name: str, ready: asyncio.Barrier) -> tuple[str, str, str]:
         with track(name):
             await ready.wait()

@@ -1,1 +1,1 @@
-"""Answers on disk: `key` names a question, `storage` keeps the files, `response_cache` is what calls use."""
+"""The disk cache: `key` names a question, `storage` keeps the files, `response_cache` is what calls use."""

@@ -1,7 +1,8 @@
-"""The key of an answer: what tells one question from another.
+"""The cache key of an answer, which identifies the question.
 
-It is the SHA-256 of canonical JSON `[schema version, provider, base_url, operation, payload, headers, draw]`:
-every field that reaches the wire, and nothing else. API key, timeout, retries and transport are not in it.
+The key is the SHA-256 of canonical JSON `[schema version, provider, base_url, operation, payload, headers,
+draw]`: every field that is sent, and nothing else. API key, timeout, retries and transport are not part of
+it.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ def cache_key(
 
     Args:
         provider: The route's name.
-        base_url: The server asked; another server may answer differently.
+        base_url: The server; another server may answer differently.
         operation: The endpoint.
         body: The payload as canonical JSON.
         headers: The extra headers that are sent.
-        draw: Number of the sample, from 0.
+        draw: The number of the sample, from 0.
 
     >>> facts = dict(provider="openai", base_url=None, operation="chat", headers={}, draw=0)
     >>> cache_key(body=b'{"seed":1}', **facts) == cache_key(body=b'{"seed":1.0}', **facts)
@@ -46,7 +47,7 @@ def cache_key(
 def key_frame(
     *, provider: str, base_url: str | None, operation: str, headers: Mapping[str, str], draw: int
 ) -> tuple[bytes, bytes]:
-    """What is hashed into a key before and after the payload; the arguments are those of `cache_key`."""
+    """The bytes that are hashed before and after the payload; the arguments are those of `cache_key`."""
     tail = canonical([dict(headers), draw])
     return _head_of_key(provider, base_url, operation), b"," + tail[1:]
 

@@ -1,4 +1,7 @@
-"""The disk cache: answers by key. It never fails a call."""
+"""The disk cache of answers. Its failures are warnings, and never fail a call.
+
+`read_ahead` serves batches: the hits of a batch take a tenth less time than one by one.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _PATIENCE = 5.0
-_LINGER = 0.002
 _MOST_UNWRITTEN_BYTES = 64_000_000
 _MOST_AHEAD_BYTES = 4_000_000
 _RETRY_AFTER = 1.0
@@ -35,21 +37,21 @@ _LONGEST_RETRY = 30.0
 
 
 class CacheWarning(UserWarning):
-    """The cache cannot be used or written as it should; calls go on all the same."""
+    """The cache cannot be read or written. Calls go on without it."""
 
 
 @dataclass(frozen=True, slots=True)
 class CacheStatistics:
-    """What a cache did in this process, and what it holds.
+    """The use of a cache in this process, and its size.
 
     Args:
-        hits: Answers found.
-        misses: Answers looked for in vain.
+        hits: Lookups that found an answer.
+        misses: Lookups that found none.
         writes: Answers stored.
-        pending: Answers that wait to be stored, those kept in memory while the disk is in the way included.
+        pending: Answers that are not stored yet, including those kept in memory after a failed write.
         entries: Answers on disk.
         bytes: Size of the files.
-        saved: USD that the hits would have cost, at today's prices; those of unknown price are not counted.
+        saved: USD that the hits would have cost, at today's prices; hits of unknown price are left out.
     """
 
     hits: int
@@ -62,7 +64,7 @@ class CacheStatistics:
 
 
 def default_directory() -> Path:
-    """`LLM_PROVIDER_CACHE_DIR`, else the user's cache directory of the platform."""
+    """The directory `LLM_PROVIDER_CACHE_DIR`, else the platform's user cache directory."""
     from pathlib import Path
 
     chosen = os.environ.get("LLM_PROVIDER_CACHE_DIR", "").strip()
@@ -74,24 +76,28 @@ def default_directory() -> Path:
 
 
 class ResponseCache:
-    """Answers by key, on disk, in files that are opened on first use.
+    """Answers by key, in files on disk that are opened at first use.
 
-    Reading is done by whoever asks, or for event loops by a thread of its own; writing by another thread,
-    so that a disk which keeps a writer waiting keeps no reader waiting. What cannot be written is kept in
-    memory, tried again, and told.
+    `get` reads in the calling thread, `get_soon` in a reader thread. A writer thread stores answers, so that
+    a slow write delays no reader. An answer that cannot be written is kept in memory and written again later,
+    and a warning says so.
 
     Args:
-        directory: Where; default `LLM_PROVIDER_CACHE_DIR`, else the user's cache directory of the platform.
-        patience: Seconds that writing waits for the locks of other processes.
+        directory: The directory; default `LLM_PROVIDER_CACHE_DIR`, else the platform's user cache directory.
+        patience: Seconds that a write waits for the locks of other processes.
+        saved: Returns the USD that the hits would have cost, for `stats`: the cache knows no prices.
     """
 
     def __init__(
-        self, directory: str | os.PathLike[str] | None = None, *, patience: float = _PATIENCE
+        self,
+        directory: str | os.PathLike[str] | None = None,
+        *,
+        patience: float = _PATIENCE,
+        saved: Callable[[], float] = float,
     ) -> None:
         self._given = directory
         self._patience = patience
-        # What hits would have cost is known to whoever knows their prices.
-        self.saved: Callable[[], float] = float
+        self._saved = saved
         self._reset()
 
     def _reset(self) -> None:
@@ -101,7 +107,7 @@ class ResponseCache:
         self._reader = Worker("llm_provider-cache-reader")
         self._writer = Worker("llm_provider-cache")
         self._reads: BatchQueue[str, Entry | None] = BatchQueue(self._reader, self._read_all)
-        self._writes: BatchQueue[tuple[str, Entry], bool] = BatchQueue(self._writer, self._write_all, _LINGER)
+        self._writes: BatchQueue[tuple[str, Entry], bool] = BatchQueue(self._writer, self._write_all)
         self._unwritten: dict[str, Entry] = {}
         self._unwritten_bytes = 0
         self._retry_after = _RETRY_AFTER
@@ -111,20 +117,20 @@ class ResponseCache:
         self._warned: set[str] = set()
 
     def after_fork(self) -> None:
-        """Forget the parent's files and threads; the child opens its own. The parent writes what it has."""
+        """Forget the parent's files and threads: the child opens its own, the parent stores its answers."""
         self._abandoned = (self._store, self._reader, self._writer)
         self._reset()
 
     @property
     def directory(self) -> Path:
-        """Where the entries are."""
+        """The directory of the files."""
         from pathlib import Path
 
         return Path(self._given).expanduser() if self._given is not None else default_directory()
 
     @property
     def lease_directory(self) -> Path | None:
-        """Where processes tell each other what they ask; None on a network file system."""
+        """The directory of the leases on calls under way; None on a network file system."""
         from .storage.store import is_network
 
         return None if is_network(self.directory) else self.directory / "leases"
@@ -132,11 +138,11 @@ class ResponseCache:
     # --- reading -----------------------------------------------------------------------------------------
 
     def get(self, key: str, ahead: bytes | None = None) -> Entry | None:
-        """The entry of a key; None where there is none or it cannot be read.
+        """The entry of a key; None if there is none, or if it cannot be read. Counts as a hit or a miss.
 
         Args:
             key: The key.
-            ahead: What `read_ahead` has found under it.
+            ahead: The value of the key that `read_ahead` has found.
         """
         entry = self._unwritten.get(key) if self._unwritten else None
         if entry is None and ahead is not None:
@@ -150,39 +156,42 @@ class ResponseCache:
         return entry
 
     def peek(self, key: str) -> Entry | None:
-        """`get` for those who only want to know: it is no hit and no miss."""
+        """The entry of a key as from `get`, without counting a hit or a miss."""
         return self._unwritten.get(key) or self._read(key)
 
     def recent(self, asked: Asked, count: int) -> list[tuple[Entry, dict[str, Any] | None]]:
-        """Of the `count` newest answers to questions like one, those of its model and server.
+        """Recent answers of one model and server, each with the payload of its question.
 
-        With each comes the payload that it answers, None where that is not stored in full. Empty where the
-        cache cannot be read.
+        Args:
+            asked: A question to that model and server.
+            count: How many of the newest answers of the provider and endpoint to look through.
+
+        Returns:
+            Answers and payloads; a payload is None if it is not stored in full. Empty if the cache cannot be
+            read.
         """
         from .storage.maintenance import recent
 
         try:
-            return self._care(lambda store: recent(store, asked, count))
+            return self._with_store(lambda store: recent(store, asked, count))
         except Exception as error:  # as in `_read`
             self._failed("read", error)
             return []
 
     def read_ahead(self, keys: Sequence[str]) -> dict[str, bytes]:
-        """What is stored under keys that are about to be asked for, as far as it can be read at once.
+        """The stored values of keys that `get` is about to ask for, up to four megabytes.
 
-        Together they take half of what they take one by one. Only `get`, which is given it, looks at it.
+        One statement for many keys takes half of the time of one for each. The values are not checked: `get`
+        takes each of them as its `ahead`.
         """
         try:
             store = self._store or self._opened()
             return {} if store is None else store.read_many(keys, _MOST_AHEAD_BYTES)
-        except Exception:  # `get` meets it as well, and tells
+        except Exception:  # `get` will fail in the same way, and warn
             return {}
 
     def get_soon(self, key: str, loop: asyncio.AbstractEventLoop) -> asyncio.Future[Entry | None]:
-        """`get`, asked on an event loop's own thread, which does not wait for the disk.
-
-        The loop is woken once for many entries.
-        """
+        """`get` for an event loop: a thread reads the disk, and wakes the loop once for many entries."""
         return self._reads.submit_from(loop, key)
 
     def _read_all(self, keys: list[str]) -> list[Entry | None]:
@@ -193,20 +202,21 @@ class ResponseCache:
             store = self._store or self._opened()
             value = None if store is None else store.read(key)
             return None if value is None else unpacked(key, value)
-        except Exception as error:  # whatever a broken disk or file raises must not fail a call
+        except Exception as error:  # a broken disk or file may raise anything, and must not fail a call
             self._failed("read", error)
             return None
 
     # --- writing -----------------------------------------------------------------------------------------
 
     def put(self, key: str, entry: Entry) -> Future[bool]:
-        """Store an entry, in a thread; the future tells when it is on disk, or that it is not yet."""
+        """Store an entry, in the writer thread. The result is whether it is on disk."""
         return self._writes.submit((key, entry))
 
     def put_soon(self, key: str, entry: Entry, loop: asyncio.AbstractEventLoop) -> asyncio.Future[bool]:
-        """`put`, asked on an event loop's own thread. The loop is woken once for many entries.
+        """`put` for an event loop, which is woken once for many entries.
 
-        The future cannot be cancelled: a task that is, while it waits, learns it when the entry is stored.
+        The future cannot be cancelled: a task that is cancelled while it waits for it is cancelled once the
+        entry is stored.
         """
         return self._writes.submit_from(loop, (key, entry))
 
@@ -215,7 +225,7 @@ class ResponseCache:
         return [key not in failures for key, _ in entries]
 
     def _failures_of_writing(self, entries: dict[str, Entry], patience: float) -> set[str]:
-        """Store what can be stored; the rest is kept in memory and its keys are returned."""
+        """Store entries. Those that cannot be stored are kept in memory, and their keys are returned."""
         try:
             store = self._store or self._opened()
             if store is None:
@@ -260,10 +270,10 @@ class ResponseCache:
 
         self._writer.submit(write_again)
 
-    # --- the cache itself --------------------------------------------------------------------------------
+    # --- maintenance --------------------------------------------------------------------------------
 
     def stats(self) -> CacheStatistics:
-        """What the cache did in this process, and what it holds."""
+        """The use of the cache in this process, and its size."""
         entries = size = 0
         try:
             store = self._store or self._opened()
@@ -278,96 +288,99 @@ class ResponseCache:
             pending=len(self._writes) + len(self._unwritten),
             entries=entries,
             bytes=size,
-            saved=self.saved(),
+            saved=self._saved(),
         )
 
     def __len__(self) -> int:
-        """How many answers are on disk; 0 where that cannot be told."""
+        """The number of answers on disk; 0 if the cache cannot be read."""
         return self.stats().entries
 
     def __bool__(self) -> bool:
-        # An empty cache is a cache.
+        # An empty cache is not a missing one.
         return True
 
     def verify(self) -> Verification:
-        """Read every answer and compare it with its checksum. True, as a condition, if all is whole.
+        """Read every answer and compare it with its checksum. The result is true if all are intact.
 
         Raises:
             OSError: the cache cannot be read.
         """
         from .storage.maintenance import verify
 
-        return self._care(verify)
+        return self._with_store(verify)
 
     def prune(
         self, *, older_than: float | None = None, model: str | None = None, dry_run: bool = False
     ) -> int:
-        """Remove the answers that fit every condition; nothing is ever removed otherwise.
+        """Remove the answers that meet every condition. Nothing else removes answers.
 
         Args:
             older_than: Seconds since the original call.
-            model: The model, as it was asked for or as its provider names it.
-            dry_run: Only count them.
+            model: The model that was asked for, or the model that the provider named.
+            dry_run: Only count the answers.
 
         Returns:
-            How many fit.
+            The number of answers that meet the conditions.
 
         Raises:
-            RequestError: there is no condition.
+            RequestError: no condition is given.
             OSError: the cache cannot be read or written.
         """
         from .storage.maintenance import prune
 
-        return self._care(lambda store: prune(store, older_than=older_than, model=model, dry_run=dry_run))
+        return self._with_store(
+            lambda store: prune(store, older_than=older_than, model=model, dry_run=dry_run)
+        )
 
     def export(self, path: str | os.PathLike[str]) -> int:
-        """Write all answers to one file of JSON lines: the same answers are the same bytes.
+        """Write all answers to one file of JSON lines. The same answers give the same bytes.
 
         Args:
-            path: The file; it appears, or is replaced, when it is complete.
+            path: The file; it is created or replaced once it is complete.
 
         Returns:
-            How many answers it has.
+            The number of answers in the file.
 
         Raises:
-            OSError: the file cannot be written, or the cache not be read.
+            OSError: the file cannot be written, or the cache cannot be read.
         """
         from .storage.archive import write_archive
 
-        return self._care(lambda store: write_archive(store, path))
+        return self._with_store(lambda store: write_archive(store, path))
 
     def load(self, path: str | os.PathLike[str]) -> Imported:
-        """Add the answers of an exported file. Those that are here already stay as they are.
+        """Add the answers of an exported file. Answers that are already stored stay unchanged.
 
         Args:
             path: The file. All of it is checked before anything is added.
 
         Raises:
-            RequestError: it is not an export, of another version, or damaged; it says in which line.
-            OSError: the file cannot be read, or the cache not be written.
+            RequestError: the file is not an export, is of another version, or is damaged; the message names
+                the line.
+            OSError: the file cannot be read, or the cache cannot be written.
         """
         from .storage.archive import read_archive
 
-        return self._care(lambda store: read_archive(store, path))
+        return self._with_store(lambda store: read_archive(store, path))
 
     def explain_miss(self, asked: Asked) -> Explanation | None:
-        """The stored question that is nearest to one without an answer, and where the two differ.
+        """The stored question that is nearest to one without an answer, and their differences.
 
         Args:
             asked: The question.
 
         Returns:
-            None if nothing that was asked of the same provider and endpoint is stored.
+            None if no question to the same provider and endpoint is stored.
 
         Raises:
             OSError: the cache cannot be read.
         """
         from .storage.maintenance import explain
 
-        return self._care(lambda store: explain(store, asked))
+        return self._with_store(lambda store: explain(store, asked))
 
-    def _care(self, work: Callable[[Store], T]) -> T:
-        """Do what a user asked for, which may fail, after everything before it is written."""
+    def _with_store(self, work: Callable[[Store], T]) -> T:
+        """Do work that a user asked for, which may raise, once all earlier answers are written."""
         import sqlite3
 
         self._writes.flush()
@@ -380,17 +393,17 @@ class ResponseCache:
             raise OSError(f"the cache in {self.directory} cannot be used: {error}") from None
 
     def close(self, *, wait: bool = True) -> None:
-        """Finish all writes and close the files; the cache opens again when used.
+        """Finish all writes and close the files. The next use opens them again.
 
         Args:
-            wait: False to let the threads finish by themselves.
+            wait: False to return at once and let the threads finish.
         """
         self._reader.close(wait=wait)
         if not self._writer.close(last=self._finish, wait=wait):
             self._close_files()
 
     def _finish(self) -> None:
-        """The end of the writing thread: a last try for what is only in memory."""
+        """The last task of the writer thread: try once more to store the answers kept in memory."""
         if self._unwritten:
             self._failures_of_writing(dict(self._unwritten), self._patience)
         timer, self._retrying = self._retrying, None
@@ -415,19 +428,20 @@ class ResponseCache:
                 self._store = Store(self.directory, _warn)
             return self._store
 
-    def _failed(self, what: str, reason: Exception) -> None:
+    def _failed(self, action: str, reason: Exception) -> None:
         from .storage.store import CacheRefusedError
 
         if isinstance(reason, CacheRefusedError):
             self._store, self._refused = None, True
-            what, told = "open", f"the cache in {self.directory} cannot be opened; calls go on without it"
+            action = "open"
+            message = f"the cache in {self.directory} cannot be opened; calls go on without it"
         else:
-            told = f"cannot {what} the cache in {self.directory}; calls go on"
-            if what == "write":
-                told += ", and their answers are kept in memory until it can be written"
-        if what not in self._warned:
-            self._warned.add(what)
-            _warn(f"{told}: {reason}")
+            message = f"cannot {action} the cache in {self.directory}; calls go on"
+            if action == "write":
+                message += ", and their answers are kept in memory until they can be written"
+        if action not in self._warned:
+            self._warned.add(action)
+            _warn(f"{message}: {reason}")
 
 
 def _tag(asked: Asked | None) -> str | None:
@@ -435,7 +449,7 @@ def _tag(asked: Asked | None) -> str | None:
 
 
 def _warn(message: str) -> None:
-    # Where warnings are made errors, this one still must not fail a call.
+    # Even where warnings are errors, a cache must not fail a call.
     with contextlib.suppress(CacheWarning):
         warnings.warn(message, CacheWarning, stacklevel=2)
 

@@ -20,11 +20,11 @@ from .._cache.response_cache import Entry, ResponseCache, now
 from .._errors import BudgetExceededError, CacheMissError, LLMError, RequestError, UnknownPriceError
 from .._limits.concurrency import Concurrency
 from .._limits.timeouts import Deadline
-from .._money.totals import total
 from .._money.track import current
 from .._providers import registry
 from .._requests.routing import resolve
 from .._runtime.canonical_json import canonical
+from .._runtime.exact_decimal import total
 from .._settings import Settings
 from .call import MAX_REQUEST_BYTES, Call, Operation, Sample, SentRequests
 from .recorder import CostRecorder

@@ -1,8 +1,8 @@
-"""What each call costs, entered in the books where it happens.
+"""Records the cost of each call where it arises.
 
 Money is counted by request, when its answer or its failure is there, in the engine: a call that is cancelled
 after its answer came has paid for it all the same. What costs nothing is counted when a call is answered.
-Every posting goes into the client's book, those of the tracks the call is in, and the client's file.
+Every posting goes into the client's totals, those of the tracks the call is in, and the client's file.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from .._errors import ModelDriftError
 from .._money.ledger_file import LedgerFile
 from .._money.model_drift import Alias, ModelDriftWarning, Served
 from .._money.pricing import PriceTable, PriceWarning
-from .._money.totals import HitKind, Key, Posting, Totals, total
+from .._money.totals import HitGroup, Key, Posting, Totals
 from .._providers.adapter import AnyAnswer
 from .._requests.routing import priced_as
+from .._runtime.exact_decimal import total
 from .._types import Usage
 from .call import Call, Sample
 
@@ -42,12 +43,12 @@ class _Place(NamedTuple):
     key: Key
     alias: Alias
     priced: tuple[str, str]
-    hits: dict[str, HitKind]
+    hits: dict[str, HitGroup]
     """By variant."""
 
 
 class CostRecorder:
-    """Prices what a client's calls use, and keeps its books.
+    """Prices what a client's calls use, and keeps its totals.
 
     Args:
         prices: The client's price table.
@@ -56,7 +57,7 @@ class CostRecorder:
     """
 
     def __init__(self, prices: Callable[[], PriceTable], file: LedgerFile | None, *, strict: bool) -> None:
-        self.book = Totals()
+        self.totals = Totals()
         self.prices = prices
         self._file = file
         self._strict = strict
@@ -126,14 +127,14 @@ class CostRecorder:
         if self._served.last.get(place.alias) != place.key.served and answer.model is not None:
             before = self._served.changed(place.alias, place.key.served, keep=False)
         variant = _variant(call, answer)
-        kind = place.hits.get(variant)
-        if kind is None:
-            kind = place.hits[variant] = HitKind(place.key, self.prices, place.priced, variant)
-        self.book.hit(kind, answer.usage)
-        for book in call.tracks.books:
-            book.hit(kind, answer.usage)
+        group = place.hits.get(variant)
+        if group is None:
+            group = place.hits[variant] = HitGroup(place.key, self.prices, place.priced, variant)
+        self.totals.hit(group, answer.usage)
+        for totals in call.tracks.totals:
+            totals.hit(group, answer.usage)
         if self._file is not None:
-            posting = Posting(time.time(), "hit", place.key, kind.saved(answer.usage), answer.usage)
+            posting = Posting(time.time(), "hit", place.key, group.saved(answer.usage), answer.usage)
             self._file.append(posting, base_url=place.alias[1] or None, id=answer.id)
         return before
 
@@ -167,7 +168,7 @@ class CostRecorder:
 
     def saved(self) -> float:
         """USD that the client's hits would have cost."""
-        return float(total(sums.saved for _, sums in self.book.rows()))
+        return float(total(sums.saved for _, sums in self.totals.rows()))
 
     def _is_strict(self, call: Call[Any]) -> bool:
         asked = call.request.strict_model
@@ -182,9 +183,9 @@ class CostRecorder:
         return None
 
     def _post(self, call: Call[Any], place: _Place, posting: Posting, **facts: str | None) -> None:
-        self.book.post(posting)
-        for book in call.tracks.books:
-            book.post(posting)
+        self.totals.post(posting)
+        for totals in call.tracks.totals:
+            totals.post(posting)
         if self._file is not None:
             self._file.append(posting, base_url=place.alias[1] or None, **facts)
 

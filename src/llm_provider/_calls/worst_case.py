@@ -17,8 +17,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from .._money.balance import EXACT
 from .._requests.routing import priced_as
+from .._runtime.exact_decimal import exact
 from .._tokens.counting import most_input_tokens, most_output_tokens
 
 if TYPE_CHECKING:
@@ -82,6 +82,6 @@ def _highest(row: PriceRow, columns: Iterable[str]) -> Decimal:
 
 
 def _cost(row: PriceRow, read: int, input_price: Decimal, written: int, output_price: Decimal) -> Decimal:
-    tokens = EXACT.add(EXACT.multiply(read, input_price), EXACT.multiply(written, output_price))
+    tokens = exact().add(exact().multiply(read, input_price), exact().multiply(written, output_price))
     # Token prices are per million tokens, request prices per thousand requests.
-    return EXACT.add(EXACT.scaleb(tokens, -6), EXACT.scaleb(row.request or Decimal(0), -3))
+    return exact().add(exact().scaleb(tokens, -6), exact().scaleb(row.request or Decimal(0), -3))

@@ -1,6 +1,7 @@
-"""The book of a budget: what was spent and what is set aside. This is that of one process.
+"""The balance of a budget: the money that is spent and the money that is reserved.
 
-`_budget_file` has the one that several share. Neither decides anything: `_budget` does.
+`BalanceStore` keeps a balance. `MemoryBalance` is the store of one process, `balance_file` the store that
+several processes share. A store decides nothing: `budget` does.
 """
 
 from __future__ import annotations
@@ -8,20 +9,18 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from decimal import Context, Decimal
+from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from .._errors import RequestError
+from .._runtime.exact_decimal import exact
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-EXACT = Context(prec=100)
-"""Sums of prices keep all their digits: a price has 24 behind the point. The caller's context may round."""
-
 
 class Balance(NamedTuple):
-    """What a book says at one moment, in USD."""
+    """The state of a budget at one moment, in USD."""
 
     spent: Decimal
     reserved: Decimal
@@ -30,52 +29,52 @@ class Balance(NamedTuple):
 
 
 class BusyError(Exception):
-    """Another process is writing the book at this moment."""
+    """Another process is writing the balance at this moment."""
 
 
 class BalanceTransaction(Protocol):
-    """A book opened for writing; what is written counts when it is closed, all of it or nothing."""
+    """Changes to a balance. All of them take effect when the transaction ends, or none."""
 
     @property
     def balance(self) -> Balance: ...
 
     def claim(self, amount: Decimal) -> int:
-        """Set an amount aside; returns the number of the claim."""
+        """Reserve an amount; returns the number of the claim."""
 
-    def goes_first(self) -> bool:
-        """Whether no other process has waited for longer."""
+    def is_next(self) -> bool:
+        """Whether no other process has waited longer than this one."""
 
-    def line_up(self, waiting: bool) -> None:
-        """Take, keep or leave this budget's place among the processes that wait."""
+    def set_waiting(self, waiting: bool) -> None:
+        """Take, keep or leave this budget's place in the queue of processes that wait for money."""
 
 
 class BalanceStore(Protocol):
-    """Where the money is counted."""
+    """Where a balance is kept."""
 
     shared: bool
-    """Whether others write too, so that one who waits has to look."""
+    """Whether other processes write too, so that a waiting process has to poll."""
 
     def open(self) -> AbstractContextManager[BalanceTransaction]:
-        """Open it for writing; raises `BusyError`."""
+        """Begin a transaction; raises `BusyError`."""
 
     def end(self, claim: int, cost: Decimal | None) -> None:
-        """Write down, with the next opening, what a claim came to; None is its worst case."""
+        """Replace a claim by its cost, with the next transaction; None stands for the claimed amount."""
 
     def read(self) -> Balance:
-        """What it says, from any thread."""
+        """The balance; from any thread."""
 
     def close(self) -> None:
-        """Write down what is left to write, and close the files."""
+        """Write what is still unwritten, and close the files."""
 
 
 class MemoryBalance:
-    """The book of one process.
+    """The balance of one process.
 
-    >>> book = MemoryBalance()
-    >>> with book.open() as page:
-    ...     claim = page.claim(Decimal("0.5"))
-    >>> book.end(claim, Decimal("0.125"))
-    >>> book.read()
+    >>> store = MemoryBalance()
+    >>> with store.open() as transaction:
+    ...     claim = transaction.claim(Decimal("0.5"))
+    >>> store.end(claim, Decimal("0.125"))
+    >>> store.read()
     Balance(spent=Decimal('0.125'), reserved=Decimal('0.0'), uncertain=Decimal('0'))
     """
 
@@ -91,7 +90,7 @@ class MemoryBalance:
     def open(self) -> Iterator[MemoryBalance]:
         if os.getpid() != self._process:
             raise RequestError(
-                "this budget was made by the process that this one was forked from, and each would spend it: "
+                "this budget was made by the parent of this forked process, and both would spend all of it: "
                 "give it a file to share, as in Budget(5.00, path='run.budget')"
             )
         yield self
@@ -102,11 +101,11 @@ class MemoryBalance:
         self.balance = reserved(self.balance, amount)
         return self._last
 
-    def goes_first(self) -> bool:
+    def is_next(self) -> bool:
         return True
 
-    def line_up(self, waiting: bool) -> None:
-        """There is no line but the budget's own."""
+    def set_waiting(self, waiting: bool) -> None:
+        """Do nothing: no other process waits for this balance."""
 
     def end(self, claim: int, cost: Decimal | None) -> None:
         self.balance = ended(self.balance, self._claims.pop(claim), cost)
@@ -115,19 +114,23 @@ class MemoryBalance:
         return self.balance
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing: there is no file."""
 
 
 def reserved(balance: Balance, amount: Decimal) -> Balance:
-    """A balance after an amount was set aside."""
-    return balance._replace(reserved=EXACT.add(balance.reserved, amount))
+    """The balance after an amount was reserved."""
+    return balance._replace(reserved=exact().add(balance.reserved, amount))
 
 
 def ended(balance: Balance, amount: Decimal, cost: Decimal | None) -> Balance:
-    """A balance after a request ended, for which an amount was set aside; None counts it all."""
-    spent, still_reserved, uncertain = balance
+    """The balance after a request ended.
+
+    Args:
+        balance: The balance before.
+        amount: USD that were reserved for the request.
+        cost: USD that it cost; None where that is unknown, which counts the whole amount.
+    """
+    add, (spent, still_reserved, uncertain) = exact().add, balance
     if cost is None:
-        uncertain = EXACT.add(uncertain, amount)
-    return Balance(
-        EXACT.add(spent, amount if cost is None else cost), EXACT.subtract(still_reserved, amount), uncertain
-    )
+        cost, uncertain = amount, add(uncertain, amount)
+    return Balance(add(spent, cost), exact().subtract(still_reserved, amount), uncertain)

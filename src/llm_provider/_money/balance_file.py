@@ -1,20 +1,20 @@
-"""The book of a budget that several processes share: a SQLite file, and a lease for each that is alive.
+"""The balance of a budget that several processes share: a SQLite file, and a lease for each live process.
 
-    balance   what is spent, reserved and uncertain, as decimal text
-    claims    what is set aside, and who by
-    line      who waits, in order of arrival
+    balance   the amounts spent, reserved and uncertain, as decimal text
+    claims    each reserved amount, and the process that holds it
+    line      the processes that wait for money, in order of arrival
 
-Every change is a transaction of its own, so a process that is killed leaves all of it or nothing. What it had
-set aside stays in `claims`. Each process holds a lease (`_leases`), which the kernel frees when it dies. Who
-has to wait looks whether the others still hold theirs, and counts the claims of the dead as spent: their
-requests may have been billed.
+Every change is one transaction, so a process that is killed leaves all of a change or nothing. Its reserved
+amounts stay in `claims`. Each process holds a lease (`_runtime/leases`), which the kernel frees when the
+process dies. A process that has to wait checks the leases of the others, and counts the claims of dead
+processes as spent: their requests may have been billed.
 
-A transaction takes some 50 µs on the event loop. It never waits there for another process's: one that finds
-the file locked is `BusyError` and is tried again by a timer.
+A transaction takes some 50 µs on the event loop. It never waits there for another process: if the file is
+locked, it raises `BusyError`, and a timer tries again.
 
-SQLite's connections do not survive a fork, not even unused ones, so they are closed before it and opened
-again by whoever needs them. A power cut may lose the last seconds (`synchronous = NORMAL`); a kill loses
-nothing.
+SQLite connections do not survive a fork, not even unused ones. They are closed before a fork, and each
+process opens a new one when it needs it. A power cut may lose the last seconds (`synchronous = NORMAL`); a
+kill loses nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from .._runtime.leases import Lease, hold
 from .balance import Balance, BusyError, ended, reserved
 
 _APPLICATION = 1819107940
-"""Says in the file's header whose it is, as `_SCHEMA` writes it."""
+"""Marks the file as a budget in its SQLite header; `_SCHEMA` writes the same number."""
 _SCHEMA = """
     BEGIN IMMEDIATE;
     CREATE TABLE IF NOT EXISTS balance (
@@ -53,72 +53,72 @@ _SCHEMA = """
 
 _OPENING_PATIENCE = 10.0
 _CLOSING_PATIENCE = 2.0
-"""Seconds that other processes may write before opening fails, or closing leaves its claims as they are."""
+"""Seconds to wait for the locks of other processes before opening fails, or closing gives up."""
 _STALE_SECONDS = 5.0
-"""Who has not looked for so long is stopped (Ctrl-Z, a debugger), and nobody waits behind it. The clock is
-the machine's monotonic one, the same for all processes."""
+"""A process that has not polled for so long is stopped (Ctrl-Z, a debugger), and the others do not wait
+behind it. Times are of the machine's monotonic clock, which all processes share."""
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 
 class FileTransaction:
-    """A transaction."""
+    """A `BalanceTransaction` on a file; `write` saves the balance."""
 
-    def __init__(self, connection: sqlite3.Connection, book: BalanceFile) -> None:
+    def __init__(self, connection: sqlite3.Connection, store: BalanceFile) -> None:
         self._connection = connection
-        self._book = book
+        self._store = store
         self._read = self.balance = _balance(connection)
 
     def claim(self, amount: Decimal) -> int:
-        # Whoever has had its turn goes to the end of the line.
-        self.line_up(False)
+        # A process that was served goes to the end of the queue.
+        self.set_waiting(False)
         cursor = self._connection.execute(
-            "INSERT INTO claims (holder, amount) VALUES (?, ?)", (self._book.holder, str(amount))
+            "INSERT INTO claims (holder, amount) VALUES (?, ?)", (self._store.holder, str(amount))
         )
         self.balance = reserved(self.balance, amount)
         assert cursor.lastrowid is not None
         return cursor.lastrowid
 
     def end(self, number: int, cost: Decimal | None) -> None:
-        where = (number, self._book.holder)
+        where = (number, self._store.holder)
         found = self._connection.execute(
             "SELECT amount FROM claims WHERE number = ? AND holder = ?", where
         ).fetchone()
-        # Not there if others took this process for dead, and have counted it.
+        # It is missing if other processes took this one for dead, and have counted the claim.
         if found is not None:
             self._connection.execute("DELETE FROM claims WHERE number = ? AND holder = ?", where)
             self.balance = ended(self.balance, Decimal(found[0]), cost)
 
-    def goes_first(self) -> bool:
+    def is_next(self) -> bool:
         now = time.monotonic()
         return (
             self._connection.execute(
                 "SELECT 1 FROM line WHERE holder <> ?1 AND looked BETWEEN ?2 AND ?3"
                 " AND number < coalesce((SELECT number FROM line WHERE holder = ?1), 1e300) LIMIT 1",
-                (self._book.holder, now - _STALE_SECONDS, now + _STALE_SECONDS),
+                (self._store.holder, now - _STALE_SECONDS, now + _STALE_SECONDS),
             ).fetchone()
             is None
         )
 
-    def line_up(self, waiting: bool) -> None:
+    def set_waiting(self, waiting: bool) -> None:
         if waiting:
             self._connection.execute(
                 "INSERT INTO line (holder, looked) VALUES (?, ?)"
                 " ON CONFLICT (holder) DO UPDATE SET looked = excluded.looked",
-                (self._book.holder, time.monotonic()),
+                (self._store.holder, time.monotonic()),
             )
-            self.count_the_dead()
-        elif self._book.in_line:
-            self._connection.execute("DELETE FROM line WHERE holder = ?", (self._book.holder,))
-        self._book.in_line = waiting
+            self.settle_dead_claims()
+        elif self._store.is_waiting:
+            self._connection.execute("DELETE FROM line WHERE holder = ?", (self._store.holder,))
+        self._store.is_waiting = waiting
 
-    def count_the_dead(self) -> None:
-        """Count what dead processes had set aside as spent, and take them out of the line."""
+    def settle_dead_claims(self) -> None:
+        """Count the claims of dead processes as spent, and take these processes out of the queue."""
         others = self._connection.execute(
             "SELECT holder FROM claims WHERE holder <> ?1 UNION SELECT holder FROM line WHERE holder <> ?1",
-            (self._book.holder,),
+            (self._store.holder,),
         ).fetchall()
         for (holder,) in others:
-            lease = hold(self._book.leases, holder)
+            lease = hold(self._store.leases, holder)
             if lease is None:
                 continue
             claims = self._connection.execute("SELECT amount FROM claims WHERE holder = ?", (holder,))
@@ -129,7 +129,7 @@ class FileTransaction:
             lease.release(finished=False)
 
     def write(self) -> None:
-        """What has changed of the balance."""
+        """Save the balance if it has changed."""
         if self.balance != self._read:
             self._connection.execute(
                 "UPDATE balance SET spent = ?, reserved = ?, uncertain = ?", tuple(map(str, self.balance))
@@ -137,20 +137,21 @@ class FileTransaction:
 
 
 class BalanceFile:
-    """The book in a file; one for each `Budget`.
+    """A `BalanceStore` in a file; one for each `Budget`.
 
     Args:
-        path: The absolute path. Beside it lie SQLite's own files while it is open, and a directory of leases.
+        path: The absolute path. SQLite's own files while it is open, and a directory of leases, lie beside
+            it.
 
     Raises:
-        RequestError: it cannot be used.
+        RequestError: the file cannot be used.
     """
 
     shared = True
 
     def __init__(self, path: str) -> None:
         self.leases = Path(f"{path}-leases")
-        self.in_line = False
+        self.is_waiting = False
         self._path = path
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
@@ -158,26 +159,26 @@ class BalanceFile:
         self._lease: Lease | None = None
         self._holder = ""
         self._ended: list[tuple[int, Decimal | None]] = []
-        # From now on a fork waits while this thread is inside SQLite, whose own locks would stay locked.
-        _books.add(self)
+        # From now on a fork waits while this thread is inside SQLite: the child would find its locks taken.
+        _open_files.add(self)
         with self._lock, self._explained():
             connection = self._opened(_OPENING_PATIENCE)
             try:
                 (application,) = connection.execute("PRAGMA application_id").fetchone()
                 tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
                 if application != _APPLICATION and (application or tables):
-                    raise RequestError(f"{path} is a database, but not a budget's: choose another name")
+                    raise RequestError(f"{path} is a database, but not a budget: choose another name")
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.executescript(_SCHEMA)
                 _balance(connection)
             finally:
                 connection.close()
-        with self.open_with_patience() as page:
-            page.count_the_dead()
+        with self.open_with_patience() as transaction:
+            transaction.settle_dead_claims()
 
     @property
     def holder(self) -> str:
-        """The name under which this process holds its lease."""
+        """The name of the lease that this process holds."""
         if self._lease is None:
             name = secrets.token_hex(8)
             self._lease, self._holder = hold(self.leases, name), name
@@ -190,11 +191,11 @@ class BalanceFile:
             ended = len(self._ended)
             connection.execute("BEGIN IMMEDIATE")
             try:
-                page = FileTransaction(connection, self)
+                transaction = FileTransaction(connection, self)
                 for number, cost in self._ended[:ended]:
-                    page.end(number, cost)
-                yield page
-                page.write()
+                    transaction.end(number, cost)
+                yield transaction
+                transaction.write()
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:
@@ -204,17 +205,17 @@ class BalanceFile:
 
     @contextlib.contextmanager
     def open_with_patience(self, seconds: float = _OPENING_PATIENCE) -> Iterator[FileTransaction]:
-        """`open` for a thread that may wait for other processes."""
+        """`open`, from a thread that may wait some seconds for other processes."""
         deadline = time.monotonic() + seconds
         while True:
             with contextlib.ExitStack() as stack:
                 try:
-                    page = stack.enter_context(self.open())
+                    transaction = stack.enter_context(self.open())
                 except BusyError:
                     if time.monotonic() > deadline:
                         raise
                 else:
-                    yield page
+                    yield transaction
                     return
             time.sleep(0.002)
 
@@ -228,21 +229,22 @@ class BalanceFile:
                 with self._lock, self._explained():
                     return _balance(self._connected())
             except BusyError:
-                # Another process opens the file as the first one after a crash, and mends it.
+                # Another process is the first to open the file after a crash, and recovers it.
                 if time.monotonic() > deadline:
                     raise RequestError(f"the budget's file {self._path} is locked") from None
             time.sleep(0.002)
 
     def close(self, patience: float = 0.0) -> None:
-        # Without patience it is the collector that calls, wherever it likes: also inside a transaction of
-        # another book's, which nobody could end, and while a fork waits for that one with this one's lock.
+        # Without patience the caller is the garbage collector, which may run anywhere. It may run inside the
+        # transaction of another file, which cannot end before this returns. It may also run in a thread for
+        # which a fork waits, while the forking thread holds this lock.
         if not self._lock.acquire(blocking=patience > 0):
             _unwritten.append(self)
             return
         try:
             if self._connection is not None:
-                with contextlib.suppress(RequestError), self.open_with_patience(patience) as page:
-                    page.line_up(False)
+                with contextlib.suppress(RequestError), self.open_with_patience(patience) as transaction:
+                    transaction.set_waiting(False)
             self._leave()
         except BusyError:
             if self._ended and not patience:
@@ -259,7 +261,7 @@ class BalanceFile:
             self._lease = None
 
     def disconnect(self) -> None:
-        """Close the connection; it is opened again when it is needed."""
+        """Close the connection. The next use opens another one."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
@@ -271,7 +273,7 @@ class BalanceFile:
         facts = Path(self._path).stat()
         self._identity = self._identity or (facts.st_dev, facts.st_ino)
         if (facts.st_dev, facts.st_ino) != self._identity:
-            # Others would count in the new one, and both would spend the whole budget.
+            # Other processes would use the new file, and both files would be spent in full.
             raise RequestError(f"the budget's file {self._path} was replaced while it was in use")
         return self._connection
 
@@ -289,21 +291,21 @@ class BalanceFile:
         except (OSError, ImportError, InvalidOperation, TypeError) as error:
             raise RequestError(f"the budget's file {self._path} cannot be used: {error}") from None
 
-    # --- around a fork ---------------------------------------------------------------------------------
+    # --- forking ---------------------------------------------------------------------------------
 
     def before_fork(self) -> None:
-        """Let no transaction and no connection be there while the process is copied."""
+        """End the transaction and close the connection before the process is copied."""
         self._lock.acquire()
         self.disconnect()
 
     def after_fork(self) -> None:
-        """Go on in the process that forked."""
+        """Go on in the parent."""
         self._lock.release()
 
     def start_anew(self) -> None:
-        """Begin in the forked process, to which the claims and the lease do not belong."""
+        """Begin in the child, to which the parent's claims and lease do not belong."""
         self._lock = threading.RLock()
-        self._ended, self._lease, self.in_line = [], None, False
+        self._ended, self._lease, self.is_waiting = [], None, False
 
 
 def _balance(connection: sqlite3.Connection) -> Balance:
@@ -311,21 +313,21 @@ def _balance(connection: sqlite3.Connection) -> Balance:
     return Balance(Decimal(spent), Decimal(held), Decimal(uncertain))
 
 
-_books: weakref.WeakSet[BalanceFile] = weakref.WeakSet()
+_open_files: weakref.WeakSet[BalanceFile] = weakref.WeakSet()
 _unwritten: list[BalanceFile] = []
-"""Those that could not be closed when they were collected: they are at exit."""
+"""Files that could not be closed when their budget was garbage-collected. They are closed at exit."""
 _forking: list[BalanceFile] = []
 
 
 def _close_all() -> None:
-    for book in [*_books, *_unwritten]:
-        book.close(_CLOSING_PATIENCE)
+    for file in [*_open_files, *_unwritten]:
+        file.close(_CLOSING_PATIENCE)
 
 
 def _before_fork() -> None:
-    _forking[:] = _books
-    for book in _forking:
-        book.before_fork()
+    _forking[:] = _open_files
+    for file in _forking:
+        file.before_fork()
 
 
 def _after_fork() -> None:

@@ -1,25 +1,25 @@
-"""Budgets: an amount of money that calls never go beyond, in one process or in several that share a file.
+"""Budgets: an amount of money that calls never exceed, in one process or in several that share a file.
 
-Before a request is sent the most it can cost is set aside; what it really cost is written down after it. So
-at every moment
+Before a request is sent, the most that it can cost is reserved. After the request, its real cost replaces the
+reservation. So at every moment
 
     spent + reserved <= limit
 
-and no outcome of the requests under way can break it. `reserved` is what is set aside for them.
+whatever the requests under way come to cost.
 
-| a call's worst case | what follows |
+| a call's worst case | consequence |
 |---|---|
-| fits into what is left | it is reserved, and the call goes on |
-| does not fit beside those under way | the call waits, in order of arrival, for them to end |
-| is more than what is not spent | `BudgetExceededError`: whatever the others cost, it can never fit |
+| at most limit - spent - reserved | it is reserved, and the call goes on |
+| at most limit - spent | the call waits, in order of arrival, for requests under way to end |
+| more than limit - spent | `BudgetExceededError`: it can never fit, whatever the other requests cost |
 
-| how its request ended | what is counted |
+| end of a request | amount counted as spent |
 |---|---|
-| with an answer | its price |
-| in a way that is certainly not billed | nothing |
+| an answer | its price |
+| a failure that is certainly not billed | nothing |
 | perhaps billed: broken off, cancelled, timed out, killed | the worst case; `uncertain` sums these |
 
-What is counted is in a book: `_budget_book`, or `_budget_file` for several processes.
+`balance` keeps the amounts in memory, `balance_file` in a file for several processes.
 """
 
 from __future__ import annotations
@@ -38,19 +38,20 @@ from decimal import Decimal
 from pathlib import Path
 
 from .._errors import BudgetExceededError, LLMError, RequestError
-from .balance import EXACT, Balance, BalanceStore, BalanceTransaction, BusyError, MemoryBalance
+from .._runtime.exact_decimal import exact
+from .balance import Balance, BalanceStore, BalanceTransaction, BusyError, MemoryBalance
 
 _PAUSES = (0.002, 0.1)
-"""Shortest and longest, in seconds, between two looks at what other processes have done."""
+"""Shortest and longest pause, in seconds, between two polls of a file that other processes write."""
 _PAUSE_SHARE = 1 / 10
-"""Of the time since this process last got something: what a pause adds to the wait at most. Where several
-wait the money goes to the first of them only, so that each one's pause delays all."""
+"""A pause is at most this share of the time since this process was last served, and so delays little. If
+several processes wait, only the first can be served, so the pause of each one delays all of them."""
 _BUSY_PAUSE = 0.002
-"""Seconds, on average, until another look at a file that another process was just writing."""
+"""Seconds, on average, until the next attempt on a file that another process was writing."""
 
 
 class Reservation:
-    """Money set aside for one request. Exactly one of its endings counts: the first."""
+    """Money that is reserved for one request. The first call of `settle` or `release` ends it."""
 
     __slots__ = ("_budget", "_claim", "amount")
 
@@ -61,13 +62,13 @@ class Reservation:
         """USD."""
 
     def settle(self, cost: Decimal | None) -> None:
-        """Count what the request cost, in USD; None, as that is not known, counts all that was set aside."""
+        """Count the cost of the request, in USD; None, an unknown cost, counts the whole reserved amount."""
         budget, self._budget = self._budget, None
         if budget is not None:
             budget.end(self._claim, cost)
 
     def release(self) -> None:
-        """Give the money back: nothing was billed."""
+        """Return the money: nothing was billed."""
         self.settle(Decimal(0))
 
 
@@ -82,20 +83,21 @@ class _QueuedReservation:
 
 
 class Budget:
-    """An amount of money that the calls it is given to never go beyond.
+    """An amount of money that calls never exceed.
 
-    Give it to a `Client`, to a batch or to a single call; given to several it is shared by them. What a call
-    may cost at most is set aside before each request and replaced by its cost after it. A call that does not
-    fit beside those under way waits for them. Answers from the cache cost nothing and are always served.
+    Give it to a `Client`, to a batch or to a single call. Several of them may share one budget. The most that
+    a request can cost is reserved before it is sent, and replaced by its cost after it. A call that fits only
+    after requests under way have ended waits for them. Answers from the cache cost nothing and are always
+    served.
 
     Args:
         limit: USD, finite and at least 0.
-        path: A file in which several processes of a machine count together, made if it is missing. What was
-            spent stays in it: with the same file and a higher limit a program goes on from there. A process
-            that is killed leaves the worst case of its requests under way as spent. On a local disk; not on
-            Windows.
-        allow_unknown: Whether calls go out whose price, or longest answer, is not known; they count what they
-            turn out to cost, or nothing where that stays unknown, so the limit no longer holds for them.
+        path: A file through which several processes of a machine share the budget. It is made if it is
+            missing, and keeps the amount that was spent: with the same file and a higher limit, a program
+            continues from there. If a process is killed, the worst case of its requests under way counts as
+            spent. The file must be on a local disk; not on Windows.
+        allow_unknown: Whether to send calls whose price, or longest answer, is not known. They count their
+            cost once it is known, or nothing where it stays unknown, so the limit does not hold for them.
 
     Raises:
         RequestError: the limit is not an amount, or the file cannot be used.
@@ -115,12 +117,12 @@ class Budget:
         self._limit = amount_of(limit)
         self._path = None if path is None else str(Path(path).resolve())
         self._allow_unknown = bool(allow_unknown)
-        self._waiting: deque[_QueuedReservation]
+        self._queue: deque[_QueuedReservation]
         self._timer: asyncio.TimerHandle | None
         self.forget_waiting()
         self._since: float | None = None
-        self._book = _book(self._path)
-        weakref.finalize(self, self._book.close).atexit = False
+        self._store = _store(self._path)
+        weakref.finalize(self, self._store.close).atexit = False
         _budgets.add(self)
 
     @property
@@ -130,41 +132,41 @@ class Budget:
 
     @property
     def path(self) -> str | None:
-        """The file that is shared with other processes, if there is one."""
+        """The file through which processes share the budget; None for a budget in memory."""
         return self._path
 
     @property
     def allow_unknown(self) -> bool:
-        """Whether calls go out whose price is not known."""
+        """Whether calls of unknown price are sent."""
         return self._allow_unknown
 
     @property
     def spent(self) -> Decimal:
-        """USD spent so far, by all that share the budget."""
-        return self._book.read().spent
+        """USD spent so far, by all processes that share the budget."""
+        return self._store.read().spent
 
     @property
     def uncertain(self) -> Decimal:
-        """USD: the part of `spent` that was perhaps not billed, for requests that broke off."""
-        return self._book.read().uncertain
+        """USD: the part of `spent` that was perhaps not billed, for requests that were broken off."""
+        return self._store.read().uncertain
 
     @property
     def reserved(self) -> Decimal:
-        """USD set aside for the requests under way."""
-        return self._book.read().reserved
+        """USD reserved for the requests under way."""
+        return self._store.read().reserved
 
     @property
     def left(self) -> Decimal:
-        """USD neither spent nor set aside."""
-        return self._left(self._book.read())
+        """USD neither spent nor reserved."""
+        return self._left(self._store.read())
 
     def _left(self, balance: Balance) -> Decimal:
-        left = EXACT.subtract(self._limit, EXACT.add(balance.spent, balance.reserved))
+        left = exact().subtract(self._limit, exact().add(balance.spent, balance.reserved))
         return max(Decimal(0), left)
 
     def __repr__(self) -> str:
         try:
-            balance = self._book.read()
+            balance = self._store.read()
         except LLMError as error:
             return f"Budget(limit={shown(self._limit)}, {error})"
         facts = {"limit": self._limit, "spent": balance.spent, "reserved": balance.reserved}
@@ -181,43 +183,44 @@ class Budget:
         return _unpickled, (self._limit, self._path, self._allow_unknown)
 
     async def reserve(self, amount: Decimal) -> Reservation:
-        """Set aside what a request may cost, waiting for those under way where it does not fit beside them.
+        """Reserve the worst case of a request. Waits for requests under way if it does not fit beside them.
+
+        Waiting calls are served in order of arrival. A call that is cancelled reserves nothing.
 
         Args:
             amount: USD, the request's worst case.
 
-        Those who wait are served in order of arrival. Cancelling gives everything back.
-
         Raises:
-            BudgetExceededError: it does not fit into what is not spent, even when nothing else is under way.
+            BudgetExceededError: the amount is more than limit - spent, so it cannot fit even when nothing
+                else is under way.
             RequestError: the budget's file cannot be used.
         """
-        waiter = _QueuedReservation(amount)
-        self._waiting.append(waiter)
-        self._turn()
+        queued = _QueuedReservation(amount)
+        self._queue.append(queued)
+        self._serve_queue()
         try:
-            return await waiter.future
+            return await queued.future
         except asyncio.CancelledError:
-            if waiter.future.done() and not waiter.future.cancelled() and not waiter.future.exception():
-                # Reserved and cancelled in the same turn of the loop.
-                waiter.future.result().release()
+            if queued.future.done() and not queued.future.cancelled() and not queued.future.exception():
+                # It was served and cancelled in the same iteration of the event loop.
+                queued.future.result().release()
             else:
-                # One that is cancelled stays in the line until `_turn` meets it.
-                waiter.future.cancel()
-                self._turn()
+                # It stays in the queue until `_serve_queue` reaches it.
+                queued.future.cancel()
+                self._serve_queue()
             raise
 
     def reserve_now(self, amount: Decimal) -> Reservation | None:
-        """`reserve`, if that is possible without waiting and nobody waits already; else None.
+        """Reserve the worst case of a request, if that is possible without waiting; else None.
 
         Raises:
-            BudgetExceededError: as `reserve`.
-            RequestError: as `reserve`.
+            BudgetExceededError: as for `reserve`.
+            RequestError: as for `reserve`.
         """
         found: int | LLMError | None
         try:
-            with self._book.open() as page:
-                found = None if self._waiting else self._serve(page, amount)
+            with self._store.open() as transaction:
+                found = None if self._queue else self._claimed(transaction, amount)
         except BusyError:
             return None
         if isinstance(found, LLMError):
@@ -225,88 +228,88 @@ class Budget:
         return None if found is None else Reservation(self, found, amount)
 
     def covers(self, amount: Decimal) -> bool:
-        """Whether an amount fits into what is not spent, once nothing is under way."""
-        return self._fits(self._book.read(), amount)
+        """Whether an amount would fit if nothing were under way: it is at most limit - spent."""
+        return self._fits(self._store.read(), amount)
 
     def check(self, amount: Decimal) -> None:
-        """Refuse what can never be reserved.
+        """Raise if an amount can never be reserved.
 
         Raises:
-            BudgetExceededError: the amount is more than what is not spent.
+            BudgetExceededError: the amount is more than limit - spent.
             RequestError: the budget's file cannot be used.
         """
-        balance = self._book.read()
+        balance = self._store.read()
         if not self._fits(balance, amount):
             raise self._exceeded(balance, amount)
 
     def _fits(self, balance: Balance, amount: Decimal) -> bool:
-        return EXACT.add(balance.spent, amount) <= self._limit
+        return exact().add(balance.spent, amount) <= self._limit
 
     def end(self, claim: int, cost: Decimal | None) -> None:
-        """Count a reservation as what it came to; for `Reservation`, whose own endings are there for all."""
-        self._book.end(claim, cost)
-        if self._book.shared or self._waiting:
-            self._turn()
+        """Replace a claim by its cost, in USD; None is an unknown cost. Called by `Reservation` only."""
+        self._store.end(claim, cost)
+        if self._store.shared or self._queue:
+            self._serve_queue()
 
     def forget_waiting(self) -> None:
-        """Begin with nobody in the line."""
-        self._waiting = deque()
+        """Begin with an empty queue."""
+        self._queue = deque()
         self._timer = None
 
-    def _turn(self) -> None:
-        """Write down what has ended, then serve those who wait, as far as the money goes."""
+    def _serve_queue(self) -> None:
+        """Write the costs of ended requests, then serve the queue from its head as far as the money goes."""
         served: list[tuple[_QueuedReservation, int | LLMError | None]] = []
         try:
-            with self._book.open() as page:
-                for waiter in self._waiting:
-                    found = None if waiter.future.done() else self._serve(page, waiter.amount)
-                    if found is None and not waiter.future.done():
+            with self._store.open() as transaction:
+                for queued in self._queue:
+                    found = None if queued.future.done() else self._claimed(transaction, queued.amount)
+                    if found is None and not queued.future.done():
                         break
-                    served.append((waiter, found))
-                page.line_up(len(served) < len(self._waiting))
+                    served.append((queued, found))
+                transaction.set_waiting(len(served) < len(self._queue))
         except BusyError:
-            self._look_again(_BUSY_PAUSE * random.uniform(0.5, 1.5))
+            self._serve_queue_in(_BUSY_PAUSE * random.uniform(0.5, 1.5))
             return
         except RequestError as error:
-            # A copy each: raised by several tasks, one would collect the tracebacks of all.
-            served = [(waiter, copy.copy(error)) for waiter in self._waiting]
-        for waiter, found in served:
-            self._waiting.popleft()
+            # A copy for each task: one error that several raise would collect the tracebacks of all.
+            served = [(queued, copy.copy(error)) for queued in self._queue]
+        for queued, found in served:
+            self._queue.popleft()
             if isinstance(found, LLMError):
-                if not waiter.future.done():
-                    waiter.future.set_exception(found)
+                if not queued.future.done():
+                    queued.future.set_exception(found)
             elif found is not None:
-                waiter.future.set_result(Reservation(self, found, waiter.amount))
-        if self._waiting and self._book.shared:
-            # What other processes end wakes nobody here.
+                queued.future.set_result(Reservation(self, found, queued.amount))
+        if self._queue and self._store.shared:
+            # A request that ends in another process wakes nobody here, so this process polls.
             now = time.monotonic()
             if served or self._since is None:
                 self._since = now
-            self._look_again(min(max((now - self._since) * _PAUSE_SHARE, _PAUSES[0]), _PAUSES[1]))
+            self._serve_queue_in(min(max((now - self._since) * _PAUSE_SHARE, _PAUSES[0]), _PAUSES[1]))
         else:
             self._since = None
 
-    def _serve(self, page: BalanceTransaction, amount: Decimal) -> int | LLMError | None:
-        """The claim of the first who waits, or why there will never be one; None to go on waiting."""
-        balance = page.balance
+    def _claimed(self, transaction: BalanceTransaction, amount: Decimal) -> int | LLMError | None:
+        """The number of a new claim; the error if the amount can never fit; None if it has to wait."""
+        balance = transaction.balance
         if not self._fits(balance, amount):
             return self._exceeded(balance, amount)
-        if self._fits(balance, EXACT.add(amount, balance.reserved)) and page.goes_first():
-            return page.claim(amount)
+        if self._fits(balance, exact().add(amount, balance.reserved)) and transaction.is_next():
+            return transaction.claim(amount)
         return None
 
-    def _look_again(self, seconds: float) -> None:
+    def _serve_queue_in(self, seconds: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        # Without a loop it is the interpreter's end, and the book is written when it is closed.
+        # Without a running loop the interpreter is ending, and closing the store writes the costs.
         with contextlib.suppress(RuntimeError):
-            self._timer = asyncio.get_running_loop().call_later(seconds, self._turn)
+            self._timer = asyncio.get_running_loop().call_later(seconds, self._serve_queue)
 
     def _exceeded(self, balance: Balance, needed: Decimal) -> BudgetExceededError:
-        left = max(Decimal(0), EXACT.subtract(self._limit, balance.spent))
+        left = max(Decimal(0), exact().subtract(self._limit, balance.spent))
         message = (
-            f"this request may cost up to ${shown(needed)}, and of the budget of ${shown(self._limit)} "
-            f"${shown(left)} is left"
+            f"this request may cost up to ${shown(needed)}, and ${shown(left)} of the budget of "
+            f"${shown(self._limit)} is left"
         )
         if balance.uncertain:
             message += (
@@ -317,10 +320,10 @@ class Budget:
 
 
 def amount_of(value: object, name: str = "budget") -> Decimal:
-    """An amount of USD as an exact number: a float means the digits it is shown with.
+    """An amount of USD as an exact number. A float stands for the digits that Python prints for it.
 
     Raises:
-        RequestError: it is no number, not finite, or negative.
+        RequestError: the value is not a number, not finite, or negative.
 
     >>> amount_of(0.1)
     Decimal('0.1')
@@ -334,12 +337,12 @@ def amount_of(value: object, name: str = "budget") -> Decimal:
         raise RequestError(f"{name} must be a finite number of USD of at least 0, not {value!r}")
     if isinstance(value, Decimal):
         return value
-    # NumPy's float64 is a float, and shows itself with its name.
+    # The repr of NumPy's float64, which is a float too, contains its type.
     return Decimal(repr(float(value)) if isinstance(value, float) else int(value))
 
 
 def shown(amount: Decimal) -> str:
-    """USD with as many digits as say something: to six places, and no trailing zeros.
+    """USD for messages: six decimal places without trailing zeros, or two digits of a smaller amount.
 
     >>> shown(Decimal("5.000")), shown(Decimal("0.0012345678")), shown(Decimal("1E-9"))
     ('5', '0.001235', '1E-9')
@@ -350,7 +353,7 @@ def shown(amount: Decimal) -> str:
     return f"{rounded.normalize():f}"
 
 
-def _book(path: str | None) -> BalanceStore:
+def _store(path: str | None) -> BalanceStore:
     if path is None:
         return MemoryBalance()
     from .balance_file import BalanceFile
@@ -363,14 +366,14 @@ def _unpickled(limit: Decimal, path: str, allow_unknown: bool) -> Budget:
 
 
 async def reserve(budgets: Iterable[Budget], amount: Decimal) -> list[Reservation]:
-    """Set an amount aside in several budgets, in all or in none.
+    """Reserve an amount in all of several budgets, or in none.
 
     Raises:
-        BudgetExceededError: it does not fit into one of them.
+        BudgetExceededError: one of them cannot cover it.
     """
     held: list[Reservation] = []
     try:
-        # In one order for all calls: two that hold what the other waits for would wait for ever.
+        # All calls use the same order, so no two of them can wait for each other.
         for budget in sorted(set(budgets), key=id):
             reservation = await budget.reserve(amount)
             held.append(reservation)
@@ -381,10 +384,10 @@ async def reserve(budgets: Iterable[Budget], amount: Decimal) -> list[Reservatio
 
 
 def reserve_now(budgets: Iterable[Budget], amount: Decimal) -> list[Reservation] | None:
-    """`reserve`, if that is possible without waiting; else None, with nothing set aside.
+    """Reserve an amount in all of several budgets, if that is possible without waiting; else None.
 
     Raises:
-        BudgetExceededError: it does not fit into one of them.
+        BudgetExceededError: one of them cannot cover it.
     """
     held: list[Reservation] = []
     try:
@@ -403,7 +406,7 @@ def reserve_now(budgets: Iterable[Budget], amount: Decimal) -> list[Reservation]
 
 
 def release(reservations: Iterable[Reservation]) -> None:
-    """Give back all of the money."""
+    """Return the money of some reservations."""
     for reservation in reservations:
         reservation.release()
 
@@ -411,11 +414,11 @@ def release(reservations: Iterable[Reservation]) -> None:
 _budgets: weakref.WeakSet[Budget] = weakref.WeakSet()
 
 
-def _forget_parent() -> None:
-    # Who waits here waits in the parent, on a loop that does not run in the child.
+def _after_fork() -> None:
+    # Queued reservations belong to the parent's event loop, which does not run in the child.
     for budget in list(_budgets):
         budget.forget_waiting()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_parent)
+    os.register_at_fork(after_in_child=_after_fork)

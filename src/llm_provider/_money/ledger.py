@@ -1,4 +1,4 @@
-"""`Ledger`: what calls cost, to be printed, drawn, counted on, and taken along as a table."""
+"""`Ledger`: the cost of calls as users read it: printed, plotted, or exported as a table."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from .._errors import RequestError
+from .._runtime.exact_decimal import total
 from .._types import Usage
 from .ledger_rows import LedgerRow, row_of
-from .totals import Key, Sums, Totals, total
+from .totals import Key, Sums, Totals
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
 
 
 class Ledger:
-    """What calls cost, by provider, model asked for, model served and tag.
+    """The cost of calls by provider, model asked for, model served and tag.
 
-    `client.usage`, `llm_provider.usage()` and `track` give one that goes on counting; `Ledger.read` one of
-    what a file holds. It prints as a table, in a terminal and in a notebook. Amounts are exact USD, and only
-    what is known is in them: what may have been billed besides is counted in `unknown`.
+    `client.usage`, `llm_provider.usage()` and `track` return a ledger that goes on counting. `Ledger.read`
+    returns the sums of a file. A ledger prints as a table, in a terminal and in a notebook. Amounts are exact
+    USD and contain known costs only; `unknown` counts the requests of unknown cost.
 
     >>> from llm_provider import Client
     >>> from llm_provider.simulator import Simulator
@@ -34,30 +35,30 @@ class Ledger:
     (2, True, 0)
     """
 
-    __slots__ = ("_book",)
+    __slots__ = ("_totals",)
 
-    def __init__(self, book: Totals) -> None:
-        self._book = book
+    def __init__(self, totals: Totals) -> None:
+        self._totals = totals
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Ledger:
-        """The sums of a file that `Client(ledger=path)` has written, by however many processes.
+        """The sums of a file that one or more processes have written with `Client(ledger=path)`.
 
-        Lines that are not whole, such as the last one of a machine that lost its power, are left out; a
-        `LedgerWarning` tells how many there are.
+        Invalid lines, such as a piece of a line after a power cut, are left out. A `LedgerWarning` gives
+        their number.
 
         Args:
             path: The file.
 
         Raises:
-            OSError: it cannot be read.
+            OSError: the file cannot be read.
         """
         from .ledger_file import postings
 
-        book = Totals()
+        totals = Totals()
         for posting in postings(path):
-            book.post(posting)
-        return cls(book)
+            totals.post(posting)
+        return cls(totals)
 
     @property
     def spent(self) -> Decimal:
@@ -66,18 +67,18 @@ class Ledger:
 
     @property
     def wasted(self) -> Decimal:
-        """USD for requests that failed, of which the provider told what it billed."""
+        """USD for failed requests whose usage the provider reported."""
         return self.total.wasted
 
     @property
     def cost(self) -> Decimal:
-        """USD for everything of which the cost is known: `spent` and `wasted`."""
+        """USD for all requests of known cost: `spent` and `wasted` together."""
         row = self.total
         return total((row.spent, row.wasted))
 
     @property
     def saved(self) -> Decimal:
-        """USD that stored and shared answers would have cost, at today's prices."""
+        """USD that the hits would have cost, at today's prices."""
         return self.total.saved
 
     @property
@@ -87,7 +88,7 @@ class Ledger:
 
     @property
     def hits(self) -> int:
-        """Answers that cost nothing: stored ones, and those of an equal call that was under way."""
+        """Answers that cost nothing: stored answers, and answers shared with an equal call under way."""
         return self.total.hits
 
     @property
@@ -97,7 +98,7 @@ class Ledger:
 
     @property
     def unknown(self) -> int:
-        """Requests of unknown cost: failed ones that may have been billed, and answers without a price."""
+        """Requests of unknown cost: answers without a price, and failures that may have been billed."""
         return self.total.unknown
 
     @property
@@ -107,24 +108,24 @@ class Ledger:
 
     @property
     def usage(self) -> Usage:
-        """What was used by what was billed, all models together."""
+        """The usage of everything that was billed, all models together."""
         return self.total.usage
 
     def rows(self, *by: str) -> list[LedgerRow]:
-        """The sums as rows, in the order of their names.
+        """The sums as rows, sorted by their names.
 
         Args:
-            *by: Sum by these alone, of "provider", "model", "served" and "tag"; default by all of them.
+            *by: The names to sum by, of "provider", "model", "served" and "tag"; default all of them.
 
         Raises:
-            RequestError: a name that is none of these.
+            RequestError: a name is none of these.
         """
         unknown = set(by) - set(Key._fields)
         if unknown:
             names = ", ".join(Key._fields)
             raise RequestError(f"rows can be summed by {names}, not by {', '.join(sorted(unknown))}")
         groups: dict[Key, list[Sums]] = {}
-        for key, sums in self._book.rows():
+        for key, sums in self._totals.rows():
             kept = Key(
                 *(value if name in (by or Key._fields) else "" for name, value in key._asdict().items())
             )
@@ -132,11 +133,11 @@ class Ledger:
         return [row_of(key, groups[key]) for key in sorted(groups)]
 
     def timeline(self) -> dict[str, list[tuple[int, Decimal]]]:
-        """What each model cost over time: pairs of Unix seconds and USD for the stretch that begins there.
+        """The cost of each model over time: pairs of Unix seconds and USD for the interval that begins there.
 
-        Stretches are seconds at first, and longer the more time there is to remember.
+        Intervals are one second long at first, and double as the time that they have to cover grows.
         """
-        return self._book.timeline()
+        return self._totals.timeline()
 
     def to_pandas(self) -> pd.DataFrame:
         """The rows as a pandas DataFrame, with USD as floats.
@@ -162,23 +163,23 @@ class Ledger:
         """Write the rows to a file of JSON lines, with USD as exact decimals in strings.
 
         Args:
-            path: The file; one that is there is replaced.
+            path: The file; an existing file is replaced.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: the file cannot be written.
         """
         from .ledger_views import to_jsonl
 
         to_jsonl(self.rows(), path)
 
     def plot(self) -> matplotlib.figure.Figure:
-        """A picture: USD over time by model, and tokens by class.
+        """A figure with USD over time by model, and tokens by class.
 
         Returns:
-            A figure, which a notebook shows by itself; `figure.savefig("cost.png")` keeps it.
+            A figure, which a notebook shows by itself; `figure.savefig("cost.png")` writes it to a file.
 
         Raises:
-            MissingDependencyError: matplotlib is not installed; the extra `plot` has it.
+            MissingDependencyError: matplotlib is not installed; the extra `plot` installs it.
         """
         from .ledger_plot import plot
 
@@ -186,8 +187,8 @@ class Ledger:
 
     @property
     def total(self) -> LedgerRow:
-        """All of it as one row, without names."""
-        return row_of(Key("", "", "", ""), [sums for _, sums in self._book.rows()])
+        """The sum of all rows as one row, without names."""
+        return row_of(Key("", "", "", ""), [sums for _, sums in self._totals.rows()])
 
     def __iter__(self) -> Iterator[LedgerRow]:
         return iter(self.rows())

@@ -1,11 +1,11 @@
-"""A ledger on disk: one JSON line for each posting, in a file that any number of processes append to.
+"""A ledger on disk: one JSON line for each posting, in a file to which any number of processes append.
 
-A line is one `write` to a file opened for appending, done before the call it belongs to returns. So it is
-whole or not there at all, a killed process loses none of its lines, and lines of several processes do not
-mix. Only a machine that fails, or a disk that is full, can leave a piece of one; the next line then begins
-on a line of its own, and reading leaves the piece out.
+Each line is one `write` to a file opened for appending, made before its call returns. So a killed process
+loses none of its lines, and lines of several processes do not mix. Only a failure of the machine or a full
+disk can leave a piece of a line. The next posting then begins on a new line, and reading leaves the piece
+out.
 
-A line holds no prompt, no answer and no key.
+A line contains no prompt, no answer and no API key.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ import orjson
 
 from .._errors import RequestError
 from .._types import Usage
-from .totals import COUNTS, OUTCOMES, Key, Posting, PostingKind
+from .totals import COUNTS, POSTING_KINDS, Key, Posting, PostingKind
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
 _REMEMBERED_BYTES = 4_000_000
-"""How much of a file's end is read for the models that served last: some 20,000 lines."""
+"""Bytes at the end of a file that are read for the models that served last: some 20,000 lines."""
 
-# What is beyond these no call can cost, nor be made at, and no sum of it would be exact.
+# No call costs more, has more decimals or is later. The bounds keep every sum exact.
 _MOST_USD, _MOST_DECIMALS = 10**12, 40
 _LATEST = 2.5e11
 
 
 class LedgerWarning(UserWarning):
-    """The ledger's file cannot be written, or holds lines that cannot be read; calls go on all the same."""
+    """The ledger's file cannot be written, or contains invalid lines. Calls are not affected."""
 
 
 class LedgerFile:
     """Appends postings to a file.
 
     Args:
-        path: The file, made if it is not there.
+        path: The file; made if it is missing.
 
     Raises:
-        RequestError: it cannot be opened for appending.
+        RequestError: the file cannot be opened for appending.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -73,11 +73,11 @@ class LedgerFile:
         return descriptor
 
     def append(self, posting: Posting, **facts: str | float | None) -> None:
-        """Write a posting; what goes wrong is a warning, told once.
+        """Write a posting. The first failure is a `LedgerWarning`, further ones are silent.
 
         Args:
-            posting: The event.
-            **facts: What else the line tells; None is left out.
+            posting: The posting.
+            **facts: Further fields of the line; those that are None are left out.
         """
         line = orjson.dumps(_line(posting, facts), option=orjson.OPT_APPEND_NEWLINE)
         with self._lock:
@@ -96,27 +96,27 @@ class LedgerFile:
                 reason = "the disk took only a part of a line"
         if not self._warned:
             self._warned = True
-            # Where warnings are made errors, this one still must not fail a call.
+            # Even where warnings are errors, a ledger must not fail a call.
             with contextlib.suppress(LedgerWarning):
                 message = f"the ledger {self.path} cannot be written, calls go on: {reason}"
                 warnings.warn(message, LedgerWarning, stacklevel=2)
 
     def close(self) -> None:
-        """Close the file; it opens again for what comes late."""
+        """Close the file. A later posting opens it again."""
         with self._lock:
             descriptor, self._descriptor = self._descriptor, None
             if descriptor is not None:
                 os.close(descriptor)
 
     def after_fork(self) -> None:
-        """Forget the parent's lock, which a thread may hold that is not here. Parent and child append on."""
+        """Replace the lock: a thread of the parent may hold it. Parent and child both append to the file."""
         self._lock = threading.RLock()
 
     def served(self) -> dict[tuple[str, str, str], str]:
-        """The models that served last, as (provider, base URL, model asked) → model; see `_drift`."""
+        """The models that served last, by provider, base URL and model asked for; see `model_drift`."""
         found: dict[tuple[str, str, str], str] = {}
         if not self.path.is_file():
-            # A pipe or a device remembers nothing, and might keep its reader waiting.
+            # A pipe or a device keeps nothing, and reading it might block.
             return found
         with self.path.open("rb") as file:
             start = max(0, file.seek(0, os.SEEK_END) - _REMEMBERED_BYTES)
@@ -144,10 +144,10 @@ if hasattr(os, "register_at_fork"):
 
 
 def postings(path: str | os.PathLike[str]) -> Iterator[Posting]:
-    """Every whole line of a ledger's file; those that are not are left out with one `LedgerWarning`.
+    """The postings of a ledger's file. Invalid lines are left out, with one `LedgerWarning`.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     bad: list[int] = []
     with Path(path).expanduser().open("rb") as file:
@@ -156,15 +156,15 @@ def postings(path: str | os.PathLike[str]) -> Iterator[Posting]:
             if line is not None:
                 yield _posting(line)
             elif text.strip() and text.endswith(b"\n"):
-                # A last line without an end is being written, or was when the machine stopped.
+                # A last line without a newline is still being written, or was when the machine failed.
                 bad.append(number)
     if bad:
-        message = f"{path}: {len(bad)} lines are no ledger entries and left out, the first is line {bad[0]}"
+        message = f"{path}: invalid lines are left out ({len(bad)}, the first is line {bad[0]})"
         warnings.warn(message, LedgerWarning, stacklevel=3)
 
 
 def _line(posting: Posting, facts: dict[str, str | float | None]) -> dict[str, Any]:
-    line: dict[str, Any] = {"time": posting.time, "outcome": posting.outcome, **posting.key._asdict()}
+    line: dict[str, Any] = {"time": posting.time, "outcome": posting.kind, **posting.key._asdict()}
     line["usd"] = None if posting.usd is None else format(posting.usd, "f")
     if posting.at_most is not None:
         line["at_most"] = format(posting.at_most, "f")
@@ -174,12 +174,12 @@ def _line(posting: Posting, facts: dict[str, str | float | None]) -> dict[str, A
 
 
 def _parsed(text: bytes) -> dict[str, Any] | None:
-    """A line whose values have the types that `_posting` relies on; None for any other."""
+    """The fields of a line if they have the types on which `_posting` relies; else None."""
     try:
         line = orjson.loads(text)
     except ValueError:
         return None
-    if not isinstance(line, dict) or line.get("outcome") not in OUTCOMES:
+    if not isinstance(line, dict) or line.get("outcome") not in POSTING_KINDS:
         return None
     usage = line.get("usage", {})
     words = [line.get(name) for name in Key._fields] + [line.get("base_url", "")]
@@ -195,7 +195,7 @@ def _parsed(text: bytes) -> dict[str, Any] | None:
 
 
 def _amount(text: Any) -> Decimal | bool | None:
-    """USD of a line, None where it says that they are not known, False where it says nothing sensible."""
+    """The USD of a field; None if the field is null or missing, False if it is invalid."""
     from decimal import Decimal, InvalidOperation
 
     if text is None:

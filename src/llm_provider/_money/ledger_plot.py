@@ -1,4 +1,4 @@
-"""A ledger as a picture. matplotlib, the extra `plot`, is loaded here and nowhere else."""
+"""A ledger as a figure. Only this module loads matplotlib, which the extra `plot` installs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CLASSES = ("input", "cache read", "cache write", "reasoning", "output")
 
 def plot(by_model: list[LedgerRow], timeline: _Timeline) -> matplotlib.figure.Figure:
     """See `Ledger.plot`."""
-    # A figure of its own: pyplot would choose a screen, and keep every figure alive.
+    # Without pyplot, which would choose a display and keep every figure alive.
     figure: matplotlib.figure.Figure = imported("matplotlib.figure", _INSTALL).Figure(
         figsize=(11, 4), layout="constrained"
     )
@@ -44,7 +44,7 @@ def _spending(axes: matplotlib.axes.Axes, series: _Timeline) -> None:
     for model, points in series.items():
         moments = [moment for moment, _ in points]
         sums = list(accumulate(float(amount) for _, amount in points))
-        # From nothing at its first request to the end of the picture, whichever model ends last.
+        # Each line begins at 0 with the model's first request and reaches the right end of the plot.
         steps = dates.date2num(
             [datetime.fromtimestamp(moment, UTC) for moment in (moments[0], *moments, end)]
         )
@@ -66,14 +66,14 @@ def _tokens(axes: matplotlib.axes.Axes, rows: list[LedgerRow]) -> None:
         axes.bar(names, counts, bottom=lower, label=label)
         lower = [below + count for below, count in zip(lower, counts, strict=True)]
     if rows:
-        # Beside the bars, which fill the picture.
+        # Beside the bars, which fill the plot.
         axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
         axes.tick_params("x", rotation=30)
     axes.set_ylabel("tokens")
 
 
 def _by_class(usage: Usage) -> tuple[int, ...]:
-    """The tokens of a usage by `_CLASSES`, each in one of them."""
+    """The tokens of a usage in each of `_CLASSES`; every token counts in one class."""
     read, written = usage.cache_read_input_tokens, usage.cache_write_input_tokens
     reasoning = usage.reasoning_output_tokens
     return (

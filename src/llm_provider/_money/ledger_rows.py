@@ -1,12 +1,13 @@
-"""`LedgerRow`: sums of a book as a user reads them."""
+"""`LedgerRow`: one row of a ledger."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .._runtime.exact_decimal import total
 from .._types import Usage
-from .totals import COUNTS, Key, Sums, total
+from .totals import COUNTS, Key, Sums
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -14,22 +15,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerRow:
-    """What the calls of one provider, model and tag add up to. USD are exact.
+    """The sums of the calls of one provider, model and tag. Amounts are exact USD.
 
     Attributes:
         provider: The route's name.
-        model: The model as it was asked for, without the provider's prefix.
-        served: The model as the provider named it, such as a dated snapshot.
-        tag: The names of the tracks that the calls were made in, with slashes between them.
+        model: The model that was asked for, without the provider's prefix.
+        served: The model that the provider named, such as a dated snapshot.
+        tag: The names of the tracks in which the calls were made, joined by slashes.
         requests: Requests that were answered; samples that came in one request count once.
-        hits: Answers that cost nothing: stored ones, and those of an equal call that was under way.
+        hits: Answers that cost nothing: stored answers, and answers shared with an equal call that was under
+            way.
         failed: Requests that failed or were cancelled after they were sent and may have been billed.
-        unknown: Those of `requests` and `failed` whose cost is not known.
-        usage: What was used by what was billed.
+        unknown: Requests of unknown cost, answered or failed.
+        usage: The usage of everything that was billed.
         spent: USD for answers.
-        wasted: USD for requests that failed, of which the provider told what it billed.
-        saved: USD that the hits would have cost, at today's prices; those of unknown price are not in it.
-        unknown_at_most: USD that those of unknown cost cannot exceed; None where there is no such bound.
+        wasted: USD for failed requests whose usage the provider reported.
+        saved: USD that the hits would have cost, at today's prices; hits of unknown price are left out.
+        unknown_at_most: USD that the requests of unknown cost cannot exceed; None where there is no such
+            bound.
     """
 
     provider: str = ""
@@ -61,7 +64,7 @@ _DOLLARS = ("spent", "wasted", "saved", "unknown_at_most")
 
 
 def row_of(key: Key, found: list[Sums]) -> LedgerRow:
-    """Several rows of a book as one, under a name of its own."""
+    """One row that sums several rows of `Totals`, under a key of its own."""
     bounds = [sums.at_most for sums in found]
     return LedgerRow(
         **key._asdict(),

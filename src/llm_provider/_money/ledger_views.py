@@ -1,4 +1,4 @@
-"""A ledger's rows as text, HTML, data frames and JSON lines. Loaded when one is shown."""
+"""A ledger's rows as text, HTML, data frames and JSON lines. Imported when the first of these is made."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _unknown(row: LedgerRow) -> str:
 
 
 def _plain(text: str) -> str:
-    # A server chooses the name that it serves, and a terminal obeys escape sequences.
+    # A server chooses the name of the model, and a terminal would execute escape sequences in it.
     return "".join(character if character.isprintable() else "?" for character in text)
 
 
@@ -59,7 +59,7 @@ _FIGURES: dict[str, Callable[[LedgerRow], str]] = {
 
 
 def _cells(rows: list[LedgerRow], total: LedgerRow) -> dict[str, list[str]]:
-    """The table by columns, without those in which nothing stands; the last row is the sum."""
+    """The columns of the table, without empty ones. The last cell of each belongs to the total."""
     words = {title: [cell(row) for row in rows] for title, cell in _WORDS.items()}
     words = {title: [*cells, ""] for title, cells in words.items() if any(cells)} or {"provider": [""]}
     next(iter(words.values()))[-1] = "total"
@@ -68,7 +68,7 @@ def _cells(rows: list[LedgerRow], total: LedgerRow) -> dict[str, list[str]]:
 
 
 def as_text(rows: list[LedgerRow], total: LedgerRow) -> str:
-    """The rows and their sum as a table for a terminal."""
+    """The rows and their total as a table for a terminal."""
     columns = []
     for title, cells in _cells(rows, total).items():
         width = max(map(len, (title, *cells)))
@@ -77,7 +77,7 @@ def as_text(rows: list[LedgerRow], total: LedgerRow) -> str:
 
 
 def as_html(rows: list[LedgerRow], total: LedgerRow) -> str:
-    """The same for a notebook."""
+    """The rows and their total as an HTML table for a notebook."""
     cells = _cells(rows, total)
     head = "".join(f"<th>{html.escape(title)}</th>" for title in cells)
     body = "".join(
@@ -100,8 +100,8 @@ def to_polars(rows: list[LedgerRow], total: LedgerRow) -> pl.DataFrame:
 
 
 def _columns(rows: list[LedgerRow], total: LedgerRow) -> dict[str, list[Any]]:
-    """The rows by columns, with USD as floats; a bound that is not known is NaN."""
-    # The total has the same columns, also where there are no rows.
+    """The columns of a data frame, with USD as floats; an unknown bound is NaN."""
+    # The total names the columns even if there are no rows.
     columns = {name: [row.as_dict()[name] for row in rows] for name in total.as_dict()}
     for name in total.dollars():
         columns[name] = [math.nan if amount is None else float(amount) for amount in columns[name]]
@@ -110,7 +110,7 @@ def _columns(rows: list[LedgerRow], total: LedgerRow) -> dict[str, list[Any]]:
 
 def to_jsonl(rows: list[LedgerRow], path: str | os.PathLike[str]) -> None:
     """See `Ledger.to_jsonl`."""
-    # USD are all that orjson does not know, and would stand as 6E-8 by themselves.
+    # `default` is called for amounts only, which `str` would write as 6E-8.
     lines = [orjson.dumps(row.as_dict(), default=_written, option=orjson.OPT_APPEND_NEWLINE) for row in rows]
     Path(path).write_bytes(b"".join(lines))
 
@@ -120,10 +120,14 @@ def _written(amount: Decimal) -> str:
 
 
 def imported(module: str, install: str) -> Any:
-    """A package that is needed for a view only.
+    """Import a package that only one view needs.
+
+    Args:
+        module: The module to import.
+        install: The name under which pip installs it.
 
     Raises:
-        MissingDependencyError: it is not installed.
+        MissingDependencyError: the package is not installed.
     """
     try:
         return importlib.import_module(module)

@@ -1,14 +1,15 @@
-"""Which model serves under a name, and whether it is still the one that served before.
+"""Detects that another model serves under a name than before.
 
 A name such as `gpt-6.1-sol` is an alias: the provider decides which snapshot answers, and may change that
-from one day to the next, in the middle of an evaluation too. What is no change:
+from one day to the next, even in the middle of an evaluation. These differences are not a change:
 
-- the same name under other prefixes: `models/x`, `openai/x` and `x`; another case; `@` for `-` before a date;
-- a snapshot where only the bare alias was told before, or the alias where a snapshot was. A provider that
-  tells less has not changed the model, and the snapshot told last stays the one to compare with;
-- no name at all.
+- the same name with another prefix (`models/x`, `openai/x` and `x`), another case, or `@` for `-` before a
+  date;
+- a snapshot after the bare alias, or the bare alias after a snapshot. A provider that reports less has not
+  changed the model, and further answers are compared with the last snapshot that it named;
+- an answer without a model's name.
 
-A name that was asked for with a date of its own is its own past: another date in the first answer is a
+A model that was asked for by a dated name is compared with that name: another date in the first answer is a
 change.
 """
 
@@ -18,20 +19,20 @@ import re
 from typing import TypeAlias
 
 Alias: TypeAlias = tuple[str, str, str]
-"""Provider, base URL (empty for the provider's own) and model, as they were asked."""
+"""Provider, base URL (empty for the provider's own) and model that a call asked for."""
 
-_MOST_TOLD = 1000
-"""Changes that a client tells of: a server may make up a name for each answer."""
+_MOST_REPORTED = 1000
+"""Changes that a client reports: a server may make up a name for each answer."""
 
 _DATED = re.compile(r".+[-@](?:\d{4}-\d{2}-\d{2}|\d{8})")
 
 
 class ModelDriftWarning(UserWarning):
-    """A model's name was answered by another snapshot than before."""
+    """Another snapshot than before answered under a model's name."""
 
 
 def same(one: str, other: str) -> bool:
-    """Whether two names that providers gave mean one model.
+    """Whether two names mean the same model.
 
     >>> same("models/gemini-3.8-flash", "gemini-3.8-flash")
     True
@@ -53,10 +54,10 @@ def _undated(name: str) -> str:
 
 
 class Served:
-    """The models that served a client last, by what was asked.
+    """The models that served a client last, by the model that was asked for.
 
     Args:
-        before: What is known from earlier runs.
+        before: The models that served in earlier runs.
 
     >>> served, alias = Served(), ("openai", "", "gpt-6.1-sol")
     >>> served.changed(alias, "gpt-6.1-sol-2026-10-21", keep=True)
@@ -67,16 +68,16 @@ class Served:
 
     def __init__(self, before: dict[Alias, str] | None = None) -> None:
         self.last: dict[Alias, str] = dict(before or {})
-        """What answers are compared with."""
-        self._told: set[tuple[Alias, frozenset[str]]] = set()
+        """The names with which the next answers are compared."""
+        self._reported: set[tuple[Alias, frozenset[str]]] = set()
 
     def changed(self, alias: Alias, served: str, *, keep: bool) -> str | None:
-        """The model that served before, if it is another one.
+        """The model that served before, if another one serves now; else None.
 
         Args:
-            alias: What was asked.
-            served: Who answered.
-            keep: Whether answers are compared with this one from now on, where it is another.
+            alias: The model that was asked for.
+            served: The model that answered.
+            keep: Whether to compare further answers with the new model after a change.
         """
         last = self.last.get(alias)
         if last == served:
@@ -95,9 +96,9 @@ class Served:
         return last
 
     def is_news(self, alias: Alias, before: str, served: str) -> bool:
-        """Whether nobody was told of these two yet; they count as told from now on."""
+        """Whether this pair of names has not been reported yet; from now on it counts as reported."""
         pair = (alias, frozenset((before, served)))
-        if pair in self._told or len(self._told) >= _MOST_TOLD:
+        if pair in self._reported or len(self._reported) >= _MOST_REPORTED:
             return False
-        self._told.add(pair)
+        self._reported.add(pair)
         return True

@@ -1,4 +1,4 @@
-"""The rows of a prices file: their columns, and the checks a line passes before it may price anything.
+"""The rows of a prices file: their columns, and the checks that every line has to pass.
 
 The layout is described in docs/prices.md. Importing this module reads no file.
 """
@@ -29,19 +29,19 @@ __all__ = [
 ]
 
 VARIANTS = frozenset({"batch", "fast", "flex", "off_peak", "priority", "standard", "ultrafast"})
-"""The service levels a row can be for; each has prices of its own and none stands in for another."""
+"""The service levels of rows. Each has prices of its own, and none replaces another."""
 
 Line: TypeAlias = "tuple[str, Sequence[str]]"
-"""Where a row stands, for messages, and its cells in the order of `COLUMNS`."""
+"""The place of a row, for messages, and its cells in the order of `COLUMNS`."""
 
 
 class PriceRow(NamedTuple):
-    """One row of the table; prices are None where the cell is blank.
+    """One row of the table; a price is None where the cell is blank.
 
-    Prices are USD per million tokens, those of `web_search` and `request` USD per thousand.
-    `min_input_tokens` is the smallest prompt (cached tokens included) the row applies to.
-    `effective_from` and `as_of` are ISO dates; an empty `effective_from` means no start is known and the
-    row holds from the beginning. `source` says where the figures were read, on the day `as_of`.
+    Prices are in USD per million tokens, those of `web_search` and `request` in USD per thousand.
+    `min_input_tokens` is the smallest prompt, cached tokens included, to which the row applies.
+    `effective_from` and `as_of` are ISO dates. With an empty `effective_from` the row applies from the
+    beginning, as its first day is not known. `source` names the source of the figures on the day `as_of`.
     """
 
     provider: str
@@ -80,7 +80,7 @@ PART_OF = {
     "input_image": "input",
     "cache_read_audio": "cache_read",
 }
-"""Columns that are billed like the other column where they have no price of their own."""
+"""Columns that are billed at the price of another column where they have no price of their own."""
 
 _REQUIRED = frozenset({"provider", "model", "input"})
 _DEFAULTS = {"variant": "standard", "min_input_tokens": "0", "source": "override"}
@@ -89,20 +89,20 @@ _PROVIDER = re.compile(r"[a-z][a-z0-9_]*")
 # The first character also keeps a spreadsheet from taking a cell for a formula.
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*")
 _WHOLE_NUMBER = re.compile(r"0|[1-9][0-9]{0,11}")
-# Bounded digits keep every sum of products exact within the precision it is computed with.
+# With so few digits every sum of products is exact.
 _PRICE = re.compile(r"(?:0|[1-9][0-9]{0,5})(?:\.[0-9]{1,18})?")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 class PriceWarning(UserWarning):
-    """A row of a prices file was skipped, or tokens were used for which no price is known."""
+    """A row of a prices file was skipped, or something was used that has no known price."""
 
 
 class PriceFile:
-    """The lines of a prices file, unread until they are asked for.
+    """The lines of a prices file, which are parsed when they are needed.
 
-    A file is UTF-8 with one row per line below a header. It names the columns in any order and may leave
-    out all but `provider`, `model` and `input`: the variant is then "standard", `min_input_tokens` 0,
+    A file is UTF-8 with one row per line below a header. The header names the columns in any order. All but
+    `provider`, `model` and `input` may be missing: the variant is then "standard", `min_input_tokens` 0,
     `source` "override", `as_of` today, and every price blank.
 
     Raises:
@@ -114,22 +114,22 @@ class PriceFile:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._name = os.path.basename(path)
-        # A BOM is what spreadsheets write; undecodable bytes only spoil the row they are in.
+        # Spreadsheets write a BOM. Undecodable bytes invalidate only their own row.
         with open(path, encoding="utf-8-sig", errors="replace") as file:
             self._lines = file.read().split("\n")
         header = self._lines[0].split(",")
         if len(set(header)) < len(header) or not _REQUIRED <= set(header) <= set(COLUMNS):
             raise ValueError(
-                f"{self._name}: the first line must name provider, model and input, and of the other columns "
-                f"those that are used: {','.join(COLUMNS)}"
+                f"{self._name}: the first line must name provider, model and input, and may name the other "
+                f"columns of {','.join(COLUMNS)}"
             )
         self._order = header
         self._defaults = _defaults()
 
     def by_model(self) -> dict[tuple[str, str], list[int]]:
-        """The numbers of the lines of each provider and model, as the first two cells say.
+        """The numbers of the lines of each provider and model, which are the first two cells.
 
-        Only for a file whose columns stand in the order of `COLUMNS`.
+        Only for a file whose columns are in the order of `COLUMNS`.
         """
         found: dict[tuple[str, str], list[int]] = {}
         for number, line in enumerate(self._lines):
@@ -139,7 +139,7 @@ class PriceFile:
         return found
 
     def lines(self, numbers: Iterable[int] | None = None) -> Iterator[Line]:
-        """The cells of some lines, by default of all; a line with too few or too many is skipped."""
+        """The cells of some lines, by default of all. Lines with too few or too many cells are skipped."""
         for number in range(1, len(self._lines)) if numbers is None else numbers:
             line = self._lines[number]
             if not line.strip():
@@ -154,7 +154,7 @@ class PriceFile:
 
 
 def mapping_lines(rows: Iterable[Mapping[str, object]]) -> Iterator[Line]:
-    """Rows given as mappings from column name to value; one with an unknown column is skipped."""
+    """The cells of rows given as mappings from column to value. Rows with an unknown column are skipped."""
     defaults = _defaults()
     for number, row in enumerate(rows, start=1):
         where = f"override {number}"
@@ -166,14 +166,14 @@ def mapping_lines(rows: Iterable[Mapping[str, object]]) -> Iterator[Line]:
 
 
 def check(lines: Iterable[Line]) -> list[PriceRow]:
-    """The good rows; each bad one is skipped with a `PriceWarning` that says where it stands and why.
+    """The valid rows. Each invalid row is skipped with a `PriceWarning` that names its place and the reason.
 
-    Bad is a missing or malformed cell, a negative or not finite number, or a provider, model, variant,
-    prompt size and day that were there before.
+    A row is invalid if a cell is missing or malformed, if a number is negative or not finite, or if an
+    earlier row has the same provider, model, variant, prompt size and day.
     """
     rows: list[PriceRow] = []
     seen: dict[tuple[str, str, str, int, str], str] = {}
-    # The same few cells return in row after row.
+    # Most cells repeat from row to row. Checking each text once halves the time of reading a file.
     prices: dict[str, Decimal | None] = {"": None}
     dates: dict[str, bool] = {"": False}
     for where, cells in lines:
@@ -191,10 +191,10 @@ def check(lines: Iterable[Line]) -> list[PriceRow]:
 
 
 def is_date(text: str) -> bool:
-    """Whether a text is a day of the calendar, written like 2026-11-20."""
+    """Whether a text is a date like 2026-11-20."""
     from datetime import date
 
-    # The pattern first: `fromisoformat` also takes week dates and dates without hyphens.
+    # `fromisoformat` alone would also accept week dates and dates without hyphens.
     if _DATE.fullmatch(text) is None:
         return False
     try:
@@ -213,7 +213,7 @@ def _cells(line: str) -> Sequence[str]:
         return line.split(",")
     import csv
 
-    # Line by line, so that a stray quote cannot swallow the rows below it.
+    # Each line by itself, so that a stray quote does not swallow the rows below it.
     try:
         return next(csv.reader([line]), [])
     except csv.Error:
@@ -221,7 +221,7 @@ def _cells(line: str) -> Sequence[str]:
 
 
 def _text(value: object) -> str:
-    """A cell as it would be written in a file."""
+    """A value as the text of a cell."""
     from decimal import Decimal
 
     if value is None:
@@ -232,7 +232,7 @@ def _text(value: object) -> str:
 
 
 def _row(cells: Sequence[str], prices: dict[str, Decimal | None], dates: dict[str, bool]) -> PriceRow:
-    """Check one row. Raises ValueError with the reason."""
+    """Check one row; raises ValueError with the reason."""
     provider, model, variant, minimum, *amounts, effective_from, source, as_of = cells
     if _PROVIDER.fullmatch(provider) is None:
         raise ValueError(f"provider {provider!r} is not a provider's name")

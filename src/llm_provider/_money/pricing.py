@@ -1,7 +1,10 @@
-"""What a call costs: `prices.csv` and a `Usage` give exact USD, or None where a price is not known.
+"""The cost of a call: exact USD from `prices.csv` and a `Usage`, or None where a price is not known.
 
-Importing this module reads no file; `PriceTable.load` does. The layout of the file, where its figures
-come from and what it cannot express are described in docs/prices.md.
+Importing this module reads no file; `PriceTable.load` does. It only indexes the package's own file, which
+takes 1 ms in place of 25 ms, and parses a model's rows at their first use. Finding the price list in effect
+anew for each call would add 8 % to the instructions of a call, so it is remembered for an hour.
+
+docs/prices.md describes the layout of the file, the sources of its figures, and its limits.
 """
 
 from __future__ import annotations
@@ -12,12 +15,12 @@ import re
 import threading
 import time
 import warnings
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
+from .._runtime.exact_decimal import exact
 from .price_rows import (
     COLUMNS,
     PART_OF,
-    PRICE_COLUMNS,
     VARIANTS,
     PriceFile,
     PriceRow,
@@ -30,7 +33,7 @@ from .price_rows import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from datetime import date
-    from decimal import Context, Decimal
+    from decimal import Decimal
 
     from .._types import Usage
 
@@ -52,26 +55,23 @@ _Variants: TypeAlias = "dict[str, list[PriceRow]]"
 
 _SNAPSHOT_DATE = re.compile(r"(.+?)(?:-([0-9]{4})-([0-9]{2})-([0-9]{2})|[-@]([0-9]{4})([0-9]{2})([0-9]{2}))")
 
-_PRECISION = 100
-
 _SECONDS_OF_A_DAY = 86_400
 
-_FEES = ("web_search", "request")
-
 _MOST_IN_EFFECT = 256
-"""Models whose prices of this hour are found without looking for them again."""
+"""Price lists in effect that are remembered, one for each model, variant and hour."""
 
-# Long spellings that reach the same model as the name in the table.
+# Resource paths before a model's name, without which the table lists it.
 _MODEL_PATHS = {
     "fireworks_ai": ("accounts/fireworks/models/", "accounts/fireworks/routers/"),
     "gemini": ("models/",),
 }
 
-# Hours (UTC, from and before) in which a provider charges its standard price, Monday to Friday; at all other
-# times it charges `off_peak`. DeepSeek's since 2026-08-17, as litellm's price map and genai-prices give them.
+# Hours (UTC, first and end) in which a provider charges its standard price, Monday to Friday; at all other
+# times it charges `off_peak`. DeepSeek's apply since 2026-08-17, according to litellm's price map and
+# genai-prices.
 _PEAK_HOURS = {"deepseek": ((1, 4), (6, 10))}
 
-# What a usage calls the counts of those columns that are not in its totals by themselves.
+# The count of a usage that each of the columns in `PART_OF` bills.
 _COUNTS = {
     "output_reasoning": "reasoning_output_tokens",
     "output_audio": "audio_output_tokens",
@@ -79,12 +79,11 @@ _COUNTS = {
     "input_audio": "audio_input_tokens",
     "input_image": "image_input_tokens",
     "cache_read_audio": "cache_read_audio_input_tokens",
-    "web_search": "web_searches",
 }
 
 
 def default_prices_path() -> str:
-    """Path of the `prices.csv` that belongs to this package.
+    """The path of the `prices.csv` of this package.
 
     Raises:
         FileNotFoundError: the installation is incomplete.
@@ -96,12 +95,12 @@ def default_prices_path() -> str:
 
 
 def shipped_path(name: str) -> str:
-    """Path of a table that belongs to this package.
+    """The path of a table of this package.
 
-    In an installed wheel it lies inside the package, in a source checkout at the root of the repository.
+    An installed wheel contains it inside the package, a source checkout at the root of the repository.
 
     Raises:
-        FileNotFoundError: it is in neither place; the installation is incomplete.
+        FileNotFoundError: the file is in neither place; the installation is incomplete.
     """
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     places = [os.path.join(package, name)]
@@ -112,18 +111,6 @@ def shipped_path(name: str) -> str:
         if os.path.isfile(place):
             return place
     raise FileNotFoundError(f"llm_provider's {name} is missing; looked for {' and '.join(places)}")
-
-
-class _Rates(NamedTuple):
-    """A row with its prices as whole numbers, which are exact and take half as long to count with."""
-
-    row: PriceRow
-    prices: dict[str, int | None]
-    """By column: units of money for a token, a search or a request."""
-    places: int
-    """Ten to this power are a dollar."""
-    apart: tuple[tuple[str, str], ...]
-    """The columns that have a price of their own, each with the one that it is a part of."""
 
 
 class PriceTable:
@@ -144,9 +131,9 @@ class PriceTable:
 
     def __init__(self, rows: Iterable[PriceRow] = ()) -> None:
         self._file: PriceFile | None = None
-        # The rows of each model by variant, or the numbers of its lines in the file while nobody needs them.
+        # The rows of each model by variant; the numbers of its lines in the file until they are needed.
         self._models: dict[tuple[str, str], _Variants | list[int]] = {}
-        self._in_effect: dict[tuple[str, str, str, str, int | None], list[_Rates]] = {}
+        self._in_effect: dict[tuple[str, str, str, str, int | None], list[PriceRow]] = {}
         self._warned: set[tuple[str, str, str]] = set()
         self._lock = threading.Lock()
         for (provider, model, variant), its_rows in _grouped(rows).items():
@@ -158,19 +145,19 @@ class PriceTable:
     ) -> PriceTable:
         """Read a prices file, by default the one that comes with the package (`default_prices_path`).
 
-        The package's own file is only indexed; a model's rows are read when they are first needed. Every
-        other file is read and checked at once.
+        The package's own file is only indexed: a model's rows are parsed when they are first needed. Every
+        other file is parsed and checked at once.
 
         Args:
-            path: a UTF-8 file with one row per line, whose header names the columns: `provider`, `model`,
+            path: A UTF-8 file with one row per line, whose header names the columns: `provider`, `model`,
                 `input` and any others of `COLUMNS`, in any order.
-            overrides: a second such file, or rows as mappings from column name to `str`, `int`, `float`,
-                `Decimal`, `date` or None. Columns left out are: `variant` "standard", `min_input_tokens`
-                0, `source` "override", `as_of` today, all others blank. Where overrides hold a provider,
-                model and variant, their rows replace all rows the file has for it.
+            overrides: A second such file, or rows as mappings from column name to `str`, `int`, `float`,
+                `Decimal`, `date` or None. Missing columns have these values: `variant` "standard",
+                `min_input_tokens` 0, `source` "override", `as_of` today, and a blank for all others. For
+                each provider, model and variant in the overrides, their rows replace all rows of the file.
 
-        A bad row (wrong number of cells, a missing or malformed cell, a negative or not finite number, a
-        key seen before) is skipped with one `PriceWarning` that names the line and the reason.
+        An invalid row (a wrong number of cells, a missing or malformed cell, a negative or not finite number,
+        or the key of an earlier row) is skipped with one `PriceWarning` that names the line and the reason.
 
         Raises:
             OSError: a file cannot be read.
@@ -197,7 +184,7 @@ class PriceTable:
         return sum(1 for _ in self)
 
     def __iter__(self) -> Iterator[PriceRow]:
-        """All rows, those of one provider, model and variant together."""
+        """All rows, grouped by provider, model and variant."""
         for provider, model in list(self._models):
             for rows in self._variants(provider, model).values():
                 yield from rows
@@ -211,19 +198,24 @@ class PriceTable:
         input_tokens: int = 0,
         at: date | None = None,
     ) -> PriceRow | None:
-        """The row by which a call with `input_tokens` prompt tokens pays at the time `at`, default now.
+        """The row at which a call is billed; None where the table has no such row.
 
-        Of the price lists of that provider, model and variant the last one in effect on the (UTC) day
-        applies, and of its rows the one with the greatest `min_input_tokens` the prompt reaches, for all
-        tokens. A name without rows of its own is looked up, in this order, without the provider's
-        resource path (`accounts/fireworks/models/`, `models/`) or what follows the model in the name of a
-        fine-tuned one (`ft:gpt-4.1:my-org::id`), and without one date at its end (`-2026-10-21`,
-        `-20261021`, `@20261021`); nothing else is ever taken off a name.
+        The last price list of the provider, model and variant that is in effect on the (UTC) day applies. Of
+        its rows, the one with the greatest `min_input_tokens` that the prompt reaches applies to all tokens.
+        A name without rows of its own is looked up, in this order, without the provider's resource path
+        (`accounts/fireworks/models/`, `models/`), without the suffix of a fine-tuned model
+        (`ft:gpt-4.1:my-org::id`), and without one date at its end (`-2026-10-21`, `-20261021`,
+        `@20261021`). Nothing else is ever removed from a name.
 
-        DeepSeek's "standard" is "off_peak" outside its peak hours; a plain date as `at` has no hour, and
-        gets the peak price. A datetime without a zone is taken as UTC.
+        DeepSeek's "standard" is "off_peak" outside its peak hours.
 
-        Returns None where the table has no such row.
+        Args:
+            provider: The provider's name.
+            model: The model's name.
+            variant: The service level, one of `VARIANTS`.
+            input_tokens: Tokens of the prompt, cached ones included.
+            at: The time of the call, default now. A datetime without a zone is UTC. A plain date has no hour,
+                and the peak price applies.
 
         >>> table = PriceTable.load()
         >>> table.find("openai", "gpt-6.1-sol", input_tokens=300_000).input
@@ -233,28 +225,22 @@ class PriceTable:
         >>> table.find("openai", "gpt-6.1-sol-unknown") is None
         True
         """
-        rates = self._find(provider, model, variant, input_tokens, at)
-        return None if rates is None else rates.row
-
-    def _find(
-        self, provider: str, model: str, variant: str, input_tokens: int, at: date | None
-    ) -> _Rates | None:
         key = (provider, model, variant, *_utc(at))
         rows = self._in_effect.get(key)
         if rows is None:
-            # A program asks for few models, and for an hour at a time.
+            # A program uses few models, and each entry for one hour.
             if len(self._in_effect) >= _MOST_IN_EFFECT:
                 self._in_effect.clear()
-            rows = self._in_effect[key] = [_rates(row) for row in self._rows_in_effect(*key)]
-        for rates in rows:
-            if rates.row.min_input_tokens <= input_tokens:
-                return rates
+            rows = self._in_effect[key] = self._rows_in_effect(*key)
+        for row in rows:
+            if row.min_input_tokens <= input_tokens:
+                return row
         return None
 
     def _rows_in_effect(
         self, provider: str, model: str, variant: str, day: str, hour: int | None
     ) -> list[PriceRow]:
-        """The rows by which a model's calls are paid: the first that a prompt reaches."""
+        """The rows at which a model's calls are billed: the first one that a prompt reaches applies."""
         variants = self._known(provider, model)
         names = [variant]
         if variant == "standard" and _is_off_peak(provider, day, hour):
@@ -264,10 +250,11 @@ class PriceTable:
     def applicable(
         self, provider: str, model: str, *, variant: str = "standard", input_tokens: int = 0
     ) -> list[PriceRow]:
-        """Every row by which a call may come to pay that is sent now, for budgets.
+        """Every row at which a call may be billed that is sent now, for budgets.
 
-        Those of each smaller prompt than `input_tokens` as well, and of the next (UTC) day, on which the call
-        may end. "standard" is not replaced by "off_peak", which is over soon. Names are found as by `find`.
+        These include the rows for smaller prompts than `input_tokens`, and those of the next (UTC) day, on
+        which the call may end. "off_peak" does not replace "standard", as it may end before the call. Names
+        are found as by `find`.
 
         >>> rows = PriceTable.load().applicable("openai", "gpt-6.1-sol", input_tokens=300_000)
         >>> [(row.min_input_tokens, str(row.input)) for row in rows]
@@ -280,7 +267,7 @@ class PriceTable:
         return [row for row in found if row.min_input_tokens <= input_tokens]
 
     def tiers(self, provider: str, model: str) -> list[int]:
-        """The sizes of prompt, in tokens, at which some row of a model begins; ascending.
+        """The prompt sizes, in tokens, at which the price tiers of a model begin; ascending.
 
         >>> PriceTable.load().tiers("openai", "gpt-6.1-sol")
         [0, 272001]
@@ -289,7 +276,7 @@ class PriceTable:
         return sorted({row.min_input_tokens for variant in rows for row in variant})
 
     def _known(self, provider: str, model: str) -> _Variants:
-        """The rows under the first of a model's names that has any."""
+        """The rows of the first of a model's names that has any."""
         known = next((name for name in spellings(provider, model) if (provider, name) in self._models), None)
         return {} if known is None else self._variants(provider, known)
 
@@ -304,52 +291,64 @@ class PriceTable:
         prompt: int | None = None,
         requests: int = 1,
     ) -> Decimal | None:
-        """USD for one call, exact; None where it is not known, never 0 in its place.
+        """The exact USD of a call; None where the cost is not known, never 0 in its place.
 
-        `usage` is inclusive, so each token is billed in one class only: input less what was read from and
-        written to the cache, cache reads, cache writes, cache writes kept for an hour, output. Reasoning,
-        audio and image tokens are parts of these and billed apart where the row has a price for them.
-        `variant` is one of `VARIANTS`, `at` the time of the call (default: now), as for `find`. What several
-        calls used can be priced at once if their prompts reach the same tier (`tiers`): `usage` is then their
-        sum, `prompt` the input tokens of one of them, and `requests` how many they are.
+        The counts of a usage are inclusive, and each token is billed in one class only: input that was
+        neither read from the cache nor written to it, cache reads, cache writes, cache writes kept for an
+        hour, output. Reasoning, audio and image tokens are parts of these, billed apart where the row has a
+        price for them.
 
-        None for a model, variant or day without a row. None too, with one `PriceWarning` per model and
-        class for the life of the table, where something was used that has no price, or where the counts
-        contradict each other.
+        Several calls can be priced at once if their prompts reach the same tier (`tiers`).
+
+        Args:
+            provider: The provider's name.
+            model: The model's name.
+            usage: The usage of the call; the sum of the usages if there are several calls.
+            variant: The service level, one of `VARIANTS`.
+            at: The time of the call, default now, as for `find`.
+            prompt: Tokens of the prompt, of one call if there are several; default the input tokens of the
+                usage.
+            requests: The number of calls.
+
+        Returns:
+            None for a model, variant or day without a row. None too where something was used that has no
+            price, or where the counts contradict each other; one `PriceWarning` per model and class, for the
+            life of the table, then gives the reason.
 
         >>> from llm_provider._types import Usage
         >>> PriceTable.load().cost("openai", "gpt-6.1-sol", Usage(input_tokens=1000, output_tokens=500))
         Decimal('0.007')
         """
         size = usage.input_tokens if prompt is None else prompt
-        rates = self._find(provider, model, variant, size, at)
-        if rates is None:
+        row = self.find(provider, model, variant=variant, input_tokens=size, at=at)
+        if row is None:
             return None
-        row, prices, places, apart = rates
-        total = (prices["request"] or 0) * requests
-        for column, count in _billed_once(usage, apart).items():
+        context = exact()
+        # In USD per million, as the prices of tokens are; fees are USD per thousand.
+        millions = context.multiply(row.request or 0, 1000 * requests)
+        for column, count in _billed_once(usage, row).items():
             if count < 0:
                 self._warn_once(row, column, f"contradictory token counts, {usage}")
                 return None
             if not count:
                 continue
-            price = prices[column]
+            price = getattr(row, column)
             if price is None:
                 used = column if column == "web_search" else f"{column} tokens"
                 self._warn_once(row, column, f"no price for {used}")
                 return None
-            total += price * count
-        decimal, context = _arithmetic()
-        dollars = context.normalize(context.scaleb(decimal(total), -places))
+            units = 1000 * count if column == "web_search" else count
+            millions = context.add(millions, context.multiply(price, units))
+        dollars = context.normalize(context.scaleb(millions, -6))
         # `normalize` alone writes ten dollars as 1E+1.
-        return decimal(int(dollars)) if dollars == dollars.to_integral_value() else dollars
+        return context.quantize(dollars, 1) if dollars == dollars.to_integral_value() else dollars
 
     def _variants(self, provider: str, model: str) -> _Variants:
-        """The rows of a model, read from the file if this is the first use of them."""
+        """The rows of a model, parsed from the file at their first use."""
         found = self._models.setdefault((provider, model), {})
         if isinstance(found, list):
             assert self._file is not None
-            # Without a lock, which a fork could leave locked: what two threads read at once is the same.
+            # Two threads may both parse them, with the same result. A lock could be left locked by a fork.
             grouped = _grouped(check(self._file.lines(found)))
             found = self._models[provider, model] = {key[2]: rows for key, rows in grouped.items()}
         return found
@@ -364,28 +363,6 @@ class PriceTable:
         warnings.warn(PriceWarning(message), stacklevel=3)
 
 
-def _rates(row: PriceRow) -> _Rates:
-    _, context = _arithmetic()
-    prices = {column: getattr(row, column) for column in PRICE_COLUMNS}
-    digits = max((-price.as_tuple().exponent for price in prices.values() if price is not None), default=0)
-    places = max(0, digits)
-    whole: dict[str, int | None] = {}
-    for column, price in prices.items():
-        # Prices of tokens are per million, fees per thousand.
-        shift = places + 3 if column in _FEES else places
-        whole[column] = None if price is None else int(context.scaleb(price, shift))
-    apart = tuple((part, of) for part, of in PART_OF.items() if prices[part] is not None)
-    return _Rates(row, whole, places + 6, apart)
-
-
-@functools.cache
-def _arithmetic() -> tuple[type[Decimal], Context]:
-    """How to count: in a context of our own, as the caller's may round to a few digits or trap."""
-    from decimal import Context, Decimal
-
-    return Decimal, Context(prec=_PRECISION)
-
-
 def _grouped(rows: Iterable[PriceRow]) -> dict[tuple[str, str, str], list[PriceRow]]:
     groups: dict[tuple[str, str, str], list[PriceRow]] = {}
     for row in rows:
@@ -393,13 +370,8 @@ def _grouped(rows: Iterable[PriceRow]) -> dict[tuple[str, str, str], list[PriceR
     return groups
 
 
-def _billed_once(usage: Usage, apart: Iterable[tuple[str, str]]) -> dict[str, int]:
-    """Each price column with how much is paid by it; the token counts add up to the inclusive totals.
-
-    Args:
-        usage: What was used.
-        apart: The columns that are billed apart, each with the one that it is a part of.
-    """
+def _billed_once(usage: Usage, row: PriceRow) -> dict[str, int]:
+    """The count that each price column bills. The token counts add up to the inclusive totals."""
     read, written = usage.cache_read_input_tokens, usage.cache_write_input_tokens
     hour = usage.cache_write_1h_input_tokens
     billed = {
@@ -408,26 +380,21 @@ def _billed_once(usage: Usage, apart: Iterable[tuple[str, str]]) -> dict[str, in
         "cache_write": written - hour,
         "cache_write_1h": hour,
         "output": usage.output_tokens,
-        "web_search": _count(usage, "web_search"),
+        "web_search": usage.web_searches,
     }
-    for part, whole in apart:
-        count = _count(usage, part)
-        if part == "input_audio":
-            # Told with what was read from the cache, which is a part of `cache_read`.
-            count -= _count(usage, "cache_read_audio")
-        billed[part] = count
-        billed[whole] -= count
+    for part, whole in PART_OF.items():
+        if getattr(row, part) is not None:
+            count = getattr(usage, _COUNTS[part])
+            if part == "input_audio":
+                # The usage includes audio that was read from the cache, which is a part of `cache_read`.
+                count -= usage.cache_read_audio_input_tokens
+            billed[part] = count
+            billed[whole] -= count
     return billed
 
 
-def _count(usage: Usage, column: str) -> int:
-    """What a usage tells for a column."""
-    count: int = getattr(usage, _COUNTS[column])
-    return count
-
-
 def _in_effect(rows: Iterable[PriceRow], day: str) -> list[PriceRow]:
-    """The newest price list that had begun by that day: its rows, those for the largest prompts first."""
+    """The rows of the newest price list that had begun by that day, those for the largest prompts first."""
     begun = [row for row in rows if row.effective_from <= day]
     start = max((row.effective_from for row in begun), default=None)
     reached = [row for row in begun if row.effective_from == start]
@@ -435,7 +402,7 @@ def _in_effect(rows: Iterable[PriceRow], day: str) -> list[PriceRow]:
 
 
 def _utc(at: date | None) -> tuple[str, int | None]:
-    """The day and the hour of a moment in UTC; a date has no hour."""
+    """The day and the hour of a moment in UTC; the hour of a date is None."""
     if at is None:
         return _day_and_hour(int(time.time() // 3600))
     from datetime import UTC, datetime
@@ -449,7 +416,7 @@ def _utc(at: date | None) -> tuple[str, int | None]:
 
 @functools.lru_cache(maxsize=2)
 def _day_and_hour(hours: int) -> tuple[str, int]:
-    """The day and its hour, given the hours since 1970 began; made once an hour, as every call wants it."""
+    """The day and the hour, given the hours since 1970 began. Computed once an hour."""
     then = time.gmtime(hours * 3600)
     return time.strftime("%Y-%m-%d", then), then.tm_hour
 
@@ -464,7 +431,7 @@ def _is_off_peak(provider: str, day: str, hour: int | None) -> bool:
 
 
 def spellings(provider: str, model: str) -> Iterator[str]:
-    """The names under which a model may be listed, the nearest first; see `PriceTable.find`.
+    """The names under which a model may be listed, the most specific first; see `PriceTable.find`.
 
     >>> list(spellings("gemini", "models/gemini-3.8-flash"))
     ['models/gemini-3.8-flash', 'gemini-3.8-flash']

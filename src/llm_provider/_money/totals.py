@@ -1,15 +1,18 @@
-"""The books: what calls cost, summed as they end, exactly and in bounded memory.
+"""Running totals of what calls cost: exact sums in bounded memory.
 
 A `Posting` is one event that may have cost money: an answered request, an answer that cost nothing, or a
-request that failed and may have been billed. A `Book` keeps sums of them, never the postings themselves.
-`_ledger` shows a book to users, `_ledger_file` keeps postings on disk, `_accounts` makes them of calls.
+request that failed and may have been billed. `Totals` keeps sums of postings, never the postings themselves.
+`ledger` shows totals to users, `ledger_file` keeps postings on disk, and `_calls/recorder` posts what calls
+cost.
+
+Postings are queued, and hits of equal prices are priced together. Adding and pricing each hit at once would
+take 15 % more instructions per hit.
 """
 
 from __future__ import annotations
 
 import bisect
 import contextlib
-import functools
 import operator
 import os
 import threading
@@ -19,64 +22,40 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
+from .._runtime.exact_decimal import exact, total
 from .._types import Usage
 from .pricing import PriceTable, PriceWarning
 
 if TYPE_CHECKING:
-    from decimal import Context, Decimal
+    from decimal import Decimal
 
 PostingKind: TypeAlias = Literal["answered", "hit", "failed"]
-OUTCOMES = ("answered", "hit", "failed")
+POSTING_KINDS = ("answered", "hit", "failed")
 
 COUNTS = tuple(entry.name for entry in fields(Usage))
-"""What a usage counts."""
+"""The names of the counts of a `Usage`."""
 
 _counts = operator.attrgetter(*COUNTS)
 _INPUT = COUNTS.index("input_tokens")
 
 OTHER_TAGS = "(other tags)"
-"""The tag of what is summed together once a book has many rows."""
+"""The tag of the row that sums all further tags once there are many rows."""
 
 _MOST_ROWS = 10_000
-_MOST_ASIDE = 256
-"""Postings that are put aside before somebody adds them up, which takes about a microsecond for each."""
+_MOST_PENDING = 256
+"""Postings that are queued before they are added up, which takes about a microsecond for each."""
 
 _MOST_BUCKETS = 512
 
 
-@functools.cache
-def exact() -> Context:
-    """Arithmetic that rounds nothing here, whatever the caller's own context does.
-
-    >>> from decimal import Decimal
-    >>> exact().add(Decimal("1e9"), Decimal("1e-30"))
-    Decimal('1000000000.000000000000000000000000000001')
-    """
-    from decimal import Context
-
-    return Context(prec=100)
-
-
-def total(amounts: Iterable[Decimal | int]) -> Decimal:
-    """The exact sum of USD.
-
-    >>> from decimal import Decimal
-    >>> total([Decimal("0.1")] * 3)
-    Decimal('0.3')
-    """
-    from decimal import Decimal
-
-    return functools.reduce(exact().add, amounts, Decimal(0))
-
-
 class Key(NamedTuple):
-    """What postings are summed by."""
+    """The names by which postings are summed."""
 
     provider: str
     model: str
-    """As asked for, without the provider's prefix."""
+    """The model that was asked for, without the provider's prefix."""
     served: str
-    """As the provider named it; as asked for where it named none."""
+    """The model that the provider named; the model that was asked for where it named none."""
     tag: str
 
 
@@ -85,19 +64,19 @@ class Posting(NamedTuple):
 
     time: float
     """Unix seconds."""
-    outcome: PostingKind
+    kind: PostingKind
     key: Key
     usd: Decimal | None
-    """What an answer or a failure cost, or what a hit would have; None where that is not known."""
+    """The cost of an answer or a failure, or the cost that a hit avoided; None where that is not known."""
     usage: Usage | None = None
     at_most: Decimal | None = None
-    """Where the cost is not known: USD that it cannot exceed, if that is known."""
+    """USD that an unknown cost cannot exceed; None where no such bound is known."""
 
 
-# Told apart by identity, which takes no time: two that are equal are only summed one after the other.
+# Compared by identity, which takes no time. Two equal groups are only summed one after the other.
 @dataclass(frozen=True, slots=True, eq=False)
-class HitKind:
-    """What answers that cost nothing share, if they would have cost at the same prices."""
+class HitGroup:
+    """Answers that cost nothing, have the same key, and would have been billed at the same prices."""
 
     key: Key
     prices: Callable[[], PriceTable]
@@ -106,13 +85,13 @@ class HitKind:
     variant: str
 
     def saved(self, usage: Usage | None) -> Decimal | None:
-        """USD that one would have cost, at today's prices; None where that, or its usage, is not known."""
+        """USD that one answer would have cost at today's prices; None where its price or usage is unknown."""
         return None if usage is None else _price(self, usage)
 
 
 @dataclass(slots=True)
 class Sums:
-    """What a row adds up to; USD are exact."""
+    """The sums of one row. Amounts are exact USD."""
 
     requests: int = 0
     hits: int = 0
@@ -123,21 +102,21 @@ class Sums:
     saved: Decimal | int = 0
     at_most: Decimal | int | None = 0
     counts: list[int] = field(default_factory=lambda: [0] * len(COUNTS))
-    """What was used, in the order of `COUNTS`: a `Usage` takes ten times as long to add."""
+    """The summed usage in the order of `COUNTS`: adding two `Usage` objects takes ten times as long."""
 
     @property
     def usage(self) -> Usage:
-        """What was used by what was billed."""
+        """The summed usage of everything that was billed."""
         return _usage(self.counts)
 
     def add(self, posting: Posting) -> None:
-        """Add an event to the row."""
-        outcome, usd = posting.outcome, posting.usd
-        if outcome == "hit":
+        """Add a posting to the row."""
+        kind, usd = posting.kind, posting.usd
+        if kind == "hit":
             self.hits += 1
             self.saved = exact().add(self.saved, usd or 0)
             return
-        if outcome == "answered":
+        if kind == "answered":
             self.requests += 1
         else:
             self.failed += 1
@@ -149,14 +128,14 @@ class Sums:
                 self.at_most = None
             else:
                 self.at_most = exact().add(self.at_most, posting.at_most)
-        elif outcome == "answered":
+        elif kind == "answered":
             self.spent = exact().add(self.spent, usd)
         else:
             self.wasted = exact().add(self.wasted, usd)
 
 
 class Timeline:
-    """USD over time by model, in at most so many stretches of time; the longer the time, the longer they are.
+    """USD over time by model, in a bounded number of intervals, which double when there are too many.
 
     >>> from decimal import Decimal
     >>> timeline = Timeline(most=2)
@@ -172,10 +151,10 @@ class Timeline:
         self._most = most
         self._buckets: dict[int, dict[str, Decimal]] = {}
         self.width = 1
-        """Seconds of a stretch."""
+        """Seconds of an interval."""
 
     def add(self, moment: float, model: str, usd: Decimal) -> None:
-        """Add what was spent at a moment, in Unix seconds."""
+        """Add an amount that was spent at a moment, in Unix seconds."""
         self._put(int(moment // self.width), model, usd)
         while len(self._buckets) > self._most:
             buckets, self._buckets = self._buckets, {}
@@ -189,7 +168,7 @@ class Timeline:
         by_model[model] = exact().add(by_model.get(model, 0), usd)
 
     def series(self) -> dict[str, list[tuple[int, Decimal]]]:
-        """For each model the stretches in which it cost something: begin (Unix seconds) and USD."""
+        """For each model the intervals in which it cost something: start (Unix seconds) and USD."""
         found: dict[str, list[tuple[int, Decimal]]] = {}
         for number in sorted(self._buckets):
             for model, amount in self._buckets[number].items():
@@ -198,79 +177,81 @@ class Timeline:
 
 
 class Totals:
-    """Sums of postings by provider, model asked, model served and tag. Safe to share between threads.
+    """Sums of postings by provider, model asked for, model served and tag. Safe to share between threads.
 
-    Postings are put aside as they come and added up some at a time: by whoever brings one too many, or wants
-    to see the sums. A forked child's books begin at zero: what its parent has counted stays with the parent.
+    Postings are queued and added up together, either when the queue is full or when somebody reads the sums.
+    The totals of a forked child begin at zero: the parent's sums stay with the parent.
 
     >>> from decimal import Decimal
-    >>> book = Totals()
-    >>> book.post(Posting(0.0, "answered", Key("openai", "gpt-5.5", "gpt-5.5", ""), Decimal("0.25")))
-    >>> [(key.model, sums.spent) for key, sums in book.rows()]
+    >>> totals = Totals()
+    >>> totals.post(Posting(0.0, "answered", Key("openai", "gpt-5.5", "gpt-5.5", ""), Decimal("0.25")))
+    >>> [(key.model, sums.spent) for key, sums in totals.rows()]
     [('gpt-5.5', Decimal('0.25'))]
     """
 
-    __slots__ = ("__weakref__", "_adding", "_aside", "_hits", "_rows", "_timeline")
+    __slots__ = ("__weakref__", "_adding", "_hits", "_pending", "_rows", "_timeline")
 
     def __init__(self) -> None:
         self.clear()
-        _books.add(self)
+        _all_totals.add(self)
 
     def clear(self) -> None:
         """Begin at zero."""
-        # A signal's handler may look into the book that its own thread is writing.
+        # Reentrant: a signal handler may read totals to which its own thread is just adding.
         self._adding = threading.RLock()
-        self._aside: deque[Posting] = deque()
-        self._hits: deque[tuple[HitKind, Usage | None]] = deque()
+        self._pending: deque[Posting] = deque()
+        self._hits: deque[tuple[HitGroup, Usage | None]] = deque()
         self._rows: dict[Key, Sums] = {}
         self._timeline = Timeline()
 
     def post(self, posting: Posting) -> None:
-        """Add an event."""
-        self._aside.append(posting)
-        if len(self._aside) >= _MOST_ASIDE:
+        """Add a posting."""
+        self._pending.append(posting)
+        if len(self._pending) >= _MOST_PENDING:
             self._add_unless_others_do()
 
-    def hit(self, kind: HitKind, usage: Usage | None) -> None:
-        """Add an answer that cost nothing; without its usage nobody knows what it saved."""
-        self._hits.append((kind, usage))
-        if len(self._hits) >= _MOST_ASIDE:
+    def hit(self, group: HitGroup, usage: Usage | None) -> None:
+        """Add an answer that cost nothing. Without a usage it counts as a hit that saved nothing."""
+        self._hits.append((group, usage))
+        if len(self._hits) >= _MOST_PENDING:
             self._add_unless_others_do()
 
     def rows(self) -> list[tuple[Key, Sums]]:
         """A copy of every row."""
         with self._adding:
-            self._add_up()
+            self._add_pending()
             return [(key, replace(sums)) for key, sums in self._rows.items()]
 
     def timeline(self) -> dict[str, list[tuple[int, Decimal]]]:
         """See `Timeline.series`."""
         with self._adding:
-            self._add_up()
+            self._add_pending()
             return self._timeline.series()
 
     def _add_unless_others_do(self) -> None:
         if self._adding.acquire(blocking=False):
             try:
-                self._add_up()
+                self._add_pending()
             finally:
                 self._adding.release()
 
-    def _add_up(self) -> None:
-        # No more than there are now: others may bring events as fast as they are added.
-        for _ in range(len(self._aside)):
-            posting = self._aside.popleft()
+    def _add_pending(self) -> None:
+        # No more than are queued now: other threads may post as fast as this one adds.
+        for _ in range(len(self._pending)):
+            posting = self._pending.popleft()
             self._row(posting.key).add(posting)
-            if posting.usd and posting.outcome != "hit":
+            if posting.usd and posting.kind != "hit":
                 self._timeline.add(posting.time, posting.key.model, posting.usd)
-        hits: dict[HitKind, list[Usage | None]] = {}
+        hits: dict[HitGroup, list[Usage | None]] = {}
         for _ in range(len(self._hits)):
-            kind, usage = self._hits.popleft()
-            hits.setdefault(kind, []).append(usage)
-        for kind, usages in hits.items():
-            row = self._row(kind.key)
+            group, usage = self._hits.popleft()
+            hits.setdefault(group, []).append(usage)
+        for group, usages in hits.items():
+            row = self._row(group.key)
             row.hits += len(usages)
-            row.saved = exact().add(row.saved, _saved(kind, [usage for usage in usages if usage is not None]))
+            row.saved = exact().add(
+                row.saved, _saved(group, [usage for usage in usages if usage is not None])
+            )
 
     def _row(self, key: Key) -> Sums:
         row = self._rows.get(key)
@@ -281,22 +262,21 @@ class Totals:
         return row
 
 
-def _saved(kind: HitKind, usages: list[Usage]) -> Decimal:
-    """USD that hits of one kind would have cost, as far as it is known.
+def _saved(group: HitGroup, usages: list[Usage]) -> Decimal:
+    """USD that the hits of a group would have cost, without those of unknown price.
 
-    Prices are the same for all prompts of a tier, and what many used together is priced as fast as one.
+    All prompts of a price tier have the same prices, so the summed usage of a tier is priced at once.
     """
-    tiers = kind.prices().tiers(*kind.priced)
-    groups: dict[int, list[tuple[int, ...]]] = {}
+    tiers = group.prices().tiers(*group.priced)
+    by_tier: dict[int, list[tuple[int, ...]]] = {}
     for counts in map(_counts, usages):
-        groups.setdefault(bisect.bisect(tiers, counts[_INPUT]), []).append(counts)
+        by_tier.setdefault(bisect.bisect(tiers, counts[_INPUT]), []).append(counts)
     found: list[Decimal | None] = []
-    for group in groups.values():
-        together = _price(
-            kind, _usage(map(sum, zip(*group, strict=True))), prompt=group[0][_INPUT], requests=len(group)
-        )
-        # One of them without a price leaves the others theirs.
-        found += [together] if together is not None else [_price(kind, _usage(counts)) for counts in group]
+    for several in by_tier.values():
+        summed = _usage(map(sum, zip(*several, strict=True)))
+        together = _price(group, summed, prompt=several[0][_INPUT], requests=len(several))
+        # If one of them has no price, the others still count.
+        found += [together] if together is not None else [_price(group, _usage(one)) for one in several]
     return total(usd for usd in found if usd is not None)
 
 
@@ -304,20 +284,22 @@ def _usage(counts: Iterable[int]) -> Usage:
     return Usage(**dict(zip(COUNTS, counts, strict=True)))
 
 
-def _price(kind: HitKind, usage: Usage, *, prompt: int | None = None, requests: int = 1) -> Decimal | None:
-    # Where warnings are made errors, a sum is still made of what is known.
+def _price(group: HitGroup, usage: Usage, *, prompt: int | None = None, requests: int = 1) -> Decimal | None:
+    # Where warnings are errors, the hits of known price must still be summed.
     with contextlib.suppress(PriceWarning):
-        return kind.prices().cost(*kind.priced, usage, variant=kind.variant, prompt=prompt, requests=requests)
+        return group.prices().cost(
+            *group.priced, usage, variant=group.variant, prompt=prompt, requests=requests
+        )
     return None
 
 
-_books: weakref.WeakSet[Totals] = weakref.WeakSet()
+_all_totals: weakref.WeakSet[Totals] = weakref.WeakSet()
 
 
 def _after_fork() -> None:
-    # A lock may be held by a thread that is not here.
-    for book in list(_books):
-        book.clear()
+    # A thread that does not exist in the child may hold a lock.
+    for totals in list(_all_totals):
+        totals.clear()
 
 
 if hasattr(os, "register_at_fork"):

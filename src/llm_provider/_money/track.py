@@ -1,9 +1,9 @@
-"""`track`: sums of what runs inside a `with` block, through tasks, threads and batches.
+"""`track`: sums the cost of the calls inside a `with` block, through tasks, threads and batches.
 
-A context variable holds the tracks that a call is made in, so tasks and whatever else Python hands a copy of
-the context to are inside. To a new thread it hands none. A call from such a thread counts in what the main
-thread has open at that moment: a script's pool of threads works for the block that waits for it. Tracks that
-other threads open are their own, so the requests of a threaded server stay apart.
+A context variable holds the open tracks. Tasks, and everything else that runs in a copy of the context,
+inherit it. A new thread has an empty context, so its calls count in the tracks that the main thread has open
+at that moment: a script's thread pool works for the block that waits for it. Tracks that another thread opens
+are its own, so the requests of a threaded server stay apart.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from .totals import Totals
 
 
 class Tracks(NamedTuple):
-    """The tracks that a call counts in."""
+    """The open tracks in which a call counts."""
 
     tag: str = ""
-    """Their names from the outermost to the innermost, with slashes between them."""
-    books: tuple[Totals, ...] = ()
+    """Their names from the outermost to the innermost, joined by slashes."""
+    totals: tuple[Totals, ...] = ()
+    """Their sums, in the same order."""
 
 
 NOWHERE = Tracks()
@@ -31,7 +32,7 @@ _inside: contextvars.ContextVar[Tracks | None] = contextvars.ContextVar("llm_pro
 
 
 class _MainThread:
-    """What the main thread has open, for threads without a context of their own."""
+    """The tracks of the main thread, for threads without a context of their own."""
 
     def __init__(self) -> None:
         self._open: list[Tracks] = []
@@ -39,23 +40,23 @@ class _MainThread:
 
     def enter(self, tracks: Tracks) -> None:
         self._open.append(tracks)
-        self._renew()
+        self._update()
 
     def leave(self, tracks: Tracks) -> None:
-        # By identity: equal ones may be open side by side.
+        # By identity: equal tracks may be open side by side.
         self._open = [other for other in self._open if other is not tracks]
-        self._renew()
+        self._update()
 
-    def _renew(self) -> None:
-        # Tasks of the main thread may have tracks side by side. Nobody can tell which of them a thread works
-        # for, so it counts in those around all of them.
-        chains = [tracks.books for tracks in self._open]
+    def _update(self) -> None:
+        # Tasks of the main thread may have tracks open side by side. For which of these tasks a thread works
+        # is unknown, so its calls count in the tracks around all of them.
+        chains = [tracks.totals for tracks in self._open]
         around = [
             tracks
             for tracks in self._open
-            if all(_begins(chain, tracks.books) or _begins(tracks.books, chain) for chain in chains)
+            if all(_begins(chain, tracks.totals) or _begins(tracks.totals, chain) for chain in chains)
         ]
-        self.tracks = max(around, key=lambda tracks: len(tracks.books), default=NOWHERE)
+        self.tracks = max(around, key=lambda tracks: len(tracks.totals), default=NOWHERE)
 
 
 def _begins(chain: tuple[Totals, ...], start: tuple[Totals, ...]) -> bool:
@@ -66,11 +67,11 @@ _main_thread = _MainThread()
 
 
 def current() -> Tracks:
-    """The tracks that a call counts in which is made here and now."""
+    """The tracks in which a call counts that this thread or task makes now."""
     tracks = _inside.get()
     if tracks is not None:
         return tracks
-    # Looked at first, as it costs nothing where nobody tracks.
+    # First the cheap test, which is enough where no track is open.
     shared = _main_thread.tracks
     if shared is NOWHERE or threading.current_thread() is threading.main_thread():
         return NOWHERE
@@ -79,23 +80,23 @@ def current() -> Tracks:
 
 @contextlib.contextmanager
 def track(name: str = "") -> Iterator[Ledger]:
-    """Sum what the calls cost that are made inside a `with` block, by whatever client.
+    """Sum the cost of all calls that are made inside a `with` block, by any client.
 
-    Counted are calls of the block itself, of the tasks it starts, of its batches and streams, and, where the
-    block is the main thread's, of threads that have no track of their own. Other threads are inside if they
-    are started with a copy of the context (`contextvars.copy_context().run`). Blocks nest: each has its own
-    sums, and the inner one's calls are in the outer one's too. What is still under way at the end of the
-    block counts when it ends.
+    Calls of the block itself count, of the tasks that it starts, and of its batches and streams. If the block
+    runs in the main thread, calls of threads without a track of their own count too. Another thread counts if
+    it is started with a copy of the context (`contextvars.copy_context().run`). Blocks can be nested: each
+    has its own sums, and calls of an inner block count in the outer one too. A request that is still under
+    way when the block ends counts when the request ends.
 
     Args:
-        name: The tag of its rows; inside another track it follows that one's name and a slash.
+        name: The tag of the block's rows. Inside another track, that track's tag and a slash precede it.
 
     Yields:
         The sums, which grow while the block runs and can be read at any time.
 
     Raises:
         TypeError: the name is not a str.
-        ValueError: it has half a surrogate pair, which no file can hold.
+        ValueError: the name contains half a surrogate pair, which cannot be written to a file.
 
     >>> from llm_provider import call
     >>> from llm_provider.simulator import Simulator
@@ -107,16 +108,16 @@ def track(name: str = "") -> Iterator[Ledger]:
     if not isinstance(name, str):
         raise TypeError(f"a track's name must be a str, not {type(name).__name__}")
     name.encode()
-    outer, book = current(), Totals()
-    tracks = Tracks("/".join(filter(None, (outer.tag, name))), (*outer.books, book))
+    outer, totals = current(), Totals()
+    tracks = Tracks("/".join(filter(None, (outer.tag, name))), (*outer.totals, totals))
     token = _inside.set(tracks)
     in_main = threading.current_thread() is threading.main_thread()
     if in_main:
         _main_thread.enter(tracks)
     try:
-        yield Ledger(book)
+        yield Ledger(totals)
     finally:
         if in_main:
             _main_thread.leave(tracks)
-        with contextlib.suppress(ValueError):  # left in another context, as fixtures of tests may be
+        with contextlib.suppress(ValueError):  # left in another context, as by a test's fixture
             _inside.reset(token)

@@ -1,6 +1,6 @@
 """The foundation of all other folders. No module here knows models, providers or money.
 
-From the bottom: `frozen` makes frozen dataclasses faster; `canonical_json` encodes the bytes that are hashed
-and sent; `leases` lets one process of a machine hold a name; `event_loop` runs all network work in one
-thread.
+From the bottom: `frozen` makes frozen dataclasses faster; `exact_decimal` adds decimals without rounding;
+`canonical_json` encodes the bytes that are hashed and sent; `leases` lets one process of a machine hold a
+name; `event_loop` runs all network work in one thread.
 """

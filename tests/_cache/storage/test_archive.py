@@ -1,4 +1,4 @@
-"""A cache as one file: the same answers are the same bytes, and what was changed is refused."""
+"""A cache as one file: the same answers give the same bytes, and a changed file is refused."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_one_more_answer_is_one_more_line(tmp_path: Path, open_store: OpenStore)
     assert (len(before), after[:2] + after[3:]) == (4, before)
 
 
-def test_what_is_there_stays_unless_it_is_damaged(tmp_path: Path, open_store: OpenStore) -> None:
+def test_stored_answers_stay_unless_they_are_damaged(tmp_path: Path, open_store: OpenStore) -> None:
     source, target = open_store("source"), open_store("target")
     fill(source, 1, 2, 3)
     write_archive(source, tmp_path / "file")
@@ -126,8 +126,8 @@ def test_nothing_is_added_from_a_file_with_a_damaged_line(tmp_path: Path, open_s
         (b"", "not an exported cache"),
         (b"hello\n", "not an exported cache"),
         (b"[]\n", "not an exported cache"),
-        (b'{"llm_provider_cache":1}\n', "version 1, and this is version 2"),
-        (b'{"llm_provider_cache":99}\n', "version 99, and this is version 2"),
+        (b'{"llm_provider_cache":1}\n', "version 1, but only version 2"),
+        (b'{"llm_provider_cache":99}\n', "version 99, but only version 2"),
     ],
 )
 def test_other_files_and_versions_are_refused(

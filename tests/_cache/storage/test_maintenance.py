@@ -1,4 +1,4 @@
-"""Looking after a cache: what verifying finds, and what pruning leaves alone."""
+"""Verifying, pruning and explaining misses."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_pruning_needs_to_know_what(store: Store) -> None:
         prune(store)
 
 
-def test_pruning_by_age_takes_what_is_damaged(store: Store) -> None:
+def test_pruning_by_age_removes_damaged_answers(store: Store) -> None:
     store.write([("flipped", b"x" * 40, None)])
     assert prune(store, model="gpt-6.1-sol") == 0
     assert prune(store, older_than=0.0) == 1

@@ -1,4 +1,4 @@
-"""The cache's files: nothing that was acknowledged is lost, whatever happens to processes and disk."""
+"""The files of the cache: no acknowledged write is lost, whatever happens to processes and disk."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from llm_provider._cache.storage.disk import BytesDisk
+from llm_provider._cache.storage.row_format import BytesDisk
 from llm_provider._cache.storage.shard import DATABASE
 from llm_provider._cache.storage.store import CacheRefusedError, Store
 from support import RunScript
@@ -120,7 +120,7 @@ def test_of_many_no_more_are_read_than_fit(store: Store) -> None:
     store.write([(f"key-{number}", bytes(1000), None) for number in range(100)])
     found = store.read_many([f"key-{number}" for number in range(100)], 10_000)
     assert 10 <= len(found) <= 11
-    # What was left in the middle keeps nobody from writing, nor the log from being emptied.
+    # A reader that stopped early blocks neither writers nor the truncation of the log.
     assert store.write(rows(100)) == {}
     for path in store._directory.glob(f"v2/*/{DATABASE}"):
         connection = sqlite3.connect(path)
@@ -163,7 +163,7 @@ def test_a_moved_cache_works(tmp_path: Path, store: Store, told: list[str]) -> N
 
 
 class AsADict(RuleBasedStateMachine):
-    """Whatever is written, deleted, closed and deleted from the disk: it is a dict."""
+    """The store behaves like a dict, in any order of writing, deleting, closing and losing the files."""
 
     keys = st.integers(0, 20).map(lambda number: f"key-{number}")
 
@@ -192,7 +192,7 @@ class AsADict(RuleBasedStateMachine):
     @rule()
     def lose_everything(self) -> None:
         shutil.rmtree(self.place, ignore_errors=True)
-        # What is open still reads what was there; a miss or a write finds out.
+        # Open files would still be read; a miss or a write notices the loss.
         for store in self.stores:
             store.close()
         self.expected.clear()
@@ -307,7 +307,7 @@ while True:
 """
 
 
-def test_what_was_acknowledged_survives_a_kill(tmp_path: Path, store: Store, told: list[str]) -> None:
+def test_acknowledged_writes_survive_a_kill(tmp_path: Path, store: Store, told: list[str]) -> None:
     number = 0
     for attempt in range(20):
         process = subprocess.Popen(
@@ -382,7 +382,7 @@ def test_a_hundred_threads_share_the_files(tmp_path: Path, store: Store) -> None
     for thread in threads:
         thread.join()
     assert found == [[]] * 100
-    # Of eight shards the database and its log, by two connections, and what these share.
+    # Eight shards: the database and its log for two connections, and their shared memory.
     assert len(open_databases(tmp_path)) <= 40
 
 
@@ -406,7 +406,7 @@ def test_a_destroyed_database_is_put_aside(
     assert str(store.damaged()[0]) in told[0]
 
 
-def test_what_can_be_read_of_a_damaged_database_is_rescued(
+def test_readable_rows_of_a_damaged_database_are_rescued(
     tmp_path: Path, store: Store, told: list[str]
 ) -> None:
     big = [(key, value * 300, "tag") for key, value, _ in rows(800)]
@@ -454,7 +454,7 @@ def test_a_pickle_and_a_path_are_not_followed(tmp_path: Path, store: Store) -> N
 
 
 @pytest.mark.parametrize("what", ["", "v2", "v2/*", "v2/*/cache.db"])
-def test_what_is_deleted_while_it_is_open_is_made_anew(tmp_path: Path, store: Store, what: str) -> None:
+def test_files_deleted_while_they_are_open_are_created_again(tmp_path: Path, store: Store, what: str) -> None:
     store.write(rows(100))
     assert missing(store, 100) == []
     other = Store(tmp_path / "cache", print)
@@ -462,7 +462,7 @@ def test_what_is_deleted_while_it_is_open_is_made_anew(tmp_path: Path, store: St
     for path in (tmp_path / "cache").glob(what) if what else [tmp_path / "cache"]:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     assert store.write(rows(100)) == {}
-    # Seen by who had it open, and by who opens it now.
+    # A store that had the files open sees the new ones, and so does a new store.
     fresh = Store(tmp_path / "cache", print)
     assert missing(fresh, 100) == []
     assert other.write(rows(100, 100)) == {}
@@ -568,7 +568,7 @@ def test_a_network_disk_has_one_shard_and_no_log(tmp_path: Path, told: list[str]
     (shard,) = place.glob("v2-network/*")
     assert [path.name for path in shard.iterdir()] == [DATABASE]
     store.close()
-    # Moved to a local disk, it stays what it is, and gets the log.
+    # Moved to a local disk, it keeps its one shard, and gets the log.
     local = tmp_path / "local"
     place.rename(local)
     store = Store(local, told.append, mounts)

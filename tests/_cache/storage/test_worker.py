@@ -1,4 +1,4 @@
-"""The worker thread of blocking disk work."""
+"""The worker thread and its batches."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_an_error_goes_to_whoever_asked() -> None:
     worker.close()
 
 
-def test_closing_finishes_what_is_queued_and_a_later_task_starts_anew() -> None:
+def test_closing_finishes_the_queue_and_a_later_task_starts_a_thread() -> None:
     worker = Worker("test")
     gate = threading.Event()
     worker.submit(lambda: gate.wait(60))
@@ -79,7 +79,7 @@ def test_it_works_while_the_interpreter_ends(run_script: RunScript) -> None:
     assert shown.stdout == "written at exit\n"
 
 
-def test_what_comes_while_the_worker_is_busy_is_one_batch() -> None:
+def test_items_that_come_while_the_worker_is_busy_are_one_batch() -> None:
     worker, gate, sizes = Worker("test"), threading.Event(), []
 
     def work(items: list[int]) -> list[int]:
@@ -96,7 +96,7 @@ def test_what_comes_while_the_worker_is_busy_is_one_batch() -> None:
     worker.close()
 
 
-def test_flushing_waits_for_what_came_before() -> None:
+def test_flushing_waits_for_earlier_items() -> None:
     worker, gate, done = Worker("test"), threading.Event(), []
     batches: BatchQueue[int, None] = BatchQueue(worker, lambda items: [done.append(item) for item in items])
     batches.flush()
@@ -150,9 +150,7 @@ def test_a_loop_that_ended_harms_nobody() -> None:
 
 def test_many_threads_and_loops_get_their_own_results() -> None:
     worker = Worker("test")
-    batches: BatchQueue[int, int] = BatchQueue(
-        worker, lambda items: [item * item for item in items], linger=0.001
-    )
+    batches: BatchQueue[int, int] = BatchQueue(worker, lambda items: [item * item for item in items])
     wrong: list[int] = []
 
     def from_a_thread(start: int) -> None:
@@ -180,15 +178,15 @@ def test_many_threads_and_loops_get_their_own_results() -> None:
     worker.close()
 
 
-def test_what_nobody_asks_for_is_done_and_harms_nothing() -> None:
+def test_an_error_that_nobody_asks_for_harms_nothing() -> None:
     worker, seen = Worker("test"), []
 
     def broken() -> None:
         seen.append("broken")
         raise OSError("nobody is told")
 
-    worker.post(broken)
-    worker.post(lambda: seen.append("next"))
+    worker.submit(broken)
+    worker.submit(lambda: seen.append("next"))
     assert worker.submit(lambda: "last").result(5) == "last"
     assert seen == ["broken", "next"]
     worker.close()

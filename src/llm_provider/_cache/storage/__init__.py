@@ -1,6 +1,10 @@
-"""What `_cache` keeps answers in: their stored form, the files, and the threads that do the work.
+"""The files of the cache. Nothing here knows of models, providers or calls.
 
-`_entry` is the form of an answer, `_store` the eight `_shard`s that hold them and `_disk` diskcache's view of
-those; `_care`, `_miss` and `_archive` are what a user can ask of a cache; `_worker` is threads and batches.
-Nothing here knows of models, providers or calls.
+A module imports only modules before it in this list:
+
+- `entry` is the stored format of an answer, `row_format` the format of a diskcache row;
+- `shard` reads and writes one database, `store` all of them;
+- `diff` compares questions; `maintenance` verifies, prunes and explains misses; `archive` exports and
+  imports;
+- `uncancellable` and `worker` run disk work in threads, in batches, for threads and event loops.
 """

@@ -1,8 +1,8 @@
 """A cache as one file of JSON lines, for a paper's artefact, a pull request or a test's fixture.
 
-The first line names the form; every other is an answer, sorted by key, its fields sorted by name, so that
-the same answers are the same bytes and a new one is one line more. There are no API keys in it: the cache
-has none. A line's digest shows whether somebody changed it.
+The first line names the format, every other line is an answer. Lines are sorted by key and their fields by
+name, so the same answers give the same bytes, and a new answer adds one line. An archive contains no API
+keys, as the cache contains none. The digest of a line shows whether the line was changed.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from .entry import SCHEMA_VERSION, Entry, facts_of, joined, kind_of, packed_fact
 from .shard import Row
 from .store import Store
 
-_FORM = "llm_provider_cache"
+_FORMAT = "llm_provider_cache"
 _BATCH = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What an import did.
+    """The result of an import.
 
     Args:
-        added: Answers that were not there before.
-        kept: Answers that were there and were left as they are.
+        added: Answers that were added.
+        kept: Answers that were already stored and stay unchanged.
     """
 
     added: int
@@ -39,10 +39,10 @@ class Imported:
 
 
 def write_archive(store: Store, path: str | os.PathLike[str]) -> int:
-    """Write every whole answer to a file, which appears when it is complete.
+    """Write every intact answer to a file, which is created or replaced once it is complete.
 
     Returns:
-        How many there are.
+        The number of answers.
 
     Raises:
         OSError: the file cannot be written.
@@ -53,7 +53,7 @@ def write_archive(store: Store, path: str | os.PathLike[str]) -> int:
     count = 0
     try:
         with beside.open("wb") as file:
-            file.write(_line({_FORM: SCHEMA_VERSION}))
+            file.write(_line({_FORMAT: SCHEMA_VERSION}))
             for key, value in store.items():
                 fields = _fields(key, value)
                 if fields is not None:
@@ -66,12 +66,12 @@ def write_archive(store: Store, path: str | os.PathLike[str]) -> int:
 
 
 def read_archive(store: Store, path: str | os.PathLike[str]) -> Imported:
-    """Add the answers of a file to the cache, after all of it was checked. What is there already stays.
+    """Add the answers of a file to the cache, once all of it is checked. Stored answers stay unchanged.
 
     Raises:
-        RequestError: the file is not an archive, of another version, or damaged; it says in which line.
-        OSError: the file cannot be read, or the cache not be written.
-        sqlite3.Error: likewise.
+        RequestError: the file is not an archive, is of another version, or is damaged; the message names the
+            line.
+        OSError, sqlite3.Error: the file cannot be read, or the cache cannot be written.
     """
     source = Path(path)
     total = sum(1 for _ in _rows(source))
@@ -100,7 +100,7 @@ def _fields(key: str, value: bytes) -> dict[str, Any] | None:
         return None
     fields: dict[str, Any] = {
         "asked": facts_of(question_of(key, value)),
-        # As text, because Python and others would write the numbers in it differently.
+        # Text, as JSON writers differ in how they write numbers.
         "body": entry.body.decode(),
         "created": entry.created,
         "key": key,
@@ -116,17 +116,18 @@ def _rows(path: Path) -> Iterator[Row]:
             try:
                 yield _row(orjson.loads(line))
             except (ValueError, KeyError, TypeError, AttributeError):
-                raise RequestError(f"{path}, line {number}: it is not an answer, or was changed") from None
+                message = f"{path}, line {number}: this is not an answer, or it was changed"
+                raise RequestError(message) from None
 
 
 def _check_first(path: Path, line: bytes) -> None:
     try:
-        version = orjson.loads(line)[_FORM]
+        version = orjson.loads(line)[_FORMAT]
     except (ValueError, KeyError, TypeError):
         raise RequestError(f"{path} is not an exported cache") from None
     if version != SCHEMA_VERSION:
         raise RequestError(
-            f"{path} has the form of version {version}, and this is version {SCHEMA_VERSION}: "
+            f"{path} has format version {version}, but only version {SCHEMA_VERSION} can be imported: "
             "export it again with a matching version of llm-provider"
         )
 

@@ -1,4 +1,4 @@
-"""Why an answer is not in the cache: the stored question that is nearest, and where it differs. Pure."""
+"""Explains a cache miss: finds the nearest stored question and its differences. Without I/O."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WIDTH = 60
 
 
 class _Absent:
-    """Stands for a field or item that one of two questions does not have."""
+    """The value of a field or item that only one of two questions has."""
 
     def __repr__(self) -> str:
         return "absent"
@@ -27,12 +27,12 @@ ABSENT: Final = _Absent()
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A place at which two questions differ.
+    """One difference between two questions.
 
     Args:
-        path: Where, such as "payload.messages[0].content".
-        stored: The JSON value there in the stored question, or `ABSENT`.
-        asked: The one in the question that was asked, or `ABSENT`.
+        path: The place, such as "payload.messages[0].content".
+        stored: The JSON value of the stored question, or `ABSENT`.
+        asked: The JSON value of the question that was asked, or `ABSENT`.
     """
 
     path: str
@@ -43,20 +43,20 @@ class Difference:
         stored, asked = _shown(self.stored), _shown(self.asked)
         common = _common(stored, asked)
         if common > _WIDTH // 2:
-            # Two long texts: what comes before their first difference says nothing.
+            # Two long texts: they are equal before their first difference.
             stored, asked = (f"…{text[common - 20 :]}" for text in (stored, asked))
         return f"{self.path}: stored {_cut(stored)}, asked {_cut(asked)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The stored question that is nearest to one that missed.
+    """The stored question that is nearest to one without an answer.
 
     Args:
-        key: Its key.
-        differences: Where it differs, sorted by path; none where the very same question is stored under
-            another key, as by another version.
-        compared: How many stored questions were looked at.
+        key: The key of the stored question.
+        differences: The differences, sorted by path; none if the same question is stored under another key,
+            for example by another version.
+        compared: The number of stored questions that were compared.
     """
 
     key: str
@@ -67,19 +67,19 @@ class Explanation:
         places = [str(difference) for difference in self.differences[:_MOST_SHOWN]]
         more = len(self.differences) - len(places)
         places += [f"and {more} more"] if more else []
-        found = "; ".join(places) or "nothing that is kept of a question"
+        found = "; ".join(places) or "nothing that is stored of a question"
         return f"the nearest of {self.compared} stored requests, {self.key[:12]}, differs in {found}"
 
 
 def nearest(asked: Mapping[str, Any], stored: Iterable[tuple[str, Mapping[str, Any]]]) -> Explanation | None:
-    """The nearest of some stored questions: the one of which fewest leaves differ, the first of several.
+    """The stored question in which the fewest leaves differ, the first of several.
 
     Args:
-        asked: What `Asked.facts` says of the question that missed.
-        stored: Keys and facts of others.
+        asked: The `Asked.facts` of the question without an answer.
+        stored: Keys and facts of stored questions.
 
     Returns:
-        None if there are no others.
+        None if there are no stored questions.
 
     >>> print(nearest({"payload": {"seed": 2}}, [("3f0a", {"payload": {"seed": 1}})]))
     the nearest of 1 stored requests, 3f0a, differs in payload.seed: stored 1, asked 2
@@ -96,9 +96,9 @@ def nearest(asked: Mapping[str, Any], stored: Iterable[tuple[str, Mapping[str, A
 
 
 def differences(stored: Any, asked: Any, path: str = "") -> Iterator[Difference]:
-    """Where two JSON values differ, sorted by path. 1, 1.0, "1" and true are four values.
+    """The differences of two JSON values, sorted by path. 1, 1.0, "1" and true are four different values.
 
-    Items of lists are compared after what is equal at both ends, so that one more message is one difference.
+    Equal items at both ends of a list are skipped, so that an inserted message is one difference.
 
     >>> [str(one) for one in differences({"a": [1, 2]}, {"a": [0, 1, 2], "b": None})]
     ['a[0]: stored absent, asked 0', 'b: stored absent, asked null']
@@ -119,7 +119,7 @@ def differences(stored: Any, asked: Any, path: str = "") -> Iterator[Difference]
 
 
 def _equal_ends(one: list[Any], other: list[Any]) -> tuple[int, int]:
-    """How many items two lists share at their beginning and, beyond that, at their end."""
+    """The number of equal items at the beginning of two lists and, beyond these, at their end."""
     shortest, encoded = min(len(one), len(other)), ([*map(_encoded, one)], [*map(_encoded, other)])
     start = 0
     while start < shortest and encoded[0][start] == encoded[1][start]:
@@ -131,7 +131,7 @@ def _equal_ends(one: list[Any], other: list[Any]) -> tuple[int, int]:
 
 
 def _encoded(value: Any) -> bytes:
-    # Comparing encodings is comparing types as well.
+    # Equal encodings have equal types too.
     return b"" if value is ABSENT else orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 

@@ -1,10 +1,9 @@
-"""The stored form of an answer: a checksum, a small head, the reply's bytes, and what was asked.
+"""The stored format of an answer: a checksum, a small head, the reply's bytes, and the question.
 
     16 bytes SHA-256 of key, head and reply | head: one line of JSON | reply | 16 bytes SHA-256 | question
 
-A hit reads the first three and never looks at the question, which explains misses and names what is
-stored. The key is under the checksum, so that an answer which a damaged index puts under another key is
-recognised as well.
+A hit reads the first three parts only. The question serves to explain misses and to find entries by model.
+The checksum includes the key, so it also detects an answer that a damaged index has put under another key.
 """
 
 from __future__ import annotations
@@ -18,35 +17,32 @@ from typing import Any
 
 import orjson
 
-from ..._runtime.frozen import quickly_made
-
 SCHEMA_VERSION = 2
-"""Part of every key and of the directory. A change of what is hashed or stored raises it, so that entries of
-another version are left alone."""
+"""Part of every key and of the directory's name. Every change of the hashed or stored format raises it, so
+that entries of another version are left alone."""
 
 _CHECKSUM_BYTES = 16
 _LONGEST_TEXT = 2048
-"""Characters above which a text of a question is cut: media and documents, not what tells two apart."""
+"""Characters. A longer text of a question, such as an image or a document, is stored as a digest."""
 _EXCERPT = 120
 _COMPRESSED_ABOVE = 4096
-"""Bytes. Below, compressing takes longer than writing what it saves."""
+"""Bytes. For a shorter question, compressing takes longer than writing the bytes that it saves."""
 
 ELIDED = "$elided"
-"""The only field of the object that stands for a text that was cut."""
+"""The only field of the object that replaces a long text."""
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What an answer is the answer to: all that is in its key, and the model as its user named it.
+    """The question that an answer belongs to: the contents of its key, and the model as the user named it.
 
     Args:
         provider: The route's name.
-        base_url: The server asked; None where the provider has only one.
+        base_url: The server; None if the provider has only one.
         operation: The endpoint.
         body: The payload as canonical JSON.
         headers: The extra headers that are sent.
-        draw: Number of the sample, from 0.
+        draw: The number of the sample, from 0.
         model: The model as the user named it, such as "groq/openai/gpt-oss-120b".
     """
 
@@ -59,7 +55,7 @@ class Asked:
     model: str
 
     def facts(self) -> dict[str, Any]:
-        """What is stored of it, as JSON. Of headers only digests: they may hold somebody's secret.
+        """The stored JSON of the question. Headers are stored as digests, as they may contain secrets.
 
         >>> Asked("openai", None, "chat", b'{"seed":1}', {}, 0, "gpt-6.1-sol").facts()["payload"]
         {'seed': 1}
@@ -68,11 +64,11 @@ class Asked:
         return facts
 
     def packed(self) -> bytes:
-        """`facts` as they are stored."""
+        """The stored bytes of `facts`."""
         return _compressed(self._encoded())
 
     def _encoded(self) -> bytes:
-        # In a short payload no text is long: it is taken as it is, without being parsed.
+        # A short payload contains no long text, and need not be parsed.
         short = len(self.body) <= _LONGEST_TEXT
         facts = {
             "base_url": self.base_url,
@@ -86,17 +82,16 @@ class Asked:
         return orjson.dumps(facts, option=orjson.OPT_SORT_KEYS)
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A stored answer.
 
     Args:
         body: The provider's reply as it came.
-        seconds: How long the original call took.
+        seconds: The duration of the original call.
         created: Unix time of the original call.
-        served: The model that answered, in the provider's words.
-        asked: What was asked, for entries that are to be stored; a hit does not read it.
+        served: The model that answered, as the provider named it.
+        asked: The question, for an entry that is to be stored; a hit does not read it.
     """
 
     body: bytes
@@ -107,12 +102,12 @@ class Entry:
 
 
 def kind_of(provider: str, operation: str) -> str:
-    """What questions share that are worth comparing, and under which entries are found."""
+    """The tag under which entries are found: questions of the same provider and endpoint are compared."""
     return f"{provider} {operation}"
 
 
 def packed(key: str, entry: Entry) -> bytes:
-    """The stored form of an entry.
+    """The stored bytes of an entry.
 
     >>> unpacked("k", packed("k", Entry(b"{}", seconds=0.5, created=0.0)))
     Entry(body=b'{}', seconds=0.5, created=0.0, served=None, asked=None)
@@ -121,7 +116,7 @@ def packed(key: str, entry: Entry) -> bytes:
 
 
 def joined(key: str, entry: Entry, question: bytes) -> bytes:
-    """The stored form of an entry and a question that is packed already."""
+    """The stored bytes of an entry whose question is already packed."""
     head: dict[str, Any] = {"created": entry.created, "seconds": entry.seconds, "size": len(entry.body)}
     if entry.served is not None:
         head["served"] = entry.served
@@ -133,7 +128,7 @@ def joined(key: str, entry: Entry, question: bytes) -> bytes:
 
 
 def unpacked(key: str, value: bytes) -> Entry | None:
-    """The entry of a stored value; None where it is damaged, or not the value of this key."""
+    """The entry of a stored value; None if the value is damaged, or belongs to another key."""
     parts = _split(key, value)
     if parts is None:
         return None
@@ -142,7 +137,7 @@ def unpacked(key: str, value: bytes) -> Entry | None:
 
 
 def question_of(key: str, value: bytes) -> bytes:
-    """The packed question of a stored value; empty where there is none or it is damaged."""
+    """The packed question of a stored value; empty if there is none, or if it is damaged."""
     parts = _split(key, value)
     rest = b"" if parts is None else parts[2]
     question = rest[_CHECKSUM_BYTES:]
@@ -150,7 +145,7 @@ def question_of(key: str, value: bytes) -> bytes:
 
 
 def facts_of(question: bytes) -> dict[str, Any] | None:
-    """What `Asked.facts` gave, of a packed question; None of an empty one."""
+    """The `Asked.facts` of a packed question; None if it is empty."""
     if not question:
         return None
     compressed = not question.startswith(b"{")
@@ -159,14 +154,14 @@ def facts_of(question: bytes) -> dict[str, Any] | None:
 
 
 def packed_facts(facts: Mapping[str, Any]) -> bytes:
-    """The inverse of `facts_of`."""
+    """The packed question of facts; the inverse of `facts_of`."""
     return _compressed(orjson.dumps(facts, option=orjson.OPT_SORT_KEYS))
 
 
 def created_and_models(key: str, value: bytes) -> tuple[float, tuple[str, ...]]:
-    """When an answer was given, as Unix time, and by what: the model's names by its user and its provider.
+    """The Unix time of the original call, and the names of the model: the user's and the provider's.
 
-    What is damaged was given by nobody, an infinity ago.
+    A damaged value has no names and a time of minus infinity.
     """
     entry = unpacked(key, value)
     if entry is None:
@@ -187,13 +182,13 @@ def _split(key: str, value: bytes) -> tuple[dict[str, Any], bytes, bytes] | None
     except (ValueError, KeyError, TypeError):
         return None
     if _checksum(key, memoryview(value)[_CHECKSUM_BYTES:end]) != value[:_CHECKSUM_BYTES]:
-        # Flipped or cut on disk: as good as absent, and written anew by the call that follows.
+        # Damaged on disk: it counts as absent, and the call that follows writes it again.
         return None
     return head, value[start:end], value[end:]
 
 
 def elided(value: Any) -> Any:
-    """JSON with each long text replaced by an object of its beginning, length and digest.
+    """JSON in which an object with an excerpt, the length and a digest replaces each long text.
 
     >>> elided(["short", "x" * 5000])[1]["$elided"]["length"]
     5000
@@ -210,7 +205,7 @@ def elided(value: Any) -> Any:
 
 
 def is_elided(value: Any) -> bool:
-    """Whether `elided` has cut something.
+    """Whether `elided` has replaced a text.
 
     >>> is_elided(elided(["x" * 5000])), is_elided(["short"])
     (True, False)
@@ -225,5 +220,5 @@ def _digest(text: str) -> str:
 
 
 def _checksum(key: str, stored: bytes | memoryview) -> bytes:
-    # Processors have instructions for SHA-256: a hit's is a third faster than with BLAKE2b.
+    # Processors have instructions for SHA-256: the checksum of a hit takes a third less than with BLAKE2b.
     return hashlib.sha256(b"".join((key.encode(), stored))).digest()[:_CHECKSUM_BYTES]

@@ -1,4 +1,4 @@
-"""Looking after a cache: whether everything in it is whole, and removing what is named. Only when asked."""
+"""Maintenance of a cache, on a user's request: verify, prune, explain a miss, list recent answers."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _MOST_COMPARED = 300
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """Whether a cache is whole.
+    """The result of a check. It is true if the cache is intact.
 
     Args:
-        entries: Answers that are.
-        damaged: Keys of those that are not; they count as absent, and are written anew when next asked for.
-        problems: What is wrong with the files, in words.
+        entries: The number of intact answers.
+        damaged: The keys of damaged answers. They count as absent, and the next call writes them again.
+        problems: Descriptions of problems with the files.
     """
 
     entries: int
@@ -42,35 +42,26 @@ def verify(store: Store) -> Verification:
         OSError, sqlite3.Error: the cache cannot be read.
     """
     problems = store.check() + [f"{path}: a damaged database that was replaced" for path in store.damaged()]
-    whole, damaged = 0, []
+    intact, damaged = 0, []
     for key, value in store.items():
         if unpacked(key, value) is None:
             damaged.append(key)
         else:
-            whole += 1
-    return Verification(whole, tuple(damaged), tuple(problems))
+            intact += 1
+    return Verification(intact, tuple(damaged), tuple(problems))
 
 
 def prune(
     store: Store, *, older_than: float | None = None, model: str | None = None, dry_run: bool = False
 ) -> int:
-    """Remove the answers that fit every condition.
-
-    Args:
-        store: The cache.
-        older_than: Seconds since the original call.
-        model: The model, in the user's words or the provider's.
-        dry_run: Only count them.
-
-    Returns:
-        How many fit.
+    """See `ResponseCache.prune`.
 
     Raises:
-        RequestError: there is no condition.
+        RequestError: no condition is given.
         OSError, sqlite3.Error: the cache cannot be read or written.
     """
     if older_than is None and model is None:
-        raise RequestError("prune removes what is older than some age or of some model: name one of them")
+        raise RequestError("prune removes answers by age or by model: name one of them, or both")
     before = None if older_than is None else time.time() - older_than
     count = 0
     for rows in _batches(store, before, model):
@@ -82,7 +73,7 @@ def prune(
 
 
 def explain(store: Store, asked: Asked) -> Explanation | None:
-    """The stored question that is nearest to one without an answer, of the newest few hundred of its kind.
+    """The nearest of the newest few hundred questions to the same provider and endpoint.
 
     Raises:
         OSError, sqlite3.Error: the cache cannot be read.
@@ -93,15 +84,7 @@ def explain(store: Store, asked: Asked) -> Explanation | None:
 
 
 def recent(store: Store, asked: Asked, count: int) -> list[tuple[Entry, dict[str, Any] | None]]:
-    """Of the newest answers of a provider and endpoint, those of one model and server.
-
-    Args:
-        store: The cache.
-        asked: A question to them.
-        count: How many are looked at.
-
-    Returns:
-        With each answer the payload of its question, None where that was not stored in full.
+    """See `ResponseCache.recent`.
 
     Raises:
         OSError, sqlite3.Error: the cache cannot be read.

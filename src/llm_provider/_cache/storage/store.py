@@ -1,11 +1,11 @@
-"""The cache's files: eight databases below one directory, and their care.
+"""The files of the cache: eight databases below one directory, created, read, written and repaired.
 
     <directory>/v2/000 … 007/cache.db     the layout of diskcache's FanoutCache(shards=8)
-    <directory>/v2-network/000/cache.db   on NFS and its like: one shard, no write-ahead log
-    <directory>/new-*                     databases that are being made; renamed when they are whole
-    <directory>/damaged-003-*             a shard that was damaged, kept for whoever wants to look
+    <directory>/v2-network/000/cache.db   on a network file system: one shard, no write-ahead log
+    <directory>/new-*                     databases that are being created; renamed when they are complete
+    <directory>/damaged-003-*             a damaged shard, kept for inspection
 
-Everything is made beside its place and renamed into it, so that no process ever sees half of it.
+Databases are created under another name and then renamed, so that no process ever sees an incomplete one.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from .shard import (
 )
 
 PATIENCE = 5.0
-"""Seconds that a batch of writes waits for other processes' locks, all shards together."""
+"""Seconds that a batch of writes waits for the locks of other processes, all shards together."""
 
 _IMPATIENCE = 0.02
-"""Seconds that a shard which stayed locked is waited for the next time."""
+"""Seconds to wait for a shard that stayed locked the last time."""
 
 _ROOT = f"v{SCHEMA_VERSION}"
 _NETWORK_ROOT = f"{_ROOT}-network"
@@ -49,7 +49,7 @@ _SHARDS = 8
 _NETWORK_SHARDS = 1
 _LONGEST_HOLD = 1.0
 _LEFT_BEHIND_SECONDS = 1.0
-"""After which a folder that nobody holds a lock on is no longer being made."""
+"""Age of an unlocked `new-*` folder after which its creator is dead."""
 
 _MOUNTS = Path("/proc/self/mounts")
 
@@ -63,7 +63,7 @@ _NETWORK = frozenset({
 
 
 class CacheRefusedError(PermissionError):
-    """The directory is not one to keep answers in."""
+    """The directory must not be used as a cache."""
 
 
 Lock: TypeAlias = "threading.Lock | threading.RLock"
@@ -71,19 +71,19 @@ _stores: weakref.WeakSet[Store] = weakref.WeakSet()
 
 
 class Store:
-    """Values by key, as bytes, on disk. Safe for threads and processes.
+    """Values by key, as bytes, on disk. Safe to share between threads and processes.
 
-    Reading raises `OSError` or `sqlite3.Error` where it cannot be done; a cache that is not there is empty.
+    Reading raises `OSError` or `sqlite3.Error` if the files cannot be read. A missing cache is empty.
 
     Args:
-        directory: Where the files are; made when something is first written.
-        tell: Called with what a user should know and cannot see otherwise.
+        directory: The directory of the files; created by the first write.
+        warn: Called with messages for the user.
         mounts: The table of mounted file systems, where the system has one.
     """
 
-    def __init__(self, directory: Path, tell: Callable[[str], None], mounts: Path = _MOUNTS) -> None:
+    def __init__(self, directory: Path, warn: Callable[[str], None], mounts: Path = _MOUNTS) -> None:
         self._directory = directory
-        self._tell = tell
+        self._warn = warn
         self._mounts = mounts
         self._reading = threading.Lock()
         self._writing = threading.RLock()
@@ -96,7 +96,7 @@ class Store:
     # --- reading -----------------------------------------------------------------------------------------
 
     def read(self, key: str) -> bytes | None:
-        """The value of a key."""
+        """The value of a key; None if it has none."""
         readers = self._readers or self._open_for_reading()
         if not readers:
             return None
@@ -105,16 +105,16 @@ class Store:
             with self._reading:
                 return reader.read(key)
         except sqlite3.DatabaseError as error:
-            self._mend(reader, error)
+            self._repair(reader, error)
         with self._reading:
-            return reader.read(key)  # it may have been rescued
+            return reader.read(key)  # the repair may have rescued it
 
     def read_many(self, keys: Sequence[str], most_bytes: int) -> dict[str, bytes]:
-        """The values of those keys that have one, with one statement for each shard.
+        """The values of the keys that have one, with one statement for each shard.
 
         Args:
             keys: The keys.
-            most_bytes: After so many it stops: the others are left out.
+            most_bytes: Reading stops after so many bytes, and leaves out the other keys.
         """
         readers = self._readers or self._open_for_reading()
         shards: dict[int, list[str]] = {}
@@ -130,8 +130,8 @@ class Store:
                 break
         return found
 
-    def _mend(self, reader: Reader, error: sqlite3.DatabaseError) -> None:
-        """Replace a database if that is what is wrong."""
+    def _repair(self, reader: Reader, error: sqlite3.DatabaseError) -> None:
+        """Replace a database that is damaged; raise any other error."""
         if not is_corrupt(error):
             raise error
         with self._reading:
@@ -139,7 +139,7 @@ class Store:
         self._replace_damaged(reader.folder, reader.identity)
 
     def items(self) -> Iterator[tuple[str, bytes]]:
-        """All keys and values, sorted by key. What is written meanwhile may be among them or not."""
+        """All keys and values, sorted by key. Those written meanwhile may be missing."""
         readers = self._readers or self._open_for_reading()
         return heapq.merge(*map(self._items_of, readers))
 
@@ -148,35 +148,35 @@ class Store:
         while last is not None:
             try:
                 with self._reading:
-                    page = reader.page(last)
+                    items = reader.items_after(last)
             except sqlite3.DatabaseError as error:
-                self._mend(reader, error)
+                self._repair(reader, error)
                 continue
-            yield from page
-            last = page[-1][0] if page else None
+            yield from items
+            last = items[-1][0] if items else None
 
     def newest(self, tag: str, count: int) -> list[tuple[str, bytes]]:
-        """Keys and values of about the `count` newest entries that were stored under a tag, newest first."""
+        """Keys and values of about the `count` newest entries with a tag, newest first."""
         readers = self._readers or self._open_for_reading()
         rows: list[tuple[float, str, bytes]] = []
         for reader in readers:
             with self._reading:
-                # Keys are digests: each shard has about as many of the newest.
+                # Keys are digests, so the newest entries are spread evenly over the shards.
                 rows += reader.newest(tag, -(-count // len(readers)))
         return [(key, value) for _, key, value in sorted(rows, reverse=True)]
 
     def count(self) -> int:
-        """How many entries there are."""
+        """The number of entries."""
         readers = self._readers or self._open_for_reading()
         with self._reading:
             return sum(reader.count() for reader in readers)
 
     def bytes_on_disk(self) -> int:
-        """What the databases and their logs take."""
+        """The size of the databases and their write-ahead logs."""
         return sum(reader.bytes_on_disk() for reader in self._readers or self._open_for_reading())
 
     def check(self) -> list[str]:
-        """What SQLite finds wrong with the databases."""
+        """The problems that SQLite finds in the databases."""
         problems = []
         for reader in self._readers or self._open_for_reading():
             with self._reading:
@@ -191,7 +191,7 @@ class Store:
 
     def _open_for_reading(self) -> list[Reader]:
         with self._reading:
-            # Threads that come here together share what the first of them finds.
+            # Another thread may have opened them while this one waited for the lock.
             root = None if self._readers else _found(self._directory)
             if root is not None:
                 self._readers = [Reader(folder) for folder in _folders(root)]
@@ -203,19 +203,19 @@ class Store:
         """Store values, with one transaction for each shard.
 
         Args:
-            rows: What to store.
-            patience: Seconds to wait for other processes at most, all shards together.
+            rows: The rows to store.
+            patience: Seconds to wait for the locks of other processes at most, all shards together.
 
         Returns:
-            The keys that are not stored, and why.
+            The keys that are not stored, each with its error.
 
         Raises:
-            OSError: there can be no cache here.
+            OSError: the directory cannot hold a cache.
         """
         return self._each_shard(Writer.write, rows, patience)
 
     def delete(self, rows: Sequence[Row]) -> dict[str, Exception]:
-        """Delete entries, as `write` stores them; only the keys count."""
+        """Delete entries by the keys of some rows. Returns and raises the same as `write`."""
         return self._each_shard(Writer.delete, rows, PATIENCE)
 
     def _each_shard(
@@ -229,7 +229,7 @@ class Store:
             for row in rows:
                 shards.setdefault(_hash(row[0]) % len(writers), []).append(row)
             for index, part in shards.items():
-                # A shard that is locked for good is waited for once, and then only looked at.
+                # A shard that stays locked delays one batch of writes, and further ones hardly.
                 left = _IMPATIENCE if index in self._stuck else max(_IMPATIENCE, deadline - time.monotonic())
                 try:
                     self._change_shard(index, change, part, left)
@@ -263,34 +263,35 @@ class Store:
                 self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             except OSError as error:
                 raise CacheRefusedError(str(error)) from None
-            root = self._make()
+            root = self._create()
         _sweep(self._directory)
-        # A cache that was made on a local disk may have been moved.
+        # A cache that was created on a local disk may have been moved.
         journal = "delete" if is_network(self._directory, self._mounts) else "wal"
         self._writers = [Writer(folder, journal) for folder in _folders(root)]
         return self._writers
 
-    # --- making and mending ------------------------------------------------------------------------------
+    # --- creating and repairing
+    # ------------------------------------------------------------------------------
 
-    def _make(self) -> Path:
+    def _create(self) -> Path:
         network = is_network(self._directory, self._mounts)
         if network:
-            self._tell(
+            self._warn(
                 f"the cache in {self._directory} is on a network file system, where it is slow and its locks "
-                "may not hold; LLM_PROVIDER_CACHE_DIR can name a directory on a local disk"
+                "may not work; LLM_PROVIDER_CACHE_DIR can name a directory on a local disk"
             )
         others = {path.name for path in self._directory.glob("v[0-9]*")} - {_ROOT, _NETWORK_ROOT}
         if others:
-            self._tell(
-                f"{self._directory} holds answers in the form of another version "
-                f"({', '.join(sorted(others))}); they are left alone, and not used"
+            self._warn(
+                f"{self._directory} holds answers of another version ({', '.join(sorted(others))}); they are "
+                "left alone, and not used"
             )
         root = self._directory / (_NETWORK_ROOT if network else _ROOT)
         self._put_in_place(root, _folders(root))
         return root
 
     def _restore(self, folder: Path) -> None:
-        """Make what was deleted while it was in use."""
+        """Create again the folders that were deleted while they were in use."""
         root = folder.parent
         if not root.is_dir():
             root.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -298,11 +299,11 @@ class Store:
         elif not folder.is_dir():
             self._put_in_place(folder, [folder])
         elif not (folder / DATABASE).exists():
-            # With a log that belongs to no database any more, a new one would be damaged from the start.
+            # The old write-ahead log may still be there, and would damage a new database.
             self._replace_damaged(folder, None)
 
     def _replace_damaged(self, folder: Path, identity: Identity | None) -> None:
-        """Put a new database in the place of a damaged one, with what can still be read of that."""
+        """Replace a damaged database by a new one with the rows that can still be read."""
         aside = self._directory / f"damaged-{folder.name}-{time.strftime('%Y%m%d%H%M%S')}-{os.getpid()}"
         with self._writing, _locked(folder.parent):
             if identity_of(folder / DATABASE) != identity:
@@ -316,27 +317,27 @@ class Store:
                 for rows in rescue(aside):
                     new.write(rows, PATIENCE)
                     rescued += len(rows)
-        self._tell(
-            f"a database of the cache was damaged: {rescued} of its answers were rescued; what is left of it "
-            f"is in {aside}"
+        self._warn(
+            f"a database of the cache was damaged: {rescued} of its answers were rescued, and the damaged "
+            f"files were moved to {aside}"
         )
 
     def _put_in_place(self, target: Path, folders: list[Path]) -> None:
-        """Make `target`, with a new database in each of `folders`, which are `target` itself or in it."""
+        """Create `target` with a new database in each of `folders`, which are it or are inside it."""
         import shutil
 
         build = self._directory / f"new-{os.getpid()}-{os.urandom(4).hex()}"
         build.mkdir(mode=0o700)
         with _locked(build):  # `_sweep` leaves it alone
             try:
-                made = build / target.name
-                made.mkdir(mode=0o700)
+                created = build / target.name
+                created.mkdir(mode=0o700)
                 places = [build / folder.relative_to(target.parent) for folder in folders]
                 _new_database(places[0], "delete" if _NETWORK_ROOT in target.parts else "wal")
                 for place in places[1:]:
                     place.mkdir()
                     shutil.copyfile(places[0] / DATABASE, place / DATABASE)
-                made.rename(target)
+                created.rename(target)
             except OSError:
                 if not target.is_dir():
                     raise
@@ -344,36 +345,36 @@ class Store:
             finally:
                 shutil.rmtree(build, ignore_errors=True)
 
-    def hold(self) -> None:
-        """Let nobody use the files, before a fork: a child may find SQLite's own locks taken for ever."""
-        # Another process's lock may keep a writer waiting; a fork does not wait for that.
+    def before_fork(self) -> None:
+        """Wait until no thread uses the files: the child would find SQLite's own locks taken for ever."""
+        # A writer may wait for another process's lock, which must not delay a fork for long.
         self._held = [lock for lock in (self._writing, self._reading) if lock.acquire(timeout=_LONGEST_HOLD)]
 
-    def release(self) -> None:
-        """The end of `hold`."""
+    def after_fork(self) -> None:
+        """Let threads use the files again, in the parent and in the child."""
         while self._held:
             self._held.pop().release()
 
     def close(self) -> None:
-        """Close the files; they open again when used."""
+        """Close the files. The next use opens them again."""
         with self._writing, self._reading:
             for file in (*self._writers, *self._readers):
                 file.close()
 
 
 def _found(directory: Path) -> Path | None:
-    """Where in the directory the databases are, if there are any.
+    """The folder of the databases in a directory; None if there is none.
 
     Raises:
-        Refused: the directory is not one to keep answers in.
-        OSError: it cannot be looked at.
+        CacheRefusedError: the directory must not be used as a cache.
+        OSError: the directory cannot be read.
     """
     try:
         facts = directory.lstat()
     except FileNotFoundError:
         return None
     if stat.S_ISLNK(facts.st_mode):
-        raise CacheRefusedError("the directory is a symbolic link; name the directory that it leads to")
+        raise CacheRefusedError("the directory is a symbolic link; name the directory that it points to")
     if not stat.S_ISDIR(facts.st_mode):
         raise CacheRefusedError("it is not a directory")
     if hasattr(os, "getuid") and facts.st_uid != os.getuid():
@@ -391,9 +392,9 @@ def _folders(root: Path) -> list[Path]:
 def _new_database(folder: Path, journal: str) -> None:
     import diskcache
 
-    from .disk import BytesDisk
+    from .row_format import BytesDisk
 
-    # Without culling nothing that was paid for is ever evicted.
+    # Without culling no answer is ever evicted.
     diskcache.Cache(
         str(folder),
         disk=BytesDisk,
@@ -406,12 +407,12 @@ def _new_database(folder: Path, journal: str) -> None:
 
 
 def _hash(key: str) -> int:
-    # As FanoutCache does.
+    # The hash by which FanoutCache assigns keys to shards.
     return zlib.adler32(key.encode())
 
 
 def is_network(directory: Path, mounts: Path = _MOUNTS) -> bool:
-    """Whether the file system is one of other machines, as far as the system tells."""
+    """Whether a directory is on a network file system; False where the system does not tell."""
     try:
         lines = [line.split() for line in mounts.read_text(errors="replace").splitlines()]
     except OSError:
@@ -427,7 +428,7 @@ def is_network(directory: Path, mounts: Path = _MOUNTS) -> bool:
 
 
 def _sweep(directory: Path) -> None:
-    """Remove what a process that was killed while it made a cache has left."""
+    """Remove the folders of processes that were killed while they created a cache."""
     import shutil
 
     for left in directory.glob("new-*"):
@@ -438,10 +439,10 @@ def _sweep(directory: Path) -> None:
 
 @contextlib.contextmanager
 def _locked(directory: Path, *, wait: bool = True) -> Iterator[None]:
-    """Keep other processes from doing the same, where the system can; a process that ends holds no lock.
+    """Hold a lock on a directory, where the system has such locks. It ends with the process at the latest.
 
     Raises:
-        BlockingIOError: another process does it now, and waiting is not wanted.
+        BlockingIOError: another process holds the lock, and `wait` is False.
     """
     with contextlib.ExitStack() as stack:
         try:
@@ -457,15 +458,15 @@ def _locked(directory: Path, *, wait: bool = True) -> Iterator[None]:
         yield
 
 
-def _hold_all() -> None:
+def _before_fork() -> None:
     for store in list(_stores):
-        store.hold()
+        store.before_fork()
 
 
-def _release_all() -> None:
+def _after_fork() -> None:
     for store in list(_stores):
-        store.release()
+        store.after_fork()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_hold_all, after_in_parent=_release_all, after_in_child=_release_all)
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)

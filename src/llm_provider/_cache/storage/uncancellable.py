@@ -1,4 +1,7 @@
-"""What an event loop waits for while a thread works. Imported when a loop first does, as asyncio is."""
+"""A future that a task can await, but not cancel, so that a call ends only once its answer is stored.
+
+Imported, like asyncio, when an event loop needs one.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,19 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class Steadfast(asyncio.Future[T]):
-    """A future that cannot be cancelled: a task that is, while it waits, learns it when this is done.
+class UncancellableFuture(asyncio.Future[T]):
+    """A future that cannot be cancelled.
 
-    It does what `asyncio.shield` and a second wait would do, in two turns of the loop less.
+    A task that is cancelled while it awaits the future is cancelled once the future is done. `asyncio.shield`
+    and a second wait would do the same in two more iterations of the event loop.
 
     >>> async def example():
     ...     async def work():
     ...         try:
     ...             await done
     ...         finally:
-    ...             print("ended when that was", done.result())
-    ...     done = Steadfast()
+    ...             print("the future is", done.result())
+    ...     done = UncancellableFuture()
     ...     task = asyncio.create_task(work())
     ...     await asyncio.sleep(0)
     ...     task.cancel()
@@ -28,10 +32,10 @@ class Steadfast(asyncio.Future[T]):
     ...     await asyncio.wait([task])
     ...     return task.cancelled()
     >>> asyncio.run(example())
-    ended when that was done
+    the future is done
     True
     """
 
     def cancel(self, msg: Any | None = None) -> bool:
-        """Refuse."""
+        """Return False: nothing is cancelled."""
         return False

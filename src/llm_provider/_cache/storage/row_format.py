@@ -1,4 +1,4 @@
-"""The form of diskcache's rows: raw bytes only. Imported when a cache is made, with diskcache."""
+"""The format of diskcache rows that the cache allows: raw bytes only. Imported when a cache is created."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from diskcache.core import MODE_RAW
 
 
 class BytesDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
-    """Stores `bytes` inside the database and reads nothing else.
+    """Stores `bytes` inside the database, and reads nothing else.
 
-    diskcache's own forms unpickle what a row holds and open the file that a row names, so whoever can
-    write the database could run code or read files (CVE-2025-69872). Here such a row is an error, which
-    the cache counts as a miss.
+    diskcache's own formats unpickle values and open files that a row names, so anybody who can write the
+    database could run code or read files (CVE-2025-69872). Here such a row is an error, which the cache
+    counts as a miss.
     """
 
     def put(self, key: Any) -> tuple[str, bool]:

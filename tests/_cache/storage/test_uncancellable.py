@@ -6,13 +6,13 @@ import asyncio
 
 import pytest
 
-from llm_provider._cache.storage.future import Steadfast
+from llm_provider._cache.storage.uncancellable import UncancellableFuture
 
 
 @pytest.mark.parametrize("way", ["task", "timeout"])
-def test_who_is_cancelled_waits_for_the_end(way: str) -> None:
+def test_a_cancelled_task_ends_after_the_future(way: str) -> None:
     async def main() -> list[str]:
-        future: Steadfast[str] = Steadfast()
+        future: UncancellableFuture[str] = UncancellableFuture()
         seen = []
 
         async def work() -> None:
@@ -41,7 +41,7 @@ def test_who_is_cancelled_waits_for_the_end(way: str) -> None:
 
 def test_errors_come_through() -> None:
     async def main() -> None:
-        future: Steadfast[None] = Steadfast()
+        future: UncancellableFuture[None] = UncancellableFuture()
         assert not future.cancel("never")
         future.set_exception(OSError("broken"))
         await future

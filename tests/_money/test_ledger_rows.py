@@ -1,0 +1,53 @@
+"""One row of a ledger."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError
+from decimal import Decimal
+
+import pytest
+
+from llm_provider import Ledger, LedgerRow, Usage
+from llm_provider._money.ledger_rows import row_of
+from llm_provider._money.totals import COUNTS, Key, Sums, Totals
+
+ALL = Key("", "", "", "")
+
+
+def test_a_row_is_a_value(ledger: Ledger) -> None:
+    (_, sol) = ledger.rows()
+    assert isinstance(sol, LedgerRow)
+    assert sol == ledger.rows()[1]
+    with pytest.raises(FrozenInstanceError):
+        sol.spent = Decimal(0)  # type: ignore[misc]  # on purpose
+
+
+def test_a_row_sums_several_rows_of_totals(totals: Totals) -> None:
+    row = row_of(Key("", "", "", "all"), [sums for _, sums in totals.rows()])
+    assert (row.model, row.tag, row.requests, row.hits, row.failed, row.unknown) == ("", "all", 4, 1, 2, 1)
+    assert row.dollars() == {
+        "spent": Decimal("0.01620006"),
+        "wasted": Decimal("0.001"),
+        "saved": Decimal("0.0054"),
+        "unknown_at_most": Decimal("0.5"),
+    }
+
+
+def test_a_bound_that_is_missing_leaves_none() -> None:
+    assert row_of(ALL, [Sums(at_most=Decimal(1)), Sums(at_most=None)]).unknown_at_most is None
+    assert row_of(ALL, [Sums(at_most=Decimal(1)), Sums(at_most=Decimal(2))]).unknown_at_most == 3
+
+
+def test_a_row_of_nothing_is_zero() -> None:
+    row = row_of(ALL, [])
+    assert (row.requests, row.usage, row.spent, row.unknown_at_most) == (0, Usage(), 0, 0)
+    assert isinstance(row.spent, Decimal)
+
+
+def test_as_a_dict_it_has_every_field_with_the_counts_one_by_one(ledger: Ledger) -> None:
+    (_, sol) = ledger.rows()
+    values = sol.as_dict()
+    fields = [name for name in LedgerRow.__dataclass_fields__ if name != "usage"]
+    assert set(values) == {*fields, *COUNTS}
+    assert (values["tag"], values["requests"], values["spent"]) == ("ablation", 3, Decimal("0.0162"))
+    assert Usage(**{name: values[name] for name in COUNTS}) == sol.usage
