@@ -68,6 +68,13 @@ def test_the_readme_is_short() -> None:
     assert len(README.read_text(encoding="utf-8").splitlines()) <= 150
 
 
+def test_every_parameter_is_in_its_table() -> None:
+    from llm_provider import BatchParameters
+
+    table = README.read_text(encoding="utf-8").partition("## Parameters")[2].partition("\n## ")[0]
+    assert set(BatchParameters.__annotations__) <= set(re.findall(r"`([a-z_]+)`", table))
+
+
 def test_both_commands_are_named() -> None:
     text = README.read_text(encoding="utf-8")
     assert "make demo" in text
