@@ -1,24 +1,28 @@
-# Everything here runs in virtual environments below this folder, installed from constraints/ with hashes.
-# A stamp named .ready in each makes repeated runs instant; a changed pin or pyproject.toml renews it.
+# Every command runs in a virtual environment inside this folder, installed from constraints/ with hashes.
+# A stamp named .ready in each environment makes repeated runs instant. A changed pin or a changed pyproject.toml
+# renews the environment.
 
 PYTHON ?= python3
 MATRIX_PYTHONS ?= 3.11 3.12 3.13
-# What depends on the versions of the SDKs. constraints/ holds them resolved in three ways: with-litellm (the
-# newest that litellm allows, openai 2), highest (openai 3, no litellm) and lowest (every floor of pyproject.toml).
+# The tests that depend on the versions of the SDKs. constraints/ holds three resolutions: with-litellm (the newest
+# versions that litellm allows, openai 2), highest (openai 3, no litellm) and lowest (every lower bound of
+# pyproject.toml).
 SDK_TESTS := tests/end_to_end/test_routes.py tests/end_to_end/test_failures.py tests/_providers
 
-# More than half of a test's time is waiting, so four processes keep two processors busy. One that has nothing left to do
-# takes over what another has not begun.
+# More than half of a test's time is waiting, so four processes keep two processors busy. A process that has finished
+# its own tests takes over tests that another has not begun.
 PARALLEL := --numprocesses 4 --dist worksteal
 
 UV := .venv/bin/uv
 RUN := .venv/bin/python
-COMPILE := $(UV) pip compile --quiet --upgrade --prerelease disallow --universal --python-version 3.11 --no-header --no-annotate
+# `make lock UPGRADE=` keeps the pins that still fit.
+UPGRADE ?= --upgrade
+COMPILE := $(UV) pip compile --quiet $(UPGRADE) --prerelease disallow --universal --python-version 3.11 --no-header --no-annotate
 
-# The caller's interpreter settings stay out, and uv never fetches an interpreter.
+# The caller's interpreter settings have no effect, and uv never downloads an interpreter.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV CONDA_PREFIX UV_PYTHON UV_PROJECT_ENVIRONMENT
 export UV_PYTHON_DOWNLOADS := never
-# The certificates that the machine trusts, a proxy of its network among them.
+# Trust the certificates of the machine, which may include that of a proxy.
 export UV_SYSTEM_CERTS := true
 
 .DEFAULT_GOAL := help
@@ -35,16 +39,16 @@ setup: .venv/.ready ## create .venv with every extra and the development tools
 demo: setup ## evaluate four simulated providers, then again from the cache
 	@$(RUN) examples/demo.py
 
-test: setup .venv-highest/.ready .venv-lowest/.ready ## lint, types, SDK tests on the newest and oldest versions, full suite
+test: setup .venv-highest/.ready .venv-lowest/.ready ## lint, types, SDK tests on the newest and oldest versions, full suite with coverage
 	@$(MAKE) --no-print-directory -j2 lint types sdk-tests-highest sdk-tests-lowest
-	@$(RUN) -m pytest $(PARALLEL)
+	@$(RUN) -m pytest $(PARALLEL) --cov --cov-report=
 
-# The output of one run in one piece, because two of them run at once.
+# Two of these run at once, so each prints its output in one piece.
 sdk-tests-%: .venv-%/.ready
 	@output=$$(.venv-$*/bin/python -m pytest --quiet --no-header $(PARALLEL) $(SDK_TESTS) 2>&1); status=$$?; \
 	printf '== %s on %s\n%s\n' "$(SDK_TESTS)" "$*" "$$output"; exit $$status
 
-test-matrix: .venv/.uv ## the same tests on every python of MATRIX_PYTHONS
+test-matrix: .venv/.uv ## the same tests on every Python of MATRIX_PYTHONS
 	@skipped=""; \
 	for version in $(MATRIX_PYTHONS); do \
 		if ! PYENV_VERSION=$$version $(UV) python find $$version >/dev/null 2>&1; then \
@@ -72,8 +76,8 @@ format: setup ## format, and fix what can be fixed
 	@.venv/bin/ruff format
 	@.venv/bin/ruff check --fix
 
-lock: .venv/.uv ## resolve every file of constraints/ anew
-	@mkdir -p build
+lock: .venv/.uv ## resolve every file of constraints/ anew; UPGRADE= keeps pins that still fit
+	@mkdir -p build && cp constraints/*.txt build/
 	@$(call lock,with-litellm,pyproject.toml --all-extras --group build --group lint --group test)
 	@$(call lock,highest,pyproject.toml --extra simulator --group build --group test)
 	@$(COMPILE) pyproject.toml --extra litellm --extra plot --no-deps --resolution lowest-direct -o build/floors.txt
@@ -90,16 +94,16 @@ bench: setup .venv-highest/.ready ## measure everything (half an hour) and write
 	@$(RUN) -m benchmarks report
 
 clean: ## remove environments, builds and caches
-	rm -rf .venv .venv-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# lock,<resolution>,<sources>: a file that comes out the same keeps its date, and environments stay ready.
+# lock,<resolution>,<sources>: a file that does not change keeps its date, so its environments stay ready.
 define lock
 $(COMPILE) --generate-hashes $(2) -o build/$(1).txt \
 	&& { cmp -s build/$(1).txt constraints/$(1).txt || cp build/$(1).txt constraints/$(1).txt; }
 endef
 
-# The only use of pip: uv and the build backend, by hash, into the main environment.
+# pip is used only here: it installs uv and the build backend, by hash, into the main environment.
 .venv/.uv: constraints/bootstrap.txt
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("python 3.11 or newer is needed, $(PYTHON) is " + sys.version.split()[0] + "; try: make setup PYTHON=python3.12")'
 	@$(PYTHON) -m venv --clear .venv
@@ -109,14 +113,14 @@ endef
 .venv/.ready: .venv/.uv constraints/with-litellm.txt pyproject.toml
 	@$(call install,.venv,with-litellm)
 
-# .venv-<resolution>, or .venv-<resolution>-<python version> for the matrix. A shim of pyenv answers for a
-# version only where that is selected.
+# .venv-<resolution>, or .venv-<resolution>-<python version> for the matrix. pyenv's shims run a version only if
+# PYENV_VERSION selects it.
 .venv-%/.ready: constraints/$$(firstword $$(subst -3., 3.,$$*)).txt pyproject.toml .venv/.uv
 	@PYENV_VERSION=$(word 2,$(subst -3., 3.,$*)) $(UV) venv --quiet --allow-existing --python $(or $(word 2,$(subst -3., 3.,$*)),$(RUN)) .venv-$*
 	@$(call install,.venv-$*,$(firstword $(subst -3., 3.,$*)))
 
-# install,<environment>,<resolution>: exactly the pinned packages, then this project in place. Only
-# llama-cpp-python has no wheel; everything else must not run a build.
+# install,<environment>,<resolution>: installs exactly the pinned packages, then this project in editable form.
+# Only llama-cpp-python has no wheel, so no other resolution may build a package.
 define install
 $(UV) pip sync --quiet --require-hashes $(if $(filter integration,$(2)),,--no-build) --python $(1)/bin/python constraints/$(2).txt \
 	&& $(UV) pip install --quiet --no-deps --no-build-isolation --python $(1)/bin/python --editable . \

@@ -1,8 +1,12 @@
-"""Every Python example of the README, and of pages that have some, runs as it stands on the simulator."""
+"""Every Python example of the README and of docs/, and every command of the README, runs on the simulator."""
 
 from __future__ import annotations
 
+import builtins
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,32 +15,89 @@ from llm_provider.simulator import Simulator
 from support import RunScript
 
 README = Path(__file__).parents[2] / "README.md"
-BLOCK = re.compile(r"(<!-- not run: [^>]*-->\n)?```python\n(.*?)```", re.DOTALL)
-PAGES = (README, README.parent / "docs" / "retries.md")
-EXAMPLES = [code for page in PAGES for skipped, code in BLOCK.findall(page.read_text()) if not skipped]
+PAGES = (README, *sorted((README.parent / "docs").glob("*.md")))
+BLOCK = re.compile(r"(<!-- not run: [^>]*-->\n)?```(python|sh)\n(.*?)```", re.DOTALL)
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """The blocks of a page in one language, without those that say why they are not run."""
+    found = BLOCK.findall(page.read_text(encoding="utf-8"))
+    return [code for skipped, named, code in found if named == language and not skipped]
+
+
+EXAMPLES = [pytest.param(code, id=f"{page.stem}-{number}")
+            for page in PAGES for number, code in enumerate(blocks(page, "python"))]  # fmt: skip
 
 
 def test_there_are_examples() -> None:
-    assert len(EXAMPLES) >= 5
+    assert len(blocks(README, "python")) >= 5
+    assert {page.name for page in PAGES if blocks(page, "python")} >= {"calls.md", "errors.md", "cache.md"}
 
 
-@pytest.mark.parametrize("code", EXAMPLES, ids=lambda code: code.splitlines()[-1][:40])
-def test_example(code: str, simulator: Simulator, run_script: RunScript) -> None:
-    assert len([line for line in code.splitlines() if line.strip()]) <= 12
-    shown = run_script(code)
+@pytest.mark.parametrize("code", EXAMPLES)
+def test_example(code: str, simulator: Simulator, run_script: RunScript, tmp_path: Path) -> None:
+    shown = run_script(f"import os; os.chdir({str(tmp_path)!r})\n{code}")
     assert shown.stdout.strip()
     assert shown.stderr == ""
 
 
+@pytest.mark.parametrize("code", blocks(README, "python"))
+def test_an_example_of_the_readme_is_short(code: str) -> None:
+    assert len([line for line in code.splitlines() if line.strip()]) <= 12
+
+
+def test_the_commands_of_the_readme(simulator: Simulator, tmp_path: Path) -> None:
+    (tmp_path / "error.log").write_text("disk full\n")
+    (tmp_path / "prompts.txt").write_text("What is 1+1?\nWhat is 2+2?\n")
+    programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    (commands,) = blocks(README, "sh")
+    for command in commands.splitlines():
+        shown = subprocess.run(
+            ["bash", "-e", "-o", "pipefail", "-c", command],
+            cwd=tmp_path,
+            env={**os.environ, "PATH": programs},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (shown.returncode, shown.stderr) == (0, ""), command
+        assert shown.stdout.strip(), command
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 150
+
+
+def test_every_parameter_is_in_its_table() -> None:
+    from llm_provider import BatchParameters
+
+    table = README.read_text(encoding="utf-8").partition("## Parameters")[2].partition("\n## ")[0]
+    assert set(BatchParameters.__annotations__) <= set(re.findall(r"`([a-z_]+)`", table))
+
+
+def test_every_error_is_on_its_page() -> None:
+    import llm_provider
+
+    page = (README.parent / "docs" / "errors.md").read_text(encoding="utf-8")
+    errors = {name for name in llm_provider.__all__ if name.endswith("Error")}
+    assert errors <= set(re.findall(r"`([A-Za-z]+Error)`", page))
+
+
 def test_both_commands_are_named() -> None:
-    text = README.read_text()
+    text = README.read_text(encoding="utf-8")
     assert "make demo" in text
     assert "make test" in text
 
 
-def test_every_name_it_mentions_exists() -> None:
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_name_it_mentions_exists(page: Path) -> None:
     import llm_provider
 
-    text = README.read_text()
-    for name in re.findall(r"`([a-z_]+_many|[A-Z][A-Za-z]+Error)`", text):
-        assert name in llm_provider.__all__, name
+    for name in re.findall(r"`([a-z_]+_many|[A-Z][A-Za-z]+Error)`", page.read_text(encoding="utf-8")):
+        assert name in llm_provider.__all__ or hasattr(builtins, name), name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_file_it_links_to_exists(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
