@@ -69,7 +69,25 @@ async def acall(model: str, messages: Prompt, **parameters: Unpack[Parameters]) 
     return await default_client().acall(model, messages, **parameters)
 
 
-def embed(model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]) -> Embeddings:
+@overload
+def embed(
+    model: str,
+    inputs: Iterable[str],
+    *,
+    dry_run: Literal[False] = False,
+    **parameters: Unpack[EmbedParameters],
+) -> Embeddings: ...
+
+
+@overload
+def embed(
+    model: str, inputs: Iterable[str], *, dry_run: Literal[True], **parameters: Unpack[EmbedParameters]
+) -> Estimate: ...
+
+
+def embed(
+    model: str, inputs: Iterable[str], *, dry_run: bool = False, **parameters: Unpack[EmbedParameters]
+) -> Embeddings | Estimate:
     """Turn texts into vectors.
 
     Each text is stored by itself: a list with one new text sends that text alone. Long lists are divided into
@@ -79,6 +97,7 @@ def embed(model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameter
         model: The name of an embedding model, as litellm spells it: "text-embedding-3-small",
             "gemini/gemini-embedding-001", "mistral/mistral-embed", "local/my-model".
         inputs: The texts. No text may be empty.
+        dry_run: Send nothing, and return an `Estimate` of tokens, cost and time instead.
         **parameters: See `EmbedParameters`.
 
     Returns:
@@ -96,6 +115,8 @@ def embed(model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameter
     (2, 1536, False)
     """
     seal(parameters)
+    if dry_run:
+        return default_client().embed(model, inputs, dry_run=True, **parameters)
     return default_client().embed(model, inputs, **parameters)
 
 

@@ -1,34 +1,67 @@
-"""Whole batches: the methods of `Client` that wait for every result, or tell what they would cost."""
+"""The methods of `Client` for batches: all results, results as they come, and estimates."""
 
 from __future__ import annotations
 
+import functools
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Literal, Unpack, overload
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Sequence, Sized
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from ._errors import RequestError
-from ._requests.request import BatchParameters, seal
-from ._types import Prompt, Result
+from ._limits.concurrency import Concurrency, concurrency
+from ._requests.request import BatchParameters, Parameters, check, seal
+from ._types import Prompt, Response, Result
 
 if TYPE_CHECKING:
+    from ._calls.batch import Work
+    from ._calls.call import Call
+    from ._calls.engine import Engine
     from ._estimates.estimate import Estimate, Estimator
+    from ._limits.scopes import ScopeStatistics
+    from ._limits.timeouts import Deadline
+    from ._money.pricing import PriceTable
 
 OnError = Literal["return", "raise"]
 
 
 class BatchMethods(ABC):
-    """What is made of a client's `iter_many` and `aiter_many`."""
+    """The methods of a client for many inputs. `Client` has the attributes that they use."""
 
+    _engine: Engine
+    _concurrency: Concurrency
+    _prices: Callable[[], PriceTable]
     _show_estimate_above: float | None
+    _on_result: Callable[[Any], object] | None
 
     @abstractmethod
+    def _start(self) -> None: ...
+
+    @abstractmethod
+    def _tell(self, result: Any) -> None: ...
+
+    @abstractmethod
+    def _prepare(
+        self, model: str, messages: Prompt, parameters: Parameters, allowed: Concurrency
+    ) -> Call[Response]: ...
+
+    @abstractmethod
+    def statistics(self) -> list[ScopeStatistics]:
+        """The state of the rate control of each scope in use."""
+
     def iter_many(
         self, model: str, inputs: Iterable[Prompt], **parameters: Unpack[BatchParameters]
     ) -> Iterator[tuple[int, Result]]:
         """See `llm_provider.iter_many`."""
+        seal(parameters)
+        from ._calls.batch import iterate
+        from ._calls.progress import Progress, watched
 
-    @abstractmethod
+        show = parameters.pop("progress", None)
+        results = iterate(self._batch("iter_many", model, parameters), inputs)
+        bar = functools.partial(Progress, _length(inputs), show, self.statistics)
+        return watched(results, show, self._on_result and self._tell, bar)
+
     def aiter_many(
         self,
         model: str,
@@ -36,10 +69,53 @@ class BatchMethods(ABC):
         **parameters: Unpack[BatchParameters],
     ) -> AsyncIterator[tuple[int, Result]]:
         """See `llm_provider.aiter_many`."""
+        seal(parameters)
+        from ._calls.batch import aiterate
+        from ._calls.progress import Progress, awatched
 
-    @abstractmethod
+        show = parameters.pop("progress", None)
+        results = aiterate(self._batch("aiter_many", model, parameters), inputs)
+        bar = functools.partial(Progress, _length(inputs), show, self.statistics)
+        return awatched(results, show, self._on_result and self._tell, bar)
+
+    def _batch(self, name: str, model: str, parameters: BatchParameters) -> Work:
+        """How the calls of a batch are made and sent.
+
+        What is wrong with the model or the parameters is wrong for every input, so it is found here, once.
+        """
+        from ._calls.batch import Work
+        from ._calls.batch_lookup import batch_lookup
+        from ._runtime import event_loop
+
+        event_loop.refuse_own_thread(name)
+        allowed = concurrency(parameters.pop("max_concurrent", None)) or self._concurrency
+        if parameters.get("budget") is not None:
+            # One for all of the batch.
+            parameters["budget"] = check("budget", parameters["budget"])
+
+        whole: Deadline | None = None
+
+        def prepare(prompt: Prompt) -> Call[Response]:
+            nonlocal whole
+            call = self._prepare(model, prompt, parameters, allowed)
+            # The deadline of the call that is made first, here, is that of the whole batch.
+            call.deadline = whole = whole or call.deadline
+            return call
+
+        self._start()
+        lookup, engine = batch_lookup(self._engine, prepare), self._engine
+        return Work(lookup, engine.run, engine.cancel, allowed.most, engine.load)
+
     def _estimator(self, model: str, parameters: BatchParameters, *, counted: bool = True) -> Estimator:
-        """What estimates a batch."""
+        from ._estimates.estimate import Estimator
+
+        parameters.pop("progress", None)
+        allowed = concurrency(parameters.pop("max_concurrent", None)) or self._concurrency
+
+        def prepare(prompt: Prompt) -> Call[Response]:
+            return self._prepare(model, prompt, parameters, allowed)
+
+        return Estimator(self._engine, prepare, self._prices, self.statistics(), counted=counted)
 
     @overload
     def call_many(
@@ -150,3 +226,7 @@ class BatchMethods(ABC):
 def _check_on_error(on_error: str) -> None:
     if on_error not in ("return", "raise"):
         raise RequestError(f"on_error must be 'return' or 'raise', not {on_error!r}")
+
+
+def _length(inputs: object) -> int | None:
+    return len(inputs) if isinstance(inputs, Sized) else None

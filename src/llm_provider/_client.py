@@ -9,17 +9,13 @@ import threading
 import warnings
 import weakref
 from collections.abc import (
-    AsyncIterable,
-    AsyncIterator,
     Callable,
     Collection,
     Iterable,
-    Iterator,
     Mapping,
-    Sized,
 )
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, overload
 
 from ._batch_methods import BatchMethods
 from ._cache.response_cache import ResponseCache
@@ -37,16 +33,16 @@ from ._limits.concurrency import (
     unasked,
 )
 from ._limits.retry import DEFAULT_MAX_RETRIES
-from ._limits.timeouts import DEFAULT_TIMEOUT, Deadline, Timeouts
+from ._limits.timeouts import DEFAULT_TIMEOUT, Timeouts
 from ._money.ledger import Ledger
 from ._money.ledger_file import LedgerFile
 from ._money.pricing import PriceTable
 from ._requests.api_keys import KeyList
 from ._requests.embed_request import EmbedParameters, EmbedRequest
-from ._requests.request import BatchParameters, CacheMode, Parameters, Request, check, seal
+from ._requests.request import CacheMode, Parameters, Request, check, seal
 from ._requests.routing import Transport, priced_as, resolve
 from ._settings import KEPT_BY_DEFAULT, RateControl, decide, dollars
-from ._types import Embeddings, FinishReason, Prompt, Response, Result, Usage
+from ._types import Embeddings, FinishReason, Prompt, Response, Usage
 
 # The loop, and with it asyncio and the modules that work on it, come with the first call that is not stored:
 # they take longer to load than all that such a call needs.
@@ -54,10 +50,9 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from ._cache.storage.diff import Explanation
-    from ._calls.batch import Work
     from ._calls.call import Call
     from ._calls.stream import Arrived, AsyncStream, Start, Stream
-    from ._estimates.estimate import Estimator
+    from ._estimates.estimate import Estimate
     from ._limits.scopes import ScopeStatistics
     from ._money.budget import Budget
 
@@ -195,9 +190,42 @@ class Client(BatchMethods):
         seal(parameters)
         return await self._answer_soon("acall", CHAT, Request.build, model, messages, parameters)
 
-    def embed(self, model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]) -> Embeddings:
+    @overload
+    def embed(
+        self,
+        model: str,
+        inputs: Iterable[str],
+        *,
+        dry_run: Literal[False] = False,
+        **parameters: Unpack[EmbedParameters],
+    ) -> Embeddings: ...
+
+    @overload
+    def embed(
+        self,
+        model: str,
+        inputs: Iterable[str],
+        *,
+        dry_run: Literal[True],
+        **parameters: Unpack[EmbedParameters],
+    ) -> Estimate: ...
+
+    def embed(
+        self,
+        model: str,
+        inputs: Iterable[str],
+        *,
+        dry_run: bool = False,
+        **parameters: Unpack[EmbedParameters],
+    ) -> Embeddings | Estimate:
         """See `llm_provider.embed`."""
         seal(parameters)
+        if dry_run:
+            from ._estimates.estimate import estimate_texts
+
+            request = EmbedRequest.build(model, inputs, parameters)
+            call = self._engine.prepare(EMBED, request, self._concurrency)
+            return estimate_texts(self._engine, call, self._prices, self.statistics())
         return self._answer("embed", EMBED, EmbedRequest.build, model, inputs, parameters, self._concurrency)
 
     async def aembed(
@@ -311,79 +339,6 @@ class Client(BatchMethods):
             except Exception as error:  # the user's own, and no reason to lose an answer
                 warnings.warn(f"on_result raised {error!r}; calls go on", RuntimeWarning, stacklevel=3)
 
-    # --- many calls ------------------------------------------------------------------------------------
-
-    def iter_many(
-        self, model: str, inputs: Iterable[Prompt], **parameters: Unpack[BatchParameters]
-    ) -> Iterator[tuple[int, Result]]:
-        """See `llm_provider.iter_many`."""
-        seal(parameters)
-        from ._calls.batch import iterate
-        from ._calls.progress import Progress, watched
-
-        show = parameters.pop("progress", None)
-        results = iterate(self._batch("iter_many", model, parameters), inputs)
-        bar = functools.partial(Progress, _length(inputs), show, self.statistics)
-        return watched(results, show, self._on_result and self._tell, bar)
-
-    def aiter_many(
-        self,
-        model: str,
-        inputs: Iterable[Prompt] | AsyncIterable[Prompt],
-        **parameters: Unpack[BatchParameters],
-    ) -> AsyncIterator[tuple[int, Result]]:
-        """See `llm_provider.aiter_many`."""
-        seal(parameters)
-        from ._calls.batch import aiterate
-        from ._calls.progress import Progress, awatched
-
-        show = parameters.pop("progress", None)
-        results = aiterate(self._batch("aiter_many", model, parameters), inputs)
-        bar = functools.partial(Progress, _length(inputs), show, self.statistics)
-        return awatched(results, show, self._on_result and self._tell, bar)
-
-    def _batch(self, name: str, model: str, parameters: BatchParameters) -> Work:
-        """How the calls of a batch are made and sent.
-
-        What is wrong with the model or the parameters is wrong for every input, so it is found here, once.
-        """
-        from ._calls.batch import Work
-        from ._calls.batch_lookup import batch_lookup
-        from ._runtime import event_loop
-
-        event_loop.refuse_own_thread(name)
-        allowed = concurrency(parameters.pop("max_concurrent", None)) or self._concurrency
-        if parameters.get("budget") is not None:
-            # One for all of the batch.
-            parameters["budget"] = check("budget", parameters["budget"])
-
-        whole: Deadline | None = None
-
-        def prepare(prompt: Prompt) -> Call[Response]:
-            nonlocal whole
-            call = self._prepare(model, prompt, parameters, allowed)
-            # The deadline of the call that is made first, here, is that of the whole batch.
-            call.deadline = whole = whole or call.deadline
-            return call
-
-        def load(call: Call[Response]) -> None:
-            self._start()
-            self._engine.load(call)
-
-        lookup = batch_lookup(self._engine, prepare)
-        return Work(lookup, self._engine.run, self._engine.cancel, allowed.most, load)
-
-    def _estimator(self, model: str, parameters: BatchParameters, *, counted: bool = True) -> Estimator:
-        from ._estimates.estimate import Estimator
-
-        parameters.pop("progress", None)
-        allowed = concurrency(parameters.pop("max_concurrent", None)) or self._concurrency
-
-        def prepare(prompt: Prompt) -> Call[Response]:
-            return self._prepare(model, prompt, parameters, allowed)
-
-        return Estimator(self._engine, prepare, self._prices, self.statistics(), counted=counted)
-
     # --- the client itself -----------------------------------------------------------------------------
 
     @property
@@ -493,10 +448,6 @@ def _price_table(prices: str | os.PathLike[str] | None) -> PriceTable:
         return PriceTable.load(overrides=prices)
     except (OSError, ValueError) as error:
         raise RequestError(f"prices: {error}") from None
-
-
-def _length(inputs: object) -> int | None:
-    return len(inputs) if isinstance(inputs, Sized) else None
 
 
 def _close_all() -> None:

@@ -95,7 +95,7 @@ def test_what_is_wrong_for_every_input_is_raised(client: Client) -> None:
         client.estimate(MODEL, ["Hi"], temperature=9)
     with pytest.raises(TypeError, match="unexpected parameter 'temprature'"):
         client.estimate(MODEL, ["Hi"], temprature=0)  # type: ignore[call-arg]  # on purpose
-    with pytest.raises(TypeError, match="inputs must be an iterable of prompts, not str"):
+    with pytest.raises(TypeError, match="inputs must be an iterable of prompts, such as a list, not str"):
         client.estimate(MODEL, "Hi")
 
 

@@ -107,7 +107,7 @@ class Estimate:
             yield _Row("duplicates", f"{self.duplicates:,}")
         if self.invalid:
             index, error = self.invalid[0]
-            yield _Row("cannot be sent", f"{len(self.invalid):,}", f"inputs[{index}]: {error}")
+            yield _Row("cannot be sent", f"{len(self.invalid):,}", f"inputs[{index}]: {error.message:.60}")
         yield _Row("requests", f"{self.requests:,}")
         if not self.requests:
             return
@@ -196,6 +196,7 @@ class Estimator:
         self._first = prepare("a prompt that is never sent")
         self._priced = priced_as(self._first.target)
         self._variant = self._first.variant()
+        self._writes = self._first.facts().max_output_tokens != 0
         self._concurrent, self._rate = _concurrency_and_rate(self._first, scopes)
         self._counted = counted
         self._count: Callable[[str], int] | None = None
@@ -224,28 +225,47 @@ class Estimator:
             self._cached += 1
             return
         if call.cache == "use":
-            missing = [key for key in missing if key not in self._seen]
-            self._seen.update(missing)
+            keys = {part: call.key(part) for part in missing}
+            missing = [part for part, key in keys.items() if key not in self._seen]
+            self._seen.update(keys.values())
         if not missing:
             self._duplicates += 1
             return
-        self._send(call, len(missing))
+        self._send(call, missing)
 
-    def _missing(self, call: Call[Any]) -> list[str]:
-        """The keys of the samples that have to be asked for."""
-        keys = [call.key(draw) for draw in call.parts]
+    def add_texts(self, call: Call[Any]) -> None:
+        """Count each text of a call for embeddings as an input.
+
+        Raises:
+            CacheMissError: a text is not stored, and the call may not be sent.
+        """
+        inputs = len(call.request.inputs)
+        missing = self._missing(call)
+        self._inputs += inputs
+        self._duplicates += inputs - len(call.parts)
+        self._cached += len(call.parts) - len(missing)
+        self._count = counter_for(*self._priced) if self._counted and missing else None
+        for group in call.operation.groups(call, missing):
+            read = input_tokens(call.facts(group), *self._priced, self._count)
+            self._add_requests(1, len(group), read, Range.exactly(0))
+
+    def _missing(self, call: Call[Any]) -> list[int]:
+        """The parts that have to be asked for."""
         if call.cache not in READING:
-            return keys
-        missing = [key for key in keys if self._engine.stored(call, self._engine.cache.peek(key)) is None]
+            return list(call.parts)
+        cache = self._engine.cache
+        missing = [
+            part for part in call.parts if self._engine.stored(call, cache.peek(call.key(part))) is None
+        ]
         if missing and call.cache == "only":
-            raise CacheMissError("no answer is stored, and cache='only' sends nothing", key=missing[0])
+            key = call.key(missing[0])
+            raise CacheMissError("no answer is stored, and cache='only' sends nothing", key=key)
         return missing
 
-    def _send(self, call: Call[Any], samples: int) -> None:
+    def _send(self, call: Call[Any], parts: Sequence[int]) -> None:
         if not self._requests:
             self._count = counter_for(*self._priced) if self._counted else None
             self._history = history_of(self._engine, call, self._count)
-        requests = -(-samples // call.encoded.most_samples)
         facts = call.facts()
         likely = likely_input_tokens(call.body, lambda: facts)
         if self._requests < _READ_CLOSELY:
@@ -258,6 +278,10 @@ class Estimator:
         each = self._expected.get(most)
         if each is None:
             each = self._expected[most] = self._output(call, most)
+        self._add_requests(len(call.operation.groups(call, parts)), len(parts), read, each)
+
+    def _add_requests(self, requests: int, samples: int, read: Range, each: Range) -> None:
+        """Add some requests, the tokens that each of them reads, and the tokens of each answer."""
         self._requests += requests
         self._samples += samples
         self._read = self._read.plus(read.times(requests))
@@ -289,7 +313,7 @@ class Estimator:
         size: int = 10**12
         while True:
             row = self._prices().find(*self._priced, variant=variant, input_tokens=size)
-            if row is None or row.input is None or row.output is None:
+            if row is None or row.input is None or (row.output is None and self._writes):
                 return []
             rows.append(row)
             if row.min_input_tokens == 0:
@@ -359,6 +383,15 @@ class Estimator:
         yield f"{self._concurrent:,} requests at once{rate}; none fails, no input is cached by the provider"
         if self._variant not in self._lists:
             yield f"no price of {'/'.join(self._priced)} ({self._variant}) is known"
+
+
+def estimate_texts(
+    engine: Engine, call: Call[Any], prices: Callable[[], PriceTable], scopes: Sequence[ScopeStatistics]
+) -> Estimate:
+    """The estimate of a call for embeddings. The arguments are those of `Estimator`."""
+    estimator = Estimator(engine, lambda _: call, prices, scopes)
+    estimator.add_texts(call)
+    return estimator.result()
 
 
 def estimate(estimator: Estimator, inputs: Iterable[Prompt]) -> Estimate:
