@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from llm_provider._errors import APIResponseValidationError, RequestError, UnsupportedParameterError
 from llm_provider._providers import adapter
+from llm_provider._providers.adapter import EncodedRequest
 from llm_provider._providers.registry import load
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import ROUTES
@@ -33,9 +34,9 @@ class Page(BaseModel, Generic[T]):
 @pytest.mark.parametrize("name", sorted({route.adapter for route in ROUTES.values()}))
 def test_every_route_has_an_adapter_of_the_right_shape(name: str) -> None:
     adapter = load(name)
-    for part in ("encode", "decode", "connect", "map_error", "Assembler"):
+    for part in ("encode", "decode", "connect", "map_error", "assembler"):
         assert callable(getattr(adapter, part))
-    assert callable(adapter.Assembler().feed)
+    assert callable(adapter.assembler(EncodedRequest("chat/completions", {})).feed)
 
 
 class TestSchemaOf:

@@ -94,7 +94,7 @@ class Attempt:
 
     async def _receive(self, connection: Connection, emit: Emit) -> Any:
         """The reply that the stream's events add up to."""
-        assembler, watch = self._call.adapter.Assembler(), self._watch
+        assembler, watch = self._call.adapter.assembler(self._call.encoded), self._watch
         if watch is not None:
             watch.begin()
         async with contextlib.aclosing(connection.stream(self._outgoing, self._on_headers)) as batches:

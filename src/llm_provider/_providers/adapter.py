@@ -8,7 +8,7 @@ An adapter is a module that speaks one wire format through its provider's SDK:
 - `split(reply) -> list`                 pure: divides a reply of several samples into one reply for each
 - `variant(encoded) -> str`              pure: the service level that a request asks for
 - `facts(encoded) -> RequestFacts`       pure: the facts of a request that money, token and limit code needs
-- `Assembler`                            folds a stream's events into the reply they add up to
+- `assembler(encoded) -> StreamAssembler` folds a stream's events into the reply they add up to
 - `map_error(error) -> LLMError`         maps every exception of the SDK and of its transport
 
 An adapter that serves embeddings has a second module beside it, `embeddings`: see `EmbeddingFormat`.
@@ -162,8 +162,8 @@ class StreamAssembler(Protocol):
 class Adapter(Protocol):
     """The shape of an adapter module."""
 
-    @property
-    def Assembler(self) -> type[StreamAssembler]: ...
+    def assembler(self, encoded: EncodedRequest) -> StreamAssembler:
+        """A new object that folds the stream of one request."""
 
     def encode(self, request: Request, target: Target) -> EncodedRequest:
         """Build the payload. Raises `UnsupportedParameterError` for what the model does not accept."""

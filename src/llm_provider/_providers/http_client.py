@@ -61,6 +61,7 @@ def session(certificates: ssl.SSLContext, kind: Any = None, **options: Any) -> A
     )
 
 
+@functools.lru_cache(maxsize=64)
 def connecting_within(seconds: float | None) -> Any:
     """The `ClientTimeout` that limits only the opening of a connection, from the name lookup to TLS.
 
@@ -80,6 +81,10 @@ def client_class(library: ModuleType) -> Any:
     """
     from yarl import URL
 
+    @functools.lru_cache(maxsize=64)
+    def parsed(url: str) -> URL:
+        return URL(url, encoded=True)
+
     class AioHttpClient(library.AsyncClient):  # type: ignore[name-defined,misc]  # known at run time only
         """Sends over one aiohttp session, which the first request opens."""
 
@@ -98,7 +103,7 @@ def client_class(library: ModuleType) -> Any:
                 self._aiohttp = session(library.create_ssl_context())
             answer = await self._aiohttp.request(
                 request.method,
-                URL(request.url, encoded=True),
+                parsed(request.url),
                 data=body_of(request.content),
                 headers=request.headers,
                 allow_redirects=False,

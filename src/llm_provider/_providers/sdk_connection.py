@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from types import ModuleType
@@ -75,6 +76,9 @@ class PostConnection:
         self._http_client: Any = None
         self._clients: dict[tuple[str | None, str], Any] = {}
         self._endpoints: dict[tuple[str | None, str, str], _Endpoint] = {}
+        self._timeout = functools.lru_cache(maxsize=64)(
+            lambda total, connect: sdk.Timeout(total, connect=connect)
+        )
 
     def _endpoint(self, outgoing: Outgoing) -> _Endpoint:
         place = (outgoing.target.base_url, outgoing.key.identity, outgoing.encoded.operation)
@@ -161,7 +165,7 @@ class PostConnection:
                 "x-stainless-retry-count": str(outgoing.retries),
                 **outgoing.encoded.headers,
             },
-            "timeout": self._sdk.Timeout(outgoing.timeout, connect=outgoing.timeouts.connect),
+            "timeout": self._timeout(outgoing.timeout, outgoing.timeouts.connect),
             "max_retries": 0,
             # Never sent, but the SDK would generate one in a slower way.
             "idempotency_key": os.urandom(16).hex(),

@@ -85,7 +85,7 @@ async def exchange(
                 encoded, canonical(encoded.payload), target, APIKey("sk-test"), Timeouts(total=20)
             )
             if stream:
-                assembler = adapter.Assembler()
+                assembler = adapter.assembler(encoded)
                 async for batch in connection.stream(order, ignore):
                     for event in batch:
                         assembler.feed(event)

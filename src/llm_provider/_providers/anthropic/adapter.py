@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DEFAULT_MAX_TOKENS",
     "Assembler",
+    "assembler",
     "connect",
     "decode",
     "encode",
@@ -315,6 +316,11 @@ def _accepted(schema: Mapping[str, Any], request: Request) -> dict[str, Any]:
 
 def _each(schemas: Mapping[str, Any], request: Request) -> dict[str, Any]:
     return {name: _accepted(schema, request) for name, schema in schemas.items()}
+
+
+def assembler(encoded: EncodedRequest) -> Assembler:
+    """Folds a stream of this format."""
+    return Assembler()
 
 
 def connect(transport: str) -> PostConnection:

@@ -24,7 +24,18 @@ from .facts import facts, variant
 if TYPE_CHECKING:
     from .connection import GeminiConnection
 
-__all__ = ["Assembler", "connect", "decode", "encode", "facts", "map_error", "split", "usage", "variant"]
+__all__ = [
+    "Assembler",
+    "assembler",
+    "connect",
+    "decode",
+    "encode",
+    "facts",
+    "map_error",
+    "split",
+    "usage",
+    "variant",
+]
 
 _LEVELS = {"low": "low", "medium": "medium", "high": "high"}
 
@@ -232,6 +243,11 @@ def _calling(choice: str | Mapping[str, Any] | None, strict: bool) -> dict[str, 
     if isinstance(choice, str):
         return {"mode": {"none": "NONE", "required": "ANY"}[choice]}
     return {"mode": "ANY", "allowedFunctionNames": [choice["function"]["name"]]}
+
+
+def assembler(encoded: EncodedRequest) -> Assembler:
+    """Folds a stream of this format."""
+    return Assembler()
 
 
 def connect(transport: str) -> GeminiConnection:

@@ -25,7 +25,18 @@ from .errors import map_error
 if TYPE_CHECKING:
     from .connection import LiteLLMConnection
 
-__all__ = ["Assembler", "connect", "decode", "encode", "facts", "map_error", "split", "usage", "variant"]
+__all__ = [
+    "Assembler",
+    "assembler",
+    "connect",
+    "decode",
+    "encode",
+    "facts",
+    "map_error",
+    "split",
+    "usage",
+    "variant",
+]
 
 PROVIDER = "litellm"
 
@@ -140,6 +151,11 @@ class Assembler(chat.Assembler):
         if self._thinking:
             reply["choices"][0]["message"]["thinking_blocks"] = self._thinking
         return reply
+
+
+def assembler(encoded: EncodedRequest) -> Assembler:
+    """Folds a stream of this format."""
+    return Assembler()
 
 
 def connect(transport: str) -> LiteLLMConnection:

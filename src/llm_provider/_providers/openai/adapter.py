@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..._requests.request import Request
 from ..._requests.routing import Target
-from ..._types import Step, Usage
+from ..._types import Usage
 from ..adapter import Answer, EncodedRequest, Outgoing, refuse
 from ..errors import from_sdk as map_error
 from . import chat, responses
@@ -22,7 +22,7 @@ from .facts import facts, variant
 if TYPE_CHECKING:
     from ..sdk_connection import PostConnection
 
-__all__ = ["Assembler", "connect", "decode", "encode", "facts", "map_error", "split", "usage", "variant"]
+__all__ = ["assembler", "connect", "decode", "encode", "facts", "map_error", "split", "usage", "variant"]
 
 _CLASSIC = ("minimal", "low", "medium", "high")
 
@@ -158,23 +158,9 @@ def split(reply: Any) -> list[Any]:
     return chat.split(reply) if "choices" in reply else [reply]
 
 
-class Assembler:
-    """Folds a stream of either format; the type of its first event tells which."""
-
-    def __init__(self) -> None:
-        self._inner: chat.Assembler | responses.Assembler | None = None
-
-    def feed(self, event: Any) -> Step:
-        """Take one event."""
-        if self._inner is None:
-            kind = event.get("type") if isinstance(event, dict) else None
-            is_response = isinstance(kind, str) and kind.startswith("response.")
-            self._inner = responses.Assembler() if is_response else chat.Assembler()
-        return self._inner.feed(event)
-
-    def reply(self) -> Any:
-        """The reply that the events add up to."""
-        return (self._inner or chat.Assembler()).reply()
+def assembler(encoded: EncodedRequest) -> chat.Assembler | responses.Assembler:
+    """Folds a stream in the format of its endpoint."""
+    return responses.Assembler() if encoded.operation == responses.OPERATION else chat.Assembler()
 
 
 def _stream_fields(outgoing: Outgoing) -> Mapping[str, Any]:
