@@ -340,7 +340,7 @@ class TestMoney:
             probe.embed(GEMINI, [f"page {number} " * 50 for number in range(100)], dimensions=2)
             one = probe.usage.spent
         billing.clear()
-        billing.configure(latency=0.2)
+        billing.configure(prices=default_prices_path(), latency=0.2)
         # A little less than all twenty groups cost. The worst case of a group is several times its cost.
         limit = 16 * one
         texts = [f"text {number} " * 50 for number in range(2_000)]
