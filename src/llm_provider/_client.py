@@ -259,7 +259,8 @@ class Client(BatchMethods):
         except LLMError as error:
             self._tell(error)
             raise
-        self._tell(result)
+        if self._on_result is not None:
+            self._tell(result)
         return result
 
     async def _answer_soon(
@@ -284,7 +285,8 @@ class Client(BatchMethods):
         except LLMError as error:
             self._tell(error)
             raise
-        self._tell(result)
+        if self._on_result is not None:
+            self._tell(result)
         return result
 
     def stream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Stream:

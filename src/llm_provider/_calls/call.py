@@ -153,15 +153,23 @@ class Call(Generic[T]):
 
     def key(self, part: int) -> str:
         """The cache key of a part."""
-        if part != self.parts[0]:
-            return self._key(part)
-        if self.first_key is None:
-            self.first_key = self._key(part)
-        return self.first_key
-
-    def _key(self, part: int) -> str:
+        is_first = part == self.parts[0]
+        if is_first and self.first_key is not None:
+            return self.first_key
         body, draw = self.operation.identity(self, part)
-        return cache_key(**self.place(), body=body, draw=draw)
+        # `place` would be an extra call and an extra dictionary for each hit.
+        target, encoded = self.target, self.encoded
+        key = cache_key(
+            provider=target.provider,
+            base_url=target.base_url,
+            operation=encoded.operation,
+            body=body,
+            headers=encoded.headers,
+            draw=draw,
+        )
+        if is_first:
+            self.first_key = key
+        return key
 
     def asked(self, part: int) -> Asked:
         """The question behind a key, which is stored with the answer."""

@@ -80,7 +80,8 @@ class Engine:
             RuntimeError: the client is closed.
         """
         started = time.perf_counter()
-        self.refuse_closed()
+        if self.closed:
+            self.refuse_closed()
         target = resolve(request.model, request.base_url)
         adapter = registry.load(target.route.adapter)
         encoded = operation.encode(request, target, adapter)
@@ -92,8 +93,7 @@ class Engine:
                 provider=target.provider,
                 model=request.model,
             )
-        allowed = request.deadline
-        return Call(
+        call = Call(
             operation,
             request,
             target,
@@ -102,12 +102,15 @@ class Engine:
             body,
             operation.parts(request),
             started,
-            *concurrency,
+            concurrency.most,
+            concurrency.at_once,
             request.cache or self.settings.cache,
             current(),
-            None if allowed is None else Deadline(allowed, started + allowed),
-            None if allowed is None else SentRequests(),
         )
+        if request.deadline is not None:
+            call.deadline = Deadline(request.deadline, started + request.deadline)
+            call.sent = SentRequests()
+        return call
 
     def refuse_closed(self) -> None:
         """Raise if the client is closed."""

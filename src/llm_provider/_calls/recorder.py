@@ -208,4 +208,4 @@ class CostRecorder:
 
 def _variant(call: Call[Any], answer: AnyAnswer) -> str:
     """The service level that bills a call: the one that served if the answer tells it, else the one asked."""
-    return answer.service_tier or call.variant()
+    return answer.service_tier or call.operation.variant(call)
