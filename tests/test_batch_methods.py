@@ -50,7 +50,7 @@ def test_raising_waits_for_the_rest_and_keeps_it(client: Client, simulator: Simu
         (MODEL, {"temprature": 0.5}, TypeError),
     ],
 )
-def test_what_is_wrong_for_all_is_raised_before_anything_is_sent(
+def test_an_invalid_model_or_parameter_is_raised_before_anything_is_sent(
     client: Client, simulator: Simulator, model: str, parameters: dict[str, object], error: type[Exception]
 ) -> None:
     with pytest.raises(error):
@@ -83,7 +83,7 @@ def test_a_dry_run_is_an_estimate(client: Client, simulator: Simulator, front: s
 def test_a_budget_is_for_the_whole_batch(client: Client, simulator: Simulator, front: str) -> None:
     one = client.call(MODEL, "How much is it?", max_tokens=100).cost
     assert one is not None
-    budget = Budget(one * 50)
+    budget = Budget(one * 200)
     inputs = [f"How much is {number}?" for number in range(400)]
     if front == "sync":
         results = client.call_many(MODEL, inputs, budget=budget, max_tokens=100)

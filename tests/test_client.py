@@ -74,7 +74,7 @@ def test_a_wrong_price_file_is_found_before_anything_is_sent(tmp_path: Path, con
         Client(prices=table)
 
 
-def test_a_closed_client_says_so(simulator: Simulator, own_cache: Path) -> None:
+def test_a_call_of_a_closed_client_raises(simulator: Simulator, own_cache: Path) -> None:
     with Client(cache_dir=own_cache) as client:
         client.call(MODEL, "Hi")
     with pytest.raises(RuntimeError, match="closed"):
@@ -114,7 +114,7 @@ def test_clients_have_limits_of_their_own(simulator: Simulator, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("front", ["call", "acall", "stream", "astream", "call_many", "acall_many"])
-def test_each_result_is_told(simulator: Simulator, tmp_path: Path, front: str) -> None:
+def test_on_result_receives_each_result(simulator: Simulator, tmp_path: Path, front: str) -> None:
     told: list[Response | LLMError] = []
 
     async def astreamed(prompt: str) -> None:
@@ -141,7 +141,7 @@ def test_each_result_is_told(simulator: Simulator, tmp_path: Path, front: str) -
     assert (first.cached, again.cached, type(failed)) == (False, True, BadRequestError)
 
 
-def test_an_observer_that_fails_costs_no_answer(simulator: Simulator, tmp_path: Path) -> None:
+def test_an_on_result_that_raises_loses_no_answer(simulator: Simulator, tmp_path: Path) -> None:
     def observe(result: object) -> None:
         raise ZeroDivisionError
 
@@ -154,7 +154,7 @@ def test_an_observer_that_fails_costs_no_answer(simulator: Simulator, tmp_path: 
         Client(on_result="print")  # type: ignore[arg-type]  # wrong on purpose
 
 
-def test_a_loop_that_ended_in_the_middle_of_a_turn_holds_up_no_other(
+def test_a_loop_that_ended_within_an_iteration_does_not_block_another(
     simulator: Simulator, own_cache: Path
 ) -> None:
     with Client(cache_dir=own_cache) as client:

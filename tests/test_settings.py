@@ -43,7 +43,7 @@ def test_settings_from_the_environment(
         Client()
 
 
-def test_the_environment_may_say_what_the_cache_does(
+def test_the_cache_mode_from_the_environment(
     simulator: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Client(cache_dir=tmp_path) as client:
@@ -62,7 +62,7 @@ def test_the_environment_may_say_what_the_cache_does(
         Client()
 
 
-def test_which_answers_are_kept_is_a_setting(simulator: Simulator, tmp_path: Path) -> None:
+def test_finish_reasons_of_kept_answers_are_a_setting(simulator: Simulator, tmp_path: Path) -> None:
     simulator.inject(Fault(finish="length"), times=3)
     with Client(cache_dir=tmp_path) as client:
         for _ in range(2):
@@ -87,6 +87,6 @@ def test_empty_answers_are_kept_on_request(simulator: Simulator, tmp_path: Path)
 
 
 @pytest.mark.parametrize("reasons", ["stop", ("stop", "cut"), ["refused"]])
-def test_reasons_that_are_none(reasons: Any) -> None:
+def test_unknown_finish_reasons_are_refused(reasons: Any) -> None:
     with pytest.raises(RequestError, match="cache_finish_reasons must be some of"):
         Client(cache_finish_reasons=reasons)

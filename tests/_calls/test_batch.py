@@ -63,7 +63,7 @@ def test_asynchronous_inputs(client: Client) -> None:
 
 
 @pytest.mark.parametrize("front", ["sync", "async"])
-def test_one_failure_never_costs_the_others(client: Client, simulator: Simulator, front: str) -> None:
+def test_a_failure_does_not_end_the_batch(client: Client, simulator: Simulator, front: str) -> None:
     simulator.inject(Fault(status=400), times=None, match="number 3")
     inputs: list[Prompt] = [f"number {number}" for number in range(6)]
     inputs[5] = None  # type: ignore[call-overload]  # what a careless script passes
@@ -152,7 +152,7 @@ def test_max_concurrent_bounds_a_batch_and_may_exceed_the_clients(
     patiently(attempt)
 
 
-def test_what_comes_while_all_workers_end_is_served() -> None:
+def test_a_call_that_arrives_while_all_workers_end_is_served() -> None:
     gate, waiting = asyncio.Event(), 0
 
     async def send(prompt: Prompt) -> Response:

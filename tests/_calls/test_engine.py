@@ -1,4 +1,4 @@
-"""The way of a call: samples, timing, price, deadline, retries, storing."""
+"""The lifecycle of a call: timing, price, deadlines, storing."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_an_unknown_price_is_none(client: Client) -> None:
     assert client.call("openai/no-such-model", "Hi").cost is None
 
 
-def test_what_was_answered_before_a_cancellation_is_stored(client: Client, simulator: Simulator) -> None:
+def test_answers_before_a_cancellation_are_stored(client: Client, simulator: Simulator) -> None:
     simulator.configure(latency=0.02)
 
     async def main() -> list[str]:
@@ -171,7 +171,7 @@ def test_the_queue_counts_for_a_deadline(simulator: Simulator, own_cache: Path) 
     assert simulator.ledger().requests == 1
 
 
-def test_a_deadline_is_no_others(client: Client, simulator: Simulator) -> None:
+def test_a_deadline_does_not_end_a_call_that_shares_the_request(client: Client, simulator: Simulator) -> None:
     client.call(MODEL, "warm up")
     simulator.configure(latency=1.5)
 
@@ -206,7 +206,7 @@ def test_a_hung_request_among_a_thousand_does_not_hold_the_batch(
     assert all(isinstance(result, Response) for result in stored)
 
 
-def test_after_a_batchs_deadline_nothing_is_sent_and_what_is_stored_is_there(
+def test_after_the_deadline_of_a_batch_nothing_is_sent_and_stored_answers_are_returned(
     client: Client, simulator: Simulator
 ) -> None:
     client.call(MODEL, "stored")

@@ -83,7 +83,9 @@ def test_retry_after_is_kept(client: Client, simulator: Simulator) -> None:
     assert served.time - refused.time >= 0.99
 
 
-def test_a_retry_after_beyond_reason_is_not_waited_for(client: Client, simulator: Simulator) -> None:
+def test_a_call_does_not_wait_for_a_retry_after_that_is_too_long(
+    client: Client, simulator: Simulator
+) -> None:
     simulator.inject(Fault(status=429, retry_after="86400"), times=1)
     with pytest.raises(RateLimitError, match="86400 s, which is too long") as caught:
         client.call(MODEL, "Hi")
@@ -125,7 +127,7 @@ def test_a_deadline_is_for_all_attempts(client: Client, simulator: Simulator) ->
     patiently(attempt)
 
 
-def test_an_outage_is_not_many_times_the_load(client: Client, simulator: Simulator) -> None:
+def test_an_outage_does_not_multiply_the_load(client: Client, simulator: Simulator) -> None:
     simulator.inject(Fault(status=500, retry_after="0"), times=None)
     results = client.call_many(MODEL, [f"item {number}" for number in range(60)], max_retries=6)
     assert all(isinstance(result, InternalServerError) for result in results)
