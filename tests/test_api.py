@@ -1,4 +1,4 @@
-"""`call` and its siblings from wherever users call them: scripts, threads, loops, children, callbacks."""
+"""The functions of the module in scripts, threads, event loops, forked children and callbacks."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_hundred_threads_are_in_flight_together(simulator: Simulator, own_cach
     patiently(attempt)
 
 
-def test_what_piles_up_without_threads_feels_its_way(client: Client, simulator: Simulator) -> None:
+def test_asynchronous_calls_begin_with_few_requests_in_flight(client: Client, simulator: Simulator) -> None:
     async def gather() -> None:
         await asyncio.gather(*(client.acall("gpt-6.1-sol", f"item {number}") for number in range(80)))
 

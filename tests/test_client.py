@@ -8,13 +8,11 @@ import gc
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from llm_provider import (
     BadRequestError,
-    CacheMissError,
     Client,
     LLMError,
     MissingAPIKeyError,
@@ -27,32 +25,6 @@ from llm_provider.simulator import Fault, Simulator
 from support import wait_until
 
 MODEL = "gpt-6.1-sol"
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"max_concurrent": 0}, {"max_concurrent": True}, {"max_concurrent": 2.5}, {"timeout": 0},
-        {"timeout": float("nan")}, {"max_retries": -1}, {"cache": "maybe"}, {"transport": "carrier pigeon"},
-        {"keys": {"opnai": "k"}}, {"keys": {"openai": 5}}, {"keys": {"openai": ""}},
-    ],
-)  # fmt: skip
-def test_a_wrong_setting_is_refused(settings: dict[str, Any]) -> None:
-    with pytest.raises(RequestError, match=next(iter(settings))):
-        Client(**settings)
-
-
-def test_settings_from_the_environment(
-    monkeypatch: pytest.MonkeyPatch, simulator: Simulator, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("LLM_PROVIDER_MAX_CONCURRENT", "2")
-    simulator.configure(latency=0.02)
-    with Client(cache_dir=tmp_path) as client:
-        client.call_many(MODEL, [f"item {number}" for number in range(10)])
-    assert simulator.ledger().peak_in_flight == 2
-    monkeypatch.setenv("LLM_PROVIDER_MAX_CONCURRENT", "lots")
-    with pytest.raises(RequestError, match="LLM_PROVIDER_MAX_CONCURRENT"):
-        Client()
 
 
 def test_keys_of_the_client_win_over_the_environment(simulator: Simulator, own_cache: Path) -> None:
@@ -102,7 +74,7 @@ def test_a_wrong_price_file_is_found_before_anything_is_sent(tmp_path: Path, con
         Client(prices=table)
 
 
-def test_a_closed_client_says_so(simulator: Simulator, own_cache: Path) -> None:
+def test_a_call_of_a_closed_client_raises(simulator: Simulator, own_cache: Path) -> None:
     with Client(cache_dir=own_cache) as client:
         client.call(MODEL, "Hi")
     with pytest.raises(RuntimeError, match="closed"):
@@ -141,57 +113,8 @@ def test_clients_have_limits_of_their_own(simulator: Simulator, tmp_path: Path) 
         assert other.call(MODEL, "Hi").cached
 
 
-def test_the_environment_may_say_what_the_cache_does(
-    simulator: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with Client(cache_dir=tmp_path) as client:
-        client.call(MODEL, "Hi")
-    monkeypatch.setenv("LLM_PROVIDER_CACHE", "only")
-    with Client(cache_dir=tmp_path) as client:
-        assert client.call(MODEL, "Hi").cached
-        with pytest.raises(CacheMissError):
-            client.call(MODEL, "Something else")
-        # What the call, or the client, says itself comes first.
-        assert not client.call(MODEL, "Something else", cache="off").cached
-    with Client(cache_dir=tmp_path, cache="use") as client:
-        assert not client.call(MODEL, "Something else").cached
-    monkeypatch.setenv("LLM_PROVIDER_CACHE", "sometimes")
-    with pytest.raises(RequestError, match="LLM_PROVIDER_CACHE must be one of use, refresh, only, off"):
-        Client()
-
-
-def test_which_answers_are_kept_is_a_setting(simulator: Simulator, tmp_path: Path) -> None:
-    simulator.inject(Fault(finish="length"), times=3)
-    with Client(cache_dir=tmp_path) as client:
-        for _ in range(2):
-            assert not client.call(MODEL, "Hi").cached
-    with Client(cache_dir=tmp_path, cache_finish_reasons=("stop", "tool_calls", "length")) as client:
-        cut = client.call(MODEL, "Hi")
-        assert (cut.finish_reason, cut.cached) == ("length", False)
-        assert client.call(MODEL, "Hi").cached
-    # What another client kept is not served where the rule is another.
-    with Client(cache_dir=tmp_path) as client:
-        answer = client.call(MODEL, "Hi")
-        assert (answer.finish_reason, answer.cached) == ("stop", False)
-
-
-def test_empty_answers_are_kept_on_request(simulator: Simulator, tmp_path: Path) -> None:
-    simulator.inject(Fault(finish="empty"), times=2)
-    with Client(cache_dir=tmp_path, cache_finish_reasons=("stop", "empty")) as client:
-        assert client.call(MODEL, "Hi").text == ""
-        assert client.call(MODEL, "Hi").cached
-    with Client(cache_dir=tmp_path) as client:
-        assert not client.call(MODEL, "Hi").cached
-
-
-@pytest.mark.parametrize("reasons", ["stop", ("stop", "cut"), ["refused"]])
-def test_reasons_that_are_none(reasons: Any) -> None:
-    with pytest.raises(RequestError, match="cache_finish_reasons must be some of"):
-        Client(cache_finish_reasons=reasons)
-
-
 @pytest.mark.parametrize("front", ["call", "acall", "stream", "astream", "call_many", "acall_many"])
-def test_each_result_is_told(simulator: Simulator, tmp_path: Path, front: str) -> None:
+def test_on_result_receives_each_result(simulator: Simulator, tmp_path: Path, front: str) -> None:
     told: list[Response | LLMError] = []
 
     async def astreamed(prompt: str) -> None:
@@ -218,7 +141,7 @@ def test_each_result_is_told(simulator: Simulator, tmp_path: Path, front: str) -
     assert (first.cached, again.cached, type(failed)) == (False, True, BadRequestError)
 
 
-def test_an_observer_that_fails_costs_no_answer(simulator: Simulator, tmp_path: Path) -> None:
+def test_an_on_result_that_raises_loses_no_answer(simulator: Simulator, tmp_path: Path) -> None:
     def observe(result: object) -> None:
         raise ZeroDivisionError
 
@@ -231,7 +154,7 @@ def test_an_observer_that_fails_costs_no_answer(simulator: Simulator, tmp_path: 
         Client(on_result="print")  # type: ignore[arg-type]  # wrong on purpose
 
 
-def test_a_loop_that_ended_in_the_middle_of_a_turn_holds_up_no_other(
+def test_a_loop_that_ended_within_an_iteration_does_not_block_another(
     simulator: Simulator, own_cache: Path
 ) -> None:
     with Client(cache_dir=own_cache) as client:

@@ -169,7 +169,7 @@ __all__ = [
     "usage",
 ]
 
-# In the order in which they are looked through: the modules that load asyncio come last.
+# The modules are searched in this order. Those that import asyncio come last.
 _HOMES = (
     "_api",
     "_client",

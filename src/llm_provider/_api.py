@@ -23,8 +23,8 @@ _default: dict[int, Client] = {}
 
 
 def default_client() -> Client:
-    """The client behind the functions; it reads the environment when it is first used."""
-    # One per process: `setdefault` is atomic, so threads that race agree on one.
+    """The client of the module's functions. It reads the environment when it is first used."""
+    # One client per process: `setdefault` is atomic, so concurrent threads get the same one.
     process = os.getpid()
     client = _default.get(process)
     return client if client is not None else _default.setdefault(process, Client())
@@ -36,15 +36,15 @@ def call(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Resp
     Works in a script, in any number of threads, and inside a running event loop such as a notebook's.
 
     Args:
-        model: A model name, as litellm spells it: "gpt-6.1-sol", "claude-sonnet-5-5",
+        model: A model name in the spelling of litellm: "gpt-6.1-sol", "claude-sonnet-5-5",
             "gemini/gemini-3.8-flash", "together_ai/zai-org/GLM-5.3", "local/my-model".
         messages: One user message, or a list of OpenAI-style messages.
         **parameters: See `Parameters`.
 
     Raises:
-        RequestError: the request cannot be served as it is; nothing was sent.
-        ProviderError: the provider failed, and retrying did not help.
-        TypeError: a parameter that does not exist.
+        RequestError: the model or the provider cannot serve the request. Nothing was sent.
+        ProviderError: the provider failed, and retries did not help.
+        TypeError: a parameter does not exist.
 
     >>> from llm_provider.simulator import Simulator
     >>> with Simulator() as simulator:
@@ -57,7 +57,7 @@ def call(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Resp
 
 
 async def acall(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
-    """`call`, awaited; from any event loop. Cancelling it cancels the request at the server.
+    """`call` for any event loop. Cancelling it cancels the request at the server.
 
     >>> import asyncio
     >>> from llm_provider.simulator import Simulator
@@ -90,11 +90,12 @@ def embed(
 ) -> Embeddings | Estimate:
     """Turn texts into vectors.
 
-    Each text is stored by itself: a list with one new text sends that text alone. Long lists are divided into
-    as many requests as the provider's limits need, which are sent at the same time under rate control.
+    Each text has a cache entry of its own, so a list with one new text sends only that text. Long lists are
+    divided into as many requests as the provider's limits need, which are sent at the same time under rate
+    control.
 
     Args:
-        model: The name of an embedding model, as litellm spells it: "text-embedding-3-small",
+        model: The name of an embedding model in the spelling of litellm: "text-embedding-3-small",
             "gemini/gemini-embedding-001", "mistral/mistral-embed", "local/my-model".
         inputs: The texts. No text may be empty.
         dry_run: Send nothing, and return an `Estimate` of tokens, cost and time instead.
@@ -104,9 +105,9 @@ def embed(
         The vectors in the order of the texts, the usage, and the cost in USD.
 
     Raises:
-        RequestError: an input or a parameter cannot be served, or the model does not embed. ProviderError:
-        the provider failed, and retrying did not help. The texts that were answered are stored. TypeError: a
-        parameter that does not exist.
+        RequestError: an input or a parameter is not valid, or the model does not embed. Nothing was sent.
+        ProviderError: the provider failed, and retries did not help. The texts that were answered are stored.
+        TypeError: a parameter does not exist.
 
     >>> from llm_provider.simulator import Simulator
     >>> with Simulator() as simulator:
@@ -121,7 +122,7 @@ def embed(
 
 
 async def aembed(model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]) -> Embeddings:
-    """`embed`, awaited; from any event loop. Cancelling it cancels the requests at the server."""
+    """`embed` for any event loop. Cancelling it cancels the requests at the server."""
     seal(parameters)
     return await default_client().aembed(model, inputs, **parameters)
 
@@ -129,11 +130,11 @@ async def aembed(model: str, inputs: Iterable[str], **parameters: Unpack[EmbedPa
 def stream(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Stream:
     """Ask a model and read the answer as it is written.
 
-    The stream yields `Delta`s; at its end `.response` is the same `Response` that `call` would return.
-    Leaving early, by `close()` or a `with` block, cancels the request.
+    The stream yields `Delta`s. At its end `.response` is the `Response` that `call` would return. Closing it
+    early, with `close()` or by leaving its `with` block, cancels the request.
 
     Raises:
-        RequestError, ProviderError: as `call`; what fails later is raised while iterating.
+        RequestError, ProviderError: as for `call`. Failures after the start are raised by the iteration.
 
     >>> from llm_provider.simulator import Simulator
     >>> with Simulator() as simulator:
@@ -182,7 +183,7 @@ def call_many(
     dry_run: bool = False,
     **parameters: Unpack[BatchParameters],
 ) -> list[Result] | Estimate:
-    """Ask a model many things at once; the results are in the order of the inputs.
+    """Ask a model many prompts at once. The results are in the order of the inputs.
 
     Each answer is stored before it counts as done: after an interruption, a second run sends only the rest.
 
@@ -191,11 +192,11 @@ def call_many(
         inputs: Any iterable of prompts.
         on_error: "return" puts the error of a failed call in its place; "raise" raises a `BatchError`,
             which holds all results, after every other call has finished.
-        dry_run: Send nothing, and return an `Estimate` of what it would take instead; see `estimate`.
+        dry_run: Send nothing, and return an `Estimate` instead; see `estimate`.
         **parameters: `max_concurrent` and `progress`, see `BatchParameters`, and all of `Parameters`.
 
     Raises:
-        RequestError: the model or a parameter cannot be served; nothing was sent.
+        RequestError: the model or a parameter is not valid. Nothing was sent.
         BatchError: see `on_error`.
 
     >>> from llm_provider.simulator import Simulator
@@ -240,7 +241,7 @@ async def acall_many(
     dry_run: bool = False,
     **parameters: Unpack[BatchParameters],
 ) -> list[Result] | Estimate:
-    """`call_many`, awaited; `inputs` may also be an asynchronous iterable."""
+    """`call_many` for any event loop. `inputs` may also be an asynchronous iterable."""
     seal(parameters)
     if dry_run:
         return await default_client().acall_many(model, inputs, dry_run=True, **parameters)
@@ -252,10 +253,10 @@ def iter_many(
     inputs: Iterable[Prompt],
     **parameters: Unpack[BatchParameters],
 ) -> Iterator[tuple[int, Result]]:
-    """Ask many things and take `(index, result)` pairs as calls finish.
+    """Ask a model many prompts, and yield `(index, result)` pairs as calls finish.
 
     The inputs are read only as fast as results are taken, so memory stays bounded however many there are.
-    A failed call's result is its `LLMError`. Leaving the loop early cancels what is under way.
+    A failed call's result is its `LLMError`. Leaving the loop early cancels the calls under way.
     """
     seal(parameters)
     return default_client().iter_many(model, inputs, **parameters)
@@ -272,11 +273,12 @@ def aiter_many(
 
 
 def estimate(model: str, inputs: Iterable[Prompt], **parameters: Unpack[BatchParameters]) -> Estimate:
-    """What `call_many` with the same arguments would take: requests, tokens, USD, time. Nothing is sent.
+    """Estimate the requests, tokens, USD and time of a `call_many` with the same arguments. Nothing is sent.
 
-    It looks into the cache, loads no SDK and needs no key. Input tokens are counted where tiktoken and the
-    model's encoding are on this machine, else estimated; output tokens are those of stored answers of the
-    model, else a guess: `Estimate.assumptions` says which. docs/estimates.md has the rules and their errors.
+    It looks into the cache, loads no SDK and needs no key. Input tokens are counted if tiktoken and the
+    model's encoding are on this machine, else estimated. Output tokens are those of stored answers of the
+    model, else a guess. `Estimate.assumptions` names the method. docs/estimates.md has the rules and their
+    errors.
 
     Args:
         model: As for `call_many`.
@@ -284,7 +286,7 @@ def estimate(model: str, inputs: Iterable[Prompt], **parameters: Unpack[BatchPar
         **parameters: See `BatchParameters`.
 
     Raises:
-        RequestError: the model or a parameter cannot be served.
+        RequestError: the model or a parameter is not valid.
         TypeError: `inputs` is one prompt.
 
     >>> found = estimate("claude-haiku-5-5", ["Name a bird.", "Name a fish."], max_tokens=100)
@@ -298,9 +300,9 @@ def estimate(model: str, inputs: Iterable[Prompt], **parameters: Unpack[BatchPar
 
 
 def usage() -> Ledger:
-    """What the calls of this module's functions have cost so far in this process, and go on to cost.
+    """The ledger of all calls by the functions of this module in this process. It continues to count.
 
-    For what a part of a program costs, see `track`; for a client's own calls, `Client.usage`.
+    `track` counts a part of a program, and `Client.usage` the calls of a client.
 
     >>> usage().cost == usage().spent + usage().wasted
     True
@@ -309,7 +311,7 @@ def usage() -> Ledger:
 
 
 def price(model: str, usage: Usage) -> Decimal | None:
-    """What a usage costs in USD by the shipped `prices.csv`; None where the price is not known.
+    """The cost of a usage in USD by the shipped `prices.csv`; None if the price is not known.
 
     >>> price("claude-haiku-5-5", Usage(input_tokens=1000, output_tokens=100))
     Decimal('0.00015')

@@ -1,4 +1,4 @@
-"""The methods of `Client` for batches: all results, results as they come, and estimates."""
+"""The methods of `Client` for batches: all results at once, results as they arrive, and estimates."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class BatchMethods(ABC):
     def _batch(self, name: str, model: str, parameters: BatchParameters) -> Work:
         """How the calls of a batch are made and sent.
 
-        What is wrong with the model or the parameters is wrong for every input, so it is found here, once.
+        An invalid model or parameter would fail every input, so it is found here, once.
         """
         from ._calls.batch import Work
         from ._calls.batch_lookup import batch_lookup
@@ -90,7 +90,7 @@ class BatchMethods(ABC):
         event_loop.refuse_own_thread(name)
         allowed = concurrency(parameters.pop("max_concurrent", None)) or self._concurrency
         if parameters.get("budget") is not None:
-            # One for all of the batch.
+            # One budget for the whole batch.
             parameters["budget"] = check("budget", parameters["budget"])
 
         whole: Deadline | None = None
@@ -98,7 +98,7 @@ class BatchMethods(ABC):
         def prepare(prompt: Prompt) -> Call[Response]:
             nonlocal whole
             call = self._prepare(model, prompt, parameters, allowed)
-            # The deadline of the call that is made first, here, is that of the whole batch.
+            # The first call is made here, for the template. Its deadline is that of the whole batch.
             call.deadline = whole = whole or call.deadline
             return call
 

@@ -1,4 +1,4 @@
-"""`Client`: settings, and ownership of everything mutable. Its methods only wait for the engine."""
+"""`Client`: the settings and all mutable state of its calls. Its methods only wait for the engine."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ from ._requests.routing import Transport, priced_as, resolve
 from ._settings import KEPT_BY_DEFAULT, RateControl, decide, dollars
 from ._types import Embeddings, FinishReason, Prompt, Response, Usage
 
-# The loop, and with it asyncio and the modules that work on it, come with the first call that is not stored:
-# they take longer to load than all that such a call needs.
+# The event loop, asyncio and their modules are imported by the first call that is not stored: their import
+# takes longer than the rest of such a call.
 if TYPE_CHECKING:
     from decimal import Decimal
 
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _clients: weakref.WeakSet[Client] = weakref.WeakSet()
-"""Every client that may hold something open."""
+"""Every client that may have open files or connections."""
 
 
 class Client(BatchMethods):
@@ -68,41 +68,41 @@ class Client(BatchMethods):
     The functions of the module do the same on one client with default settings.
 
     Args:
-        cache_dir: Where answers are kept; default `LLM_PROVIDER_CACHE_DIR`, else the platform's user cache.
-        cache: "use", "refresh", "only" or "off", for calls that do not say; see `Parameters`. Default
+        cache_dir: The cache directory; default `LLM_PROVIDER_CACHE_DIR`, else the platform's user cache.
+        cache: "use", "refresh", "only" or "off", for calls without `cache`; see `Parameters`. Default
             `LLM_PROVIDER_CACHE`, else "use".
-        cache_finish_reasons: Answers that ended so are kept by the cache and served from it. Add "length",
-            "refusal" or "content_filter" to keep such answers too, and "empty" for those that say nothing.
+        cache_finish_reasons: The cache keeps and serves only answers with these finish reasons. Add "length",
+            "refusal" or "content_filter" to keep such answers too, and "empty" for answers without content.
         max_concurrent: Most requests under way per provider, model and key; default
-            `LLM_PROVIDER_MAX_CONCURRENT`. Given in neither way it is 1,000 for batches and asynchronous calls
-            (less where the process may not open as many files), beginning with 8, while threads that wait in
-            `call` or `stream` are all served at once. Within it the rate control finds out what the provider
-            takes.
-        keys: API keys by provider name, before those of the environment: one (`{"openai": "sk-..."}`), or a
-            list over which calls are spread, in which a list holds the keys of one account: docs/keys.md.
-        prices: A CSV file with the columns of `prices.csv`, whose rows win over the shipped ones.
+            `LLM_PROVIDER_MAX_CONCURRENT`. Without both, it is 1,000 for batches and asynchronous calls (less
+            if the process may not open as many files), beginning with 8, and threads that wait in `call` or
+            `stream` have no limit. Within it the rate control finds the limits of the provider.
+        keys: API keys by provider name, before those of the environment: one key (`{"openai": "sk-..."}`),
+            or a list over which calls are spread. A list within it holds the keys of one account:
+            docs/keys.md.
+        prices: A CSV file with the columns of `prices.csv`, whose rows replace the shipped ones.
         budget: USD that all calls of this client may cost at most, or a `Budget`, which clients, batches and
             processes can share; default `LLM_PROVIDER_BUDGET`, else none. docs/budgets.md has the rules.
-        timeout: Seconds for one attempt, waiting for a slot not counted, or `Timeouts`. A call's own go
-            before them one by one: after `Timeouts(idle=30)` here, `timeout=60` there sets both.
-        max_retries: Requests sent at most after a first one that failed in a way that may pass. on_result:
-        For logs and metrics: called with each call's `Response` or `Embeddings`, stored ones too, or
-            the `LLMError` it failed with, in the thread or task of the call. An exception that it raises
+        timeout: Seconds for one attempt, without the wait for a slot, or `Timeouts`. A call's own timeouts
+            replace them one by one: `Timeouts(idle=30)` here and `timeout=60` there set both.
+        max_retries: The most requests after the first one, if each fails in a way that may pass.
+        on_result: For logs and metrics. It is called with the `Response` or `Embeddings` of each call, stored
+            ones too, or with its `LLMError`, in the thread or task of the call. An exception that it raises
             becomes a warning.
-        rate_control: "adaptive" learns how many requests and tokens a second an account may send, together
-        with
-            the other processes of this machine that use the same cache directory, once one was refused;
-            "shared" does so from the first request on, "independent" never. "aimd" only halves what may be
-            under way when it is refused. See docs/rate-control.md.
-        transport: What carries the SDKs' requests: "aiohttp" (HTTP/1.1), "http2" or "http1"; default the one
-            that was measured to be fastest for the route, which is aiohttp for all today.
+        rate_control: "adaptive" learns how many requests and tokens a second an account may send. After the
+            first refusal it learns together with the other processes of this machine that use the same cache
+            directory; "shared" does so from the first request on, "independent" never. "aimd" only halves
+            the number of requests in flight after a refusal. See docs/rate-control.md.
+        transport: The HTTP client of the SDKs: "aiohttp" (HTTP/1.1), "http2" or "http1"; default the fastest
+            one for the route by measurement, which is aiohttp for all today.
         ledger: A file to which each answer, hit and failure that may have been billed is appended as one
             line of JSON, before the call returns; default `LLM_PROVIDER_LEDGER`, else none. `Ledger.read`
             sums it.
-        strict_model: Whether an answer by another snapshot of a model than before raises `ModelDriftError`;
-            without it, the first such answer warns.
-        show_estimate_above: USD. A notebook shows an `Estimate` of `call_many` before it begins, made of some
-            of its inputs, where it is likely to cost more. None never shows any; scripts never do.
+        strict_model: Whether an answer by another snapshot of a model than before raises `ModelDriftError`.
+            Otherwise the first such answer causes a warning.
+        show_estimate_above: USD. If a `call_many` is likely to cost more, a notebook shows its `Estimate`
+            before it begins, made from a sample of its inputs. None shows none, and a script never shows
+            one.
 
     Raises:
         RequestError: a setting is not valid.
@@ -149,7 +149,7 @@ class Client(BatchMethods):
         self._concurrency_of_threads = asked or UNBOUNDED
         self._prices = functools.cache(lambda: _price_table(prices))
         if prices is not None:
-            # Found wrong after the first call, it would cost an answer that is paid for.
+            # An invalid file must be found before the first answer is paid for.
             self._prices()
         self._on_result = on_result
         self._show_estimate_above = dollars("show_estimate_above", show_estimate_above)
@@ -162,7 +162,7 @@ class Client(BatchMethods):
         self._started = False
         self._starting = threading.Lock()
         _clients.add(self)
-        # For a client that is dropped without `close`; whatever thread that happens in must not wait.
+        # For a client that is dropped without `close`. The thread that drops it must not wait.
         weakref.finalize(self, self._cache.close, wait=False).atexit = False
 
     def _start(self) -> None:
@@ -172,7 +172,7 @@ class Client(BatchMethods):
                 self._started = True
                 from ._runtime import event_loop
 
-                # Closed while the loop still runs, which ends before this module's own turn comes.
+                # The loop ends before this module's exit function is called, so it closes the clients.
                 event_loop.at_exit(_close_all)
                 closing = weakref.finalize(self, event_loop.close_on_loop, self._engine.close, wait=False)
                 closing.atexit = False
@@ -259,7 +259,8 @@ class Client(BatchMethods):
         except LLMError as error:
             self._tell(error)
             raise
-        self._tell(result)
+        if self._on_result is not None:
+            self._tell(result)
         return result
 
     async def _answer_soon(
@@ -284,7 +285,8 @@ class Client(BatchMethods):
         except LLMError as error:
             self._tell(error)
             raise
-        self._tell(result)
+        if self._on_result is not None:
+            self._tell(result)
         return result
 
     def stream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Stream:
@@ -336,7 +338,7 @@ class Client(BatchMethods):
         if self._on_result is not None:
             try:
                 self._on_result(result)
-            except Exception as error:  # the user's own, and no reason to lose an answer
+            except Exception as error:  # an error of the user's function must not lose an answer
                 warnings.warn(f"on_result raised {error!r}; calls go on", RuntimeWarning, stacklevel=3)
 
     # --- the client itself -----------------------------------------------------------------------------
@@ -348,7 +350,7 @@ class Client(BatchMethods):
 
     @property
     def budget(self) -> Budget | None:
-        """What the calls of this client may cost, and have cost; None if that is not limited.
+        """The budget of this client's calls; None if there is none.
 
         >>> with Client(budget=5.00) as client:
         ...     client.budget
@@ -358,24 +360,24 @@ class Client(BatchMethods):
 
     @property
     def usage(self) -> Ledger:
-        """What this client's calls have cost so far, and go on to cost."""
+        """The ledger of this client's calls. It continues to count."""
         return self._usage
 
     def explain_miss(
         self, model: str, messages: Prompt, **parameters: Unpack[Parameters]
     ) -> Explanation | None:
-        """Why a call is not answered from the cache: the nearest stored one, and where the two differ.
+        """Explains why a call is not answered from the cache: the nearest stored call, and the differences.
 
         Args:
-            model: As in `call`, and so the rest.
+            model: As for `call`.
             messages: One user message, or a list of OpenAI-style messages.
-            **parameters: See `Parameters`; `draw` tells which sample.
+            **parameters: See `Parameters`. `draw` is the number of the sample.
 
         Returns:
-            None if nothing that was asked of the same provider and endpoint is stored.
+            None if no call to the same provider and endpoint is stored.
 
         Raises:
-            RequestError: the call cannot be served as it is.
+            RequestError: the model or the provider cannot serve the call.
             OSError: the cache cannot be read.
 
         >>> from llm_provider.simulator import Simulator
@@ -395,7 +397,7 @@ class Client(BatchMethods):
         return self._prices().cost(*priced_as(resolve(model)), usage)
 
     def statistics(self) -> list[ScopeStatistics]:
-        """Window, requests under way, waiting calls and refusals of each scope in use."""
+        """The state of the rate control of each scope in use."""
         return self._engine.statistics()
 
     def close(self) -> None:
@@ -412,7 +414,7 @@ class Client(BatchMethods):
             import asyncio
 
             await asyncio.to_thread(self._close_engine)
-            # Here, as sqlite's files are closed by the thread that opened them; it takes milliseconds.
+            # Files of sqlite are closed by the thread that opened them. It takes milliseconds.
             self._close_files()
 
     def _close_files(self) -> None:

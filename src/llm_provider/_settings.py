@@ -1,4 +1,4 @@
-"""What a client decides once for all its calls, and what it decides where its user does not."""
+"""The settings of a client: checked arguments, with defaults and the values of the environment."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 RateControl = Literal["adaptive", "shared", "independent", "aimd"]
-"""How a scope's limit is found: by the controller of `_control`, which the processes of a machine share from
-the first refusal on, or from the first request on, or not at all; or by additive increase and multiplicative
-decrease alone, the baseline that it is compared with."""
+"""How the limit of a scope is found. "adaptive", "shared" and "independent" use `_limits/controller`, which
+the processes of a machine share from the first refusal on, from the first request on, or not at all. "aimd"
+is the baseline for comparisons: additive increase and multiplicative decrease alone."""
 
 KEPT_BY_DEFAULT: tuple[FinishReason, ...] = ("stop", "tool_calls")
 """The finish reasons of answers that the cache keeps and serves unless a client says otherwise."""
@@ -32,21 +32,21 @@ KEPT_BY_DEFAULT: tuple[FinishReason, ...] = ("stop", "tool_calls")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a client decides once for all its calls."""
+    """The checked settings of a client, the same for all its calls."""
 
     timeout: Timeouts
     max_retries: int
     cache: str
     kept: frozenset[str]
-    """Finish reasons of the answers that the cache keeps; "empty" for those that say and call nothing."""
+    """Finish reasons of the answers that the cache keeps; "empty" for answers without text and tool calls."""
     rate_control: RateControl
     transport: Transport | None
-    """None for that of the route."""
+    """None means the transport of the route."""
     keys: Mapping[str, Accounts]
     budget: Budget | None
 
     def transport_of(self, route: Route) -> Transport:
-        """What carries the requests of a route."""
+        """The HTTP client of a route."""
         return self.transport or route.transport
 
 
@@ -61,10 +61,10 @@ def decide(
     keys: Mapping[str, KeyList],
     budget: float | Decimal | Budget | None,
 ) -> Settings:
-    """The settings of a client out of its arguments, which `Client` explains.
+    """The settings of a client from its arguments, which `Client` documents.
 
     Raises:
-        RequestError: one of them is not valid.
+        RequestError: an argument or a variable of the environment is not valid.
     """
     return Settings(
         timeout=check("timeout", timeout).over(DEFAULT_TIMEOUTS),

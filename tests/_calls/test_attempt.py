@@ -1,4 +1,4 @@
-"""One attempt's timeouts, each told apart from the others on every route and transport."""
+"""The timeouts of an attempt: each has an error of its own, on every route and transport."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_an_answer_that_does_not_begin(
     clients: Mapping[str, Client], simulator: Simulator, model: str, transport: str, how: How
 ) -> None:
     if model == THROUGH_LITELLM and how == "call":
-        pytest.skip("litellm shows a whole answer only at its end")
+        pytest.skip("litellm returns an answer only as a whole")
     simulator.inject(Fault(hang=True))
     error = missed(clients[transport], model, how, simulator.root, first_byte=0.3)
     assert facts(error) == ("first_byte", 0.3, True, "no first byte within 0.3 s")
@@ -166,7 +166,7 @@ def test_an_answer_in_time_is_the_same(
 ) -> None:
     limits = Timeouts(connect=20, first_byte=20, idle=20, total=20)
     if model == THROUGH_LITELLM and how == "call":
-        with pytest.raises(UnsupportedParameterError, match=r"first_byte and idle .* use stream") as caught:
+        with pytest.raises(UnsupportedParameterError, match=r"first_byte or idle .* use stream") as caught:
             ask(clients[transport], model, how, simulator.root, timeout=limits)
         assert (caught.value.parameter, caught.value.model) == ("timeout", model)
         assert simulator.requests() == []

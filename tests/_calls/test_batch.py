@@ -19,15 +19,11 @@ from hypothesis import strategies as st
 
 from llm_provider import (
     APIConnectionError,
-    BatchError,
     Client,
     LLMError,
     MissingAPIKeyError,
     RateLimitError,
-    RequestError,
     Response,
-    UnknownModelError,
-    UnsupportedParameterError,
 )
 from llm_provider._calls.batch import Work, iterate
 from llm_provider._runtime import event_loop
@@ -67,7 +63,7 @@ def test_asynchronous_inputs(client: Client) -> None:
 
 
 @pytest.mark.parametrize("front", ["sync", "async"])
-def test_one_failure_never_costs_the_others(client: Client, simulator: Simulator, front: str) -> None:
+def test_a_failure_does_not_end_the_batch(client: Client, simulator: Simulator, front: str) -> None:
     simulator.inject(Fault(status=400), times=None, match="number 3")
     inputs: list[Prompt] = [f"number {number}" for number in range(6)]
     inputs[5] = None  # type: ignore[call-overload]  # what a careless script passes
@@ -79,49 +75,6 @@ def test_one_failure_never_costs_the_others(client: Client, simulator: Simulator
         *["Response"] * 3, "BadRequestError", "Response", "RequestError"
     ]  # fmt: skip
     assert simulator.ledger().requests == 5
-
-
-@pytest.mark.parametrize("front", ["sync", "async"])
-def test_raising_waits_for_the_rest_and_keeps_it(client: Client, simulator: Simulator, front: str) -> None:
-    simulator.inject(Fault(status=400), times=1, match="number 0")
-    inputs = [f"number {number}" for number in range(20)]
-    with pytest.raises(BatchError, match="1 of 20 calls failed") as caught:
-        if front == "sync":
-            client.call_many(MODEL, inputs, on_error="raise")
-        else:
-            asyncio.run(client.acall_many(MODEL, inputs, on_error="raise"))
-    assert list(caught.value.errors) == [0]
-    assert caught.value.__cause__ is caught.value.results[0]
-    # The nineteen others were stored: a second run asks for the one that failed only.
-    again = client.call_many(MODEL, inputs, on_error="raise")
-    assert sum(result.cached for result in again if isinstance(result, Response)) == 19
-
-
-@pytest.mark.parametrize(
-    ("model", "parameters", "error"),
-    [
-        (MODEL, {"temperature": 0.5}, UnsupportedParameterError),
-        (MODEL, {"max_tokens": "many"}, RequestError),
-        ("gpt-oss-120b", {}, UnknownModelError),
-        (MODEL, {"on_error": "ignore"}, RequestError),
-        (MODEL, {"max_concurrent": 0}, RequestError),
-        (MODEL, {"temprature": 0.5}, TypeError),
-    ],
-)
-def test_what_is_wrong_for_all_is_raised_before_anything_is_sent(
-    client: Client, simulator: Simulator, model: str, parameters: dict[str, object], error: type[Exception]
-) -> None:
-    with pytest.raises(error):
-        client.call_many(model, ["a", "b"], **parameters)  # type: ignore[arg-type]  # wrong on purpose
-    assert simulator.ledger().requests == 0
-
-
-@pytest.mark.parametrize("inputs", ["one string", b"bytes", {"a": 1}, 5, None])
-def test_inputs_must_be_an_iterable_of_prompts(client: Client, inputs: object) -> None:
-    with pytest.raises(TypeError, match="iterable of prompts"):
-        client.call_many(MODEL, inputs)  # type: ignore[arg-type]  # wrong on purpose
-    with pytest.raises(TypeError, match="iterable of prompts"):
-        asyncio.run(client.acall_many(MODEL, inputs))  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_a_missing_key_is_a_result_of_the_calls_that_need_it(
@@ -199,7 +152,7 @@ def test_max_concurrent_bounds_a_batch_and_may_exceed_the_clients(
     patiently(attempt)
 
 
-def test_what_comes_while_all_workers_end_is_served() -> None:
+def test_a_call_that_arrives_while_all_workers_end_is_served() -> None:
     gate, waiting = asyncio.Event(), 0
 
     async def send(prompt: Prompt) -> Response:

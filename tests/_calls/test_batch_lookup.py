@@ -1,4 +1,4 @@
-"""How a batch begins: what is stored is found, each prompt in its turn, however they are looked up."""
+"""The cache lookup of a batch: stored prompts are found, in their order, in groups and one by one."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_prompt_twice_in_a_list_is_asked_once(client: Client, simulator: Simul
     assert simulator.ledger().requests == 2
 
 
-def test_what_came_before_an_error_of_the_inputs_is_begun(reader: Client) -> None:
+def test_prompts_before_an_error_of_the_inputs_get_results(reader: Client) -> None:
     class Broken(list[str]):
         def __iter__(self) -> Iterator[str]:
             yield from PROMPTS[:3]
@@ -169,7 +169,7 @@ def test_a_damaged_answer_is_asked_for_again(client: Client, simulator: Simulato
 
 
 @pytest.mark.parametrize("mode", ["refresh", "off"])
-def test_what_is_not_to_be_read_is_not(client: Client, simulator: Simulator, mode: str) -> None:
+def test_refresh_and_off_do_not_read_the_cache(client: Client, simulator: Simulator, mode: str) -> None:
     client.call_many(MODEL, PROMPTS[:4], on_error="raise")
     again = client.call_many(MODEL, PROMPTS[:4], on_error="raise", cache=mode)  # type: ignore[arg-type]  # a str
     assert [result.cached for result in again if isinstance(result, Response)] == [False] * 4

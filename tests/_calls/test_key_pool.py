@@ -235,7 +235,7 @@ def test_a_key_shared_with_single_calls_shares_their_queue() -> None:
     asyncio.run(main())
 
 
-def test_what_waits_for_a_gated_account_alone_is_forgotten_once_another_has_served_it() -> None:
+def test_a_call_served_by_another_account_leaves_the_queue_of_the_gated_one() -> None:
     async def main() -> None:
         pool = pool_of(AdaptiveController(), AdaptiveController())
         gated, free = pool.candidates()
@@ -554,7 +554,9 @@ def test_warnings_that_are_errors_lose_no_call(client: Client, simulator: Simula
 
 
 @pytest.mark.parametrize("status", [403, 404])
-def test_what_is_forbidden_to_all_retires_none(client: Client, simulator: Simulator, status: int) -> None:
+def test_a_request_that_every_account_is_denied_retires_none(
+    client: Client, simulator: Simulator, status: int
+) -> None:
     simulator.inject(Fault(status=status), match="flagged", times=None)
     with pytest.raises((PermissionDeniedError, NotFoundError)) as failed:
         client.call(MODEL, "flagged")
@@ -565,7 +567,7 @@ def test_what_is_forbidden_to_all_retires_none(client: Client, simulator: Simula
 
 
 @pytest.mark.parametrize("status", [403, 404])
-def test_what_is_forbidden_to_one_retires_it_for_that_model(
+def test_an_account_that_is_denied_a_model_is_retired_for_it(
     client: Client, simulator: Simulator, status: int
 ) -> None:
     simulator.inject(Fault(status=status), provider="openai", key=B, times=None)

@@ -75,7 +75,7 @@ def test_an_answer_that_cannot_be_used_is_wasted(client: Client, simulator: Simu
         (Fault(abort_after=1), None, 1),
     ],
 )
-def test_what_a_failed_request_may_have_cost(
+def test_the_most_that_a_failed_request_may_have_cost(
     client: Client, simulator: Simulator, fault: Fault, error: type[LLMError] | None, unknown: int
 ) -> None:
     simulator.inject(fault)

@@ -153,7 +153,7 @@ def test_the_batchs_budget_and_the_clients_both_hold(client: Client, simulator: 
         assert (budget_of(spender).reserved, shared.reserved) == (0, 0)
 
 
-def test_what_is_certainly_not_billed_is_given_back(client: Client, simulator: Simulator) -> None:
+def test_a_reservation_of_an_unbilled_request_is_released(client: Client, simulator: Simulator) -> None:
     with limited(client, 1) as spender:
         simulator.inject(Fault(status=429, retry_after="0.01"), times=2)
         answer = spender.call(MODEL, "Hi", **SHORT)
@@ -177,7 +177,7 @@ def test_what_is_certainly_not_billed_is_given_back(client: Client, simulator: S
     ],
     ids=["timeout", "server error", "broken off"],
 )
-def test_what_was_perhaps_billed_counts_its_worst_case(
+def test_a_request_that_was_perhaps_billed_counts_its_worst_case(
     client: Client, simulator: Simulator, fault: Fault, kind: type[Exception]
 ) -> None:
     with limited(client, 0.01) as spender:
@@ -237,7 +237,7 @@ def test_a_cancelled_call_counts_its_worst_case_if_it_was_sent(client: Client, s
     assert simulator.ledger().requests == 1
 
 
-def test_what_waits_goes_on_when_another_has_ended(client: Client, simulator: Simulator) -> None:
+def test_a_waiting_call_continues_when_another_has_ended(client: Client, simulator: Simulator) -> None:
     simulator.configure(latency=0.1)
     with limited(client, 0.0125) as spender:
         results = spender.call_many(MODEL, prompts(8), progress=False, **SHORT)
@@ -245,7 +245,7 @@ def test_what_waits_goes_on_when_another_has_ended(client: Client, simulator: Si
     assert simulator.ledger().peak_in_flight == 2
 
 
-def test_what_has_no_known_price_is_refused_unless_that_is_allowed(
+def test_a_model_without_a_price_is_refused_unless_that_is_allowed(
     client: Client, simulator: Simulator
 ) -> None:
     with limited(client, 1) as spender:

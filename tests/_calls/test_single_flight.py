@@ -1,4 +1,4 @@
-"""Single flight: one request for equal calls, in one process and in several, whoever gives up or dies."""
+"""Single flight: one request for equal calls of one or several processes, also if calls or processes end."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_different_calls_share_nothing() -> None:
 
 
 @pytest.mark.parametrize("leaving", [0, 1], ids=["the leader", "a follower"])
-def test_whoever_gives_up_does_not_fail_the_others(leaving: int) -> None:
+def test_a_cancelled_call_does_not_fail_the_others(leaving: int) -> None:
     async def main() -> None:
         service, flights = Service(), Flights[str](Leases(None))
         calls = [service.call(flights) for _ in range(3)]
@@ -347,7 +347,7 @@ STEPS = st.one_of(
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(STEPS, max_size=40))
-def test_whatever_is_cancelled_when_nothing_is_lost(
+def test_no_cancellation_loses_a_result(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Any, Any]]
 ) -> None:
     """Two clients stand for two processes; calls start, end, fail and are cancelled in any order."""

@@ -1,4 +1,4 @@
-"""What is filled in is what would have been encoded, byte by byte, on every route."""
+"""A call from a template equals the call that is encoded by itself, byte by byte, on every route."""
 
 from __future__ import annotations
 
@@ -121,13 +121,13 @@ class Text(str):
     "prompt",
     ["", "a lone \ud800 surrogate", Text("text"), [{"role": "user", "content": "Hi"}], None, 5, b"bytes"],
 )
-def test_what_is_not_plain_text_is_encoded_by_itself(client: Client, prompt: object) -> None:
+def test_a_prompt_that_is_not_plain_text_is_encoded_by_itself(client: Client, prompt: object) -> None:
     alike = template_of(client, MODEL)
     assert alike is not None
     assert alike.fits(prompt) is None
 
 
-def test_what_is_too_large_is_refused_as_ever(client: Client) -> None:
+def test_a_prompt_that_is_too_large_is_refused(client: Client) -> None:
     alike = template_of(client, MODEL)
     assert alike is not None
     around = len(alike.filled("", b'""', 0.0).body)
@@ -155,7 +155,7 @@ def test_an_encoder_that_reads_prompts_has_no_template(client: Client) -> None:
     assert [template(prepare) for prepare in (trimmed, counted, elsewhere)] == [None] * 3
 
 
-def test_what_is_wrong_for_all_is_raised(client: Client) -> None:
+def test_an_invalid_parameter_is_raised_by_the_template(client: Client) -> None:
     with pytest.raises(UnsupportedParameterError, match="temperature"):
         template_of(client, MODEL, temperature=0.5)
     with pytest.raises(TypeError, match="temprature"):

@@ -1,4 +1,4 @@
-"""What a request can cost at most is never less than what it does cost."""
+"""The worst case of a request is never less than its real cost."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_a_long_prompt_may_reach_the_dearer_price() -> None:
     ],
     ids=["model", "own server", "tier", "search"],
 )
-def test_what_cannot_be_bounded_is_not_known(model: str, parameters: dict[str, Any]) -> None:
+def test_a_worst_case_without_a_bound_is_not_known(model: str, parameters: dict[str, Any]) -> None:
     assert worst_case(made(model, **parameters), range(1), TABLE) is None
 
 

@@ -70,21 +70,12 @@ class TestAPIKey:
 class TestFindKey:
     VARIABLES = ("TEST_ONE_API_KEY", "TEST_TWO_API_KEY")
 
-    def test_the_calls_own_comes_first_then_the_clients_then_the_environments(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_the_first_variable_that_is_set_counts(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("TEST_ONE_API_KEY", " \n")
         monkeypatch.setenv("TEST_TWO_API_KEY", " from-environment\n")
-        given, configured = APIKey("given"), ((APIKey("configured"),),)
-
-        def found(given: APIKey | None, accounts: Accounts) -> str:
-            return find_key("openai", self.VARIABLES, given=given, accounts=accounts, required=True).reveal()
-
-        assert found(given, configured) == "given"
-        assert found(None, configured) == "configured"
-        assert found(None, ()) == "from-environment"
+        assert find_key("openai", self.VARIABLES, required=True).reveal() == "from-environment"
         monkeypatch.setenv("TEST_ONE_API_KEY", "first")
-        assert found(None, ()) == "first"
+        assert find_key("openai", self.VARIABLES, required=True).reveal() == "first"
 
     def test_a_missing_key_names_its_variables(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for variable in self.VARIABLES:
@@ -92,18 +83,18 @@ class TestFindKey:
         with pytest.raises(
             MissingAPIKeyError, match="set TEST_ONE_API_KEY or TEST_TWO_API_KEY, or pass api_key="
         ) as caught:
-            find_key("openai", self.VARIABLES, given=None, accounts=(), required=True)
+            find_key("openai", self.VARIABLES, required=True)
         assert caught.value.provider == "openai"
 
     def test_a_server_that_wants_no_key_gets_a_stand_in(self) -> None:
-        assert find_key("local", (), given=None, accounts=(), required=False) == APIKey("not-needed")
+        assert find_key("local", (), required=False) == APIKey("not-needed")
 
     def test_a_key_in_the_environment_that_no_header_can_carry_is_an_error(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("TEST_ONE_API_KEY", f"{CANARY}\u2026")
         with pytest.raises(RequestError) as caught:
-            find_key("openai", self.VARIABLES, given=None, accounts=(), required=True)
+            find_key("openai", self.VARIABLES, required=True)
         assert CANARY not in str(caught.value)
 
 

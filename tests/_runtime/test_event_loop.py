@@ -97,7 +97,7 @@ def test_a_job_that_is_cancelled_before_its_first_step_leaves_no_coroutine_behin
         gc.collect()
 
 
-def test_what_follows_from_the_first_does_not_wait_for_all_that_is_posted() -> None:
+def test_a_follow_up_does_not_wait_for_all_posted_functions() -> None:
     done: list[str] = []
 
     async def main() -> None:

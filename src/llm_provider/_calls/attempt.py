@@ -1,11 +1,10 @@
-"""One request to a provider, and what becomes of it."""
+"""One request to a provider and its outcome."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import time
-from collections.abc import Mapping
 from typing import Any, Literal
 
 import orjson
@@ -20,14 +19,14 @@ from .delivery import Emit
 
 
 class Attempt:
-    """One request and its outcome: an answer, or an error of ours.
+    """One request and its outcome: an answer, or an `LLMError`.
 
     Args:
         call: The call.
         count: How many of its parts the request asks for.
         outgoing: The request.
-        emit: Takes the steps of a stream; None where the answer comes as a whole.
-        on_headers: Takes the headers of the answer.
+        emit: Receives the steps of a stream; None if the answer is not streamed.
+        on_headers: Receives the headers of the answer.
     """
 
     __slots__ = (
@@ -52,7 +51,7 @@ class Attempt:
         self._seconds = 0.0
 
     async def make(self, connection: Connection) -> None:
-        """Send, receive and decode within the timeouts; only cancellation raises."""
+        """Send, receive and decode within the timeouts. Only a cancellation is raised."""
         timeouts, streamed = self._outgoing.timeouts, None
         self._sent = time.perf_counter()
         timer = asyncio.timeout(total := self._outgoing.timeout)
@@ -77,13 +76,15 @@ class Attempt:
             if timer.expired():
                 self.error = self._watch.missed() if self._watch is not None else _too_long(total)
             else:
-                self.error = _told(self._call.adapter.map_error(error), timeouts)
-                self._hear(failure_headers(error))
+                self.error = _with_limit(self._call.adapter.map_error(error), timeouts)
+                headers = failure_headers(error)
+                if headers:
+                    self._on_headers(headers)
         finally:
             self._seconds = time.perf_counter() - self._sent
 
     async def _collect(self, parts: SendInChunks, watch: _Watch) -> bytes:
-        """A whole answer, watched while it arrives."""
+        """A whole answer, with its timeouts checked while it arrives."""
         watch.begin()
         body = bytearray()
         async with contextlib.aclosing(parts(self._outgoing, self._on_headers)) as pieces:
@@ -93,7 +94,7 @@ class Attempt:
         return bytes(body)
 
     async def _receive(self, connection: Connection, emit: Emit) -> Any:
-        """The reply that the stream's events add up to."""
+        """The reply that is assembled from the events of a stream."""
         assembler, watch = self._call.adapter.assembler(self._call.encoded), self._watch
         if watch is not None:
             watch.begin()
@@ -108,19 +109,15 @@ class Attempt:
                         if step:
                             steps.append(step)
                 finally:
-                    # Also what came together with the failure that ends the stream.
+                    # These steps also count if the stream failed directly after them.
                     if steps:
                         if self.first_token is None:
                             self.first_token = time.perf_counter() - self._sent
                         emit(steps)
         return assembler.reply()
 
-    def _hear(self, headers: Mapping[str, str]) -> None:
-        if headers:
-            self._on_headers(headers)
-
     def failure(self, waited: float) -> FailedAttempt:
-        """What there is to tell of an attempt that failed."""
+        """The record of a failed attempt for the user."""
         assert self.error is not None
         return FailedAttempt(
             error=type(self.error).__name__,
@@ -132,12 +129,12 @@ class Attempt:
 
     @property
     def usage(self) -> Usage | None:
-        """What an answer that cannot be used says it used; None where it says nothing."""
+        """The usage that an invalid answer reports; None if it reports none."""
         try:
             usage = self._call.operation.usage(self._call, orjson.loads(self._body))
         except (LLMError, ValueError):
             return None
-        # Zeros are what is not told.
+        # An answer that reports no usage is decoded as zeros.
         return usage if usage is not None and usage.total_tokens else None
 
     def sample(self, queue: float, failures: tuple[FailedAttempt, ...]) -> Sample:
@@ -159,8 +156,8 @@ class _Watch:
     """Moves the end of an attempt's timer as its answer arrives.
 
     Args:
-        timer: Started with `total`, which stays its last end.
-        outgoing: What has the others.
+        timer: Started with the total timeout, which is never exceeded.
+        outgoing: The request with its other timeouts.
     """
 
     def __init__(self, timer: asyncio.Timeout, outgoing: Outgoing) -> None:
@@ -172,11 +169,11 @@ class _Watch:
         self._arrived = 0
 
     def begin(self) -> None:
-        """The request is sent."""
+        """Start to wait for the first byte."""
         self._allow("first_byte", self._timeouts.first_byte)
 
     def arrived(self) -> None:
-        """A piece of the answer has come."""
+        """Start to wait for the next piece, because one has arrived."""
         self._arrived += 1
         self._allow("idle", self._timeouts.idle)
 
@@ -186,7 +183,7 @@ class _Watch:
         self._timer.reschedule(min(until, self._end))
 
     def missed(self) -> APITimeoutError:
-        """The error when the timer has expired."""
+        """The error of the timer that has expired."""
         if self._phase is None:
             return _too_long(self._total)
         allowed = getattr(self._timeouts, self._phase)
@@ -202,8 +199,8 @@ def _too_long(total: float) -> APITimeoutError:
     return APITimeoutError(f"no complete answer within {total:g} s", phase="total", limit=total)
 
 
-def _told(error: LLMError, timeouts: Timeouts) -> LLMError:
-    """A transport knows that it could not connect in time, and not what time it had for that."""
+def _with_limit(error: LLMError, timeouts: Timeouts) -> LLMError:
+    """Adds the limit to the error of a connect timeout: the transport does not know it."""
     if isinstance(error, APITimeoutError) and error.phase == "connect" and timeouts.connect is not None:
         error.limit = timeouts.connect
         error.message = f"no connection within {timeouts.connect:g} s"

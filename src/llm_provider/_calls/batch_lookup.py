@@ -1,7 +1,7 @@
-"""The lookup of a batch, in the user's thread: prompts become results if they are stored, else calls.
+"""The cache lookup of a batch, in the user's thread: a stored prompt becomes a result, another one a call.
 
-All that is equal for all prompts is encoded once (`template`). The prompts of a list are looked up in groups.
-All the same, prompts are read and results given one by one, as they are asked for.
+The parts of a request that are equal for all prompts are encoded once (`template`). The prompts of a list are
+looked up in groups. The prompts of other iterables are read one by one, as results are taken.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from .engine import READING, Engine
 from .template import Template, template
 
 Lookup: TypeAlias = Callable[[Iterable[Prompt]], Iterator[Result | Call[Response]]]
-"""For each prompt, when it is asked for: its stored answer, else its call, or the error that it causes."""
+"""Yields for each prompt its stored answer, its call if nothing is stored, or its error."""
 
 _GROUP = 128
-"""Prompts that are looked up together. In larger groups a hit takes no less time, and the entries that are
-read ahead take more memory."""
+"""Prompts that are looked up together. Larger groups do not make a hit faster, and they need more memory for
+the entries that are read ahead."""
 
 
 def batch_lookup(engine: Engine, prepare: Callable[[Prompt], Call[Response]]) -> Lookup:
     """The lookup of a batch.
 
     Args:
-        engine: Looks calls up.
+        engine: The engine of the client.
         prepare: Makes the call of a prompt.
 
     Raises:
-        LLMError: something is wrong with every call.
+        LLMError: the model or a parameter is wrong, so every call would fail.
         TypeError: there is no such parameter.
     """
     found = template(prepare)
@@ -46,7 +46,7 @@ def batch_lookup(engine: Engine, prepare: Callable[[Prompt], Call[Response]]) ->
             return error
 
     def lookup(inputs: Iterable[Prompt]) -> Iterator[Result | Call[Response]]:
-        # Several samples are several keys, which are looked up one by one.
+        # Several samples have several keys, which are looked up one by one.
         if found is None or len(found.call.parts) > 1:
             return map(by_itself, inputs)
         return _by_template(engine, found, by_itself, inputs)
@@ -62,7 +62,7 @@ def _by_template(
 ) -> Iterator[Result | Call[Response]]:
     cache, call = engine.cache, shared.call
     reads = call.cache in READING
-    # The next prompt of a generator may take long to come, and those before it must not wait for it.
+    # The next prompt of a generator may take long, and the prompts before it must not wait.
     for prompts in _groups(inputs, _GROUP if reads and isinstance(inputs, (list, tuple)) else 1):
         started = time.perf_counter()
         texts = [shared.fits(prompt) for prompt in prompts]
@@ -74,11 +74,11 @@ def _by_template(
                 yield by_itself(prompt)
             else:
                 result: Result | None = None
-                # The `track` blocks around the code that takes the results, not those around the start.
+                # A call counts in the `track` blocks around the code that takes its result.
                 call.tracks = current()
                 if key is not None:
                     try:
-                        # A key that was missing is looked up again: an answer may have come since.
+                        # A missing key is looked up again: its answer may have been stored meanwhile.
                         result = engine.answered(call, cache.get(key, ahead.pop(key, None)), started)
                     except LLMError as error:
                         result = error
@@ -99,7 +99,7 @@ def _groups(inputs: Iterable[Prompt], most: int) -> Iterator[list[Prompt]]:
                 yield group
                 group = []
     except Exception:
-        # The prompts before the error are served before it is raised.
+        # The prompts before the error get their results before it is raised.
         if group:
             yield group
         raise

@@ -3,7 +3,7 @@
 `Operation` is one thing that can be done with a model, such as chat or embeddings. The lifecycle of a call
 (`engine`), its requests (`sender`) and everything below them know operations only through that class. A call
 has parts, which are numbered: the samples of a chat, the texts of an embedding. Each part is stored under a
-key of its own. The parts that are not stored are requested together where the API can.
+key of its own. The parts that are not stored are requested together if the API allows it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .._providers.facts import RequestFacts
 
 T = TypeVar("T")
-"""What the user receives."""
+"""The type of the result that the user receives."""
 
 MAX_REQUEST_BYTES = 30_000_000
 """The largest body. Gemini takes 20 MB and Anthropic 32 MB; no model has a context for as much text."""
@@ -58,7 +58,7 @@ class Operation(ABC, Generic[T]):
         """Parts in groups, each of which one request can ask for."""
 
     def smaller_groups(self, call: Call[T], parts: Sequence[int], error: LLMError) -> list[Sequence[int]]:
-        """Groups to ask for in place of one whose request was refused; empty where the refusal is final."""
+        """Smaller groups to request after the request for a group was refused; empty if that is final."""
         return []
 
     @abstractmethod
@@ -91,11 +91,11 @@ class Operation(ABC, Generic[T]):
 
     @abstractmethod
     def usage(self, call: Call[T], reply: Any) -> Usage | None:
-        """The usage that a reply tells, although `decode` may not accept the reply."""
+        """The usage that a reply reports, even if `decode` does not accept the reply."""
 
     @abstractmethod
     def split(self, call: Call[T], sample: Sample, parts: Sequence[int]) -> list[Sample]:
-        """The answer to a group as one sample per part. A server that gives fewer is asked for the rest."""
+        """The answer to a group as one sample per part. The engine requests parts that are missing again."""
 
     @abstractmethod
     def is_kept(self, answer: Any, kept: Collection[str]) -> bool:
@@ -114,7 +114,7 @@ class Operation(ABC, Generic[T]):
             call: The call, or one that differs in its prompt alone.
             entry: The cache entry.
             answer: The decoded entry.
-            started: Monotonic time at which the user asked.
+            started: Monotonic time at which the user made the call.
         """
 
     @abstractmethod
@@ -124,47 +124,55 @@ class Operation(ABC, Generic[T]):
 
 @dataclass(slots=True)
 class Call(Generic[T]):
-    """A checked and encoded request on its way. `T` is the type of its result."""
+    """A checked and encoded request, and the state of its lifecycle. `T` is the type of its result."""
 
     operation: Operation[T]
     request: Any
-    """Of the operation's own type."""
+    """Its type belongs to the operation."""
     target: Target
     adapter: Adapter
     encoded: EncodedRequest
     body: bytes
     """The encoded payload as canonical JSON."""
     parts: Sequence[int]
-    """The numbers of the samples or texts that it asks for, each stored by itself."""
+    """The numbers of the samples or texts that it asks for. Each has a cache entry of its own."""
     started: float
-    """Monotonic time at which the user asked."""
+    """Monotonic time at which the user made the call."""
     max_concurrent: int
     at_once: int
-    """How many requests may be sent before anything is known of the provider's limits."""
+    """How many requests may be sent at once as long as the provider's limits are unknown."""
     cache: str
     """The cache mode: that of the request, else that of the client."""
     tracks: Tracks
-    """The `track` blocks that it counts in, found in the user's thread."""
+    """The `track` blocks around the call in the user's thread."""
     deadline: Deadline | None = None
     sent: SentRequests | None = None
-    """What was sent so far, where a deadline may end the call."""
+    """The requests that were sent so far; None if the call has no deadline."""
     first_key: str | None = None
-    """The cache key of the first part, once it was computed."""
+    """The cache key of the first part, after it was computed."""
 
     def key(self, part: int) -> str:
         """The cache key of a part."""
-        if part != self.parts[0]:
-            return self._key(part)
-        if self.first_key is None:
-            self.first_key = self._key(part)
-        return self.first_key
-
-    def _key(self, part: int) -> str:
+        is_first = part == self.parts[0]
+        if is_first and self.first_key is not None:
+            return self.first_key
         body, draw = self.operation.identity(self, part)
-        return cache_key(**self.place(), body=body, draw=draw)
+        # `place` would be an extra call and an extra dictionary for each hit.
+        target, encoded = self.target, self.encoded
+        key = cache_key(
+            provider=target.provider,
+            base_url=target.base_url,
+            operation=encoded.operation,
+            body=body,
+            headers=encoded.headers,
+            draw=draw,
+        )
+        if is_first:
+            self.first_key = key
+        return key
 
     def asked(self, part: int) -> Asked:
-        """The question behind a key, which is stored with the answer."""
+        """The question that a key stands for. It is stored with the answer."""
         body, draw = self.operation.identity(self, part)
         return Asked(**self.place(), body=body, draw=draw, model=self.request.model)
 
@@ -178,11 +186,11 @@ class Call(Generic[T]):
         }
 
     def facts(self, parts: Sequence[int] | None = None) -> RequestFacts:
-        """The facts about a request for some of its parts, by default all of them; read anew each time."""
+        """The facts about a request for some of its parts, by default all of them. They are not cached."""
         return self.operation.facts(self, self.parts if parts is None else parts)
 
     def variant(self) -> str:
-        """The service level that it asks for, by its name in `prices.csv`."""
+        """The service level that the call asks for, by its name in `prices.csv`."""
         return self.operation.variant(self)
 
 
@@ -193,7 +201,7 @@ class SentRequests:
 
     def __init__(self) -> None:
         self.unfailed = 0
-        """Requests under way, and requests that were answered: one sample of several may be there."""
+        """Requests under way, and answered requests of a call that needs several."""
         self.failures: tuple[FailedAttempt, ...] = ()
 
     def missed(self, deadline: Deadline) -> APITimeoutError:
@@ -219,7 +227,7 @@ class Sample:
     """One answered request, or one entry of the cache. Times are seconds."""
 
     answer: Any
-    """Of the operation's own type."""
+    """Its type belongs to the operation."""
     body: bytes
     cached: bool
     queue: float = 0.0

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Chat(Operation[Response]):
-    """Its parts are samples, which are numbered from `draw` on."""
+    """Text generation. Its parts are samples, numbered from `draw` on."""
 
     def encode(self, request: Any, target: Target, adapter: Adapter) -> EncodedRequest:
         """See `Operation.encode`."""
@@ -36,12 +36,12 @@ class Chat(Operation[Response]):
         return call.body, part
 
     def groups(self, call: Call[Response], parts: Sequence[int]) -> list[Sequence[int]]:
-        """As many samples in one request as the API gives."""
+        """As many samples in one request as the API allows."""
         most = call.encoded.most_samples
         return [parts[start : start + most] for start in range(0, len(parts), most)]
 
     def body(self, call: Call[Response], parts: Sequence[int]) -> bytes:
-        """The payload with the number of samples where it is above one."""
+        """The payload; it has a number of samples if that is above one."""
         if len(parts) == 1:
             return call.body
         payload: dict[str, Any] = dict(call.encoded.payload)
@@ -52,7 +52,7 @@ class Chat(Operation[Response]):
         return canonical(payload)
 
     def tokens(self, call: Call[Response], parts: Sequence[int]) -> float:
-        """The likely input and the longest answers: providers charge a rate limit with both."""
+        """The likely input tokens and the longest answers: providers count both against a rate limit."""
         from .._tokens.counting import likely_input_tokens
 
         return likely_input_tokens(call.body, call.facts) + (call.request.max_tokens or 0) * len(parts)
@@ -99,7 +99,7 @@ class Chat(Operation[Response]):
     def is_kept(self, answer: Any, kept: Collection[str]) -> bool:
         """Whether every sample ended for a reason that is kept, and holds text or tool calls.
 
-        By default refused, filtered, empty and truncated answers are not kept: another request may do better.
+        By default refused, filtered, empty and truncated answers are not kept: another request may succeed.
         """
         # A generator takes longer than the loop for the one sample of nearly every answer.
         for choice in answer.choices:
@@ -136,7 +136,7 @@ class Chat(Operation[Response]):
             attempts += sample.attempts
             failures += sample.failures
             cached = cached and sample.cached
-            # Samples run side by side, so the call waited for the slowest of them.
+            # Samples are requested at the same time, so the call waited for the slowest of them.
             slowest = max(slowest, sample, key=lambda sample: sample.queue + sample.sending)
         if rest:
             body = b"[" + b",".join(sample.body for sample in samples) + b"]"

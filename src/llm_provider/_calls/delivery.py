@@ -1,8 +1,8 @@
 """`Delivery`: how the encoded requests of a call get their answers.
 
-The engine stores what a delivery returns under the same key, whichever delivery it was. So a live call is
-answered from the cache once another delivery has got its answer, and equal calls share one request across
-deliveries. `sender.Sender` is the live delivery: it sends each request now, at full price.
+The key under which the engine stores an answer does not depend on the delivery. So a live call is answered
+from the cache after another delivery got the answer, and equal calls share one request across deliveries.
+`sender.Sender` is the live delivery: it sends each request now, at full price.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .._types import Step
 from .call import Call, Sample
 
 Emit: TypeAlias = Callable[[list[Step]], None]
-"""Takes the steps of a stream, those that arrived together in one list."""
+"""Receives the steps of a stream. Steps that arrived together are in one list."""
 
 
 class Delivery(Protocol):
@@ -27,7 +27,7 @@ class Delivery(Protocol):
         Args:
             call: The call.
             parts: A group of its parts, as `Operation.groups` gives them.
-            emit: Takes the steps of the answer as they arrive; None where nobody looks on.
+            emit: Receives the steps of the answer as they arrive; None for a call that is not streamed.
 
         Raises:
             LLMError: there is no answer.
@@ -37,7 +37,7 @@ class Delivery(Protocol):
         """Whether the budgets of a call have room for some of its parts."""
 
     def statistics(self) -> list[ScopeStatistics]:
-        """Every scope in use."""
+        """The state of the rate control of each scope in use."""
 
     async def close(self) -> None:
         """Close every connection."""

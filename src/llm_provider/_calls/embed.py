@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
 _LEAST_BYTES_PER_TOKEN = 2
-"""For the limits of a request, which must not be exceeded. Text in every script has 3 or more; random
-characters, such as base64, have down to 1.5, and a request that is refused for them is divided."""
+"""For the token limit of a request. Text in every script has 3 bytes or more per token. Random characters,
+such as base64, have as few as 1.5: if their request is refused, it is divided."""
 
 _LIKELY_BYTES_PER_TOKEN = 4
 """For the rate limit, and for dividing the usage of a request among its texts."""
@@ -34,14 +34,14 @@ _TOO_MANY_TOKENS = "max_tokens_per_request"
 
 
 class Embed(Operation[Embeddings]):
-    """Its parts are texts, numbered by their places in the list. A text that comes again is no part."""
+    """Embedding of texts. Its parts are the distinct texts, numbered by their first place in the list."""
 
     def encode(self, request: Any, target: Target, adapter: Adapter) -> EncodedRequest:
         """See `Operation.encode`. The payload has no texts."""
         return registry.load_embeddings(target).encode(request, target)
 
     def parts(self, request: Any) -> Sequence[int]:
-        """The place of each text, where it is first in the list."""
+        """The first place of each distinct text."""
         first: dict[str, int] = {}
         for place, text in enumerate(request.inputs):
             first.setdefault(text, place)
@@ -52,7 +52,7 @@ class Embed(Operation[Embeddings]):
         return self.body(call, (part,)), 0
 
     def groups(self, call: Call[Embeddings], parts: Sequence[int]) -> list[Sequence[int]]:
-        """As many texts in one request as the provider takes, by their number and by their tokens."""
+        """As many texts in one request as the provider accepts, by their number and by their tokens."""
         limits = _format(call).limits(call.target)
         groups: list[Sequence[int]] = []
         group: list[int] = []
@@ -70,7 +70,7 @@ class Embed(Operation[Embeddings]):
     def smaller_groups(
         self, call: Call[Embeddings], parts: Sequence[int], error: LLMError
     ) -> list[Sequence[int]]:
-        """Two halves where the texts were too long, so that a text that is too long fails alone."""
+        """Two halves of a group whose texts were too long, so that only the text that is too long fails."""
         too_long = isinstance(error, ContextWindowExceededError) or (
             isinstance(error, BadRequestError) and error.code == _TOO_MANY_TOKENS
         )
@@ -87,7 +87,7 @@ class Embed(Operation[Embeddings]):
         return canonical(_format(call).payload_of(call.encoded, self._texts(call, parts)))
 
     def prompt(self, call: Call[Embeddings], parts: Sequence[int]) -> bytes:
-        """The whole body: every text is read."""
+        """The whole body: the model reads every text."""
         return self.body(call, parts)
 
     def tokens(self, call: Call[Embeddings], parts: Sequence[int]) -> float:
@@ -95,7 +95,7 @@ class Embed(Operation[Embeddings]):
         return float(sum(self._shares(call, parts)))
 
     def facts(self, call: Call[Embeddings], parts: Sequence[int]) -> RequestFacts:
-        """Texts alone: nothing is written, and nothing is added to them."""
+        """The texts. The model writes no tokens, and the provider adds no input."""
         return RequestFacts(
             variant=self.variant(call),
             max_output_tokens=0,
@@ -142,7 +142,7 @@ class Embed(Operation[Embeddings]):
         ]
 
     def is_kept(self, answer: Any, kept: Collection[str]) -> bool:
-        """Every vector is kept: another request for it would give the same."""
+        """Every vector is kept: another request would return the same one."""
         return True
 
     def stored(self, call: Call[Embeddings], entry: Entry, answer: Any, started: float) -> Embeddings:
@@ -150,7 +150,7 @@ class Embed(Operation[Embeddings]):
         return self.result(call, [Sample(answer, entry.body, cached=True)], 0.0)
 
     def result(self, call: Call[Embeddings], samples: Sequence[Sample], cost: float | None) -> Embeddings:
-        """The vectors in the order of the texts, also of those that are in the list more than once."""
+        """The vectors in the order of the texts. A text that is repeated gets its vector at each place."""
         inputs = call.request.inputs
         vectors: dict[str, list[float]] = {}
         usage, attempts = Usage(), 0
@@ -162,7 +162,7 @@ class Embed(Operation[Embeddings]):
             attempts += sample.attempts
             failures += sample.failures
             if sample.queue + sample.sending > slowest:
-                # Requests run side by side, so the call waited for the slowest of them.
+                # Requests are sent at the same time, so the call waited for the slowest of them.
                 queue, sending = sample.queue, sample.sending
                 slowest = queue + sending
         total = time.perf_counter() - call.started

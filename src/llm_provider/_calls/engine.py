@@ -43,15 +43,15 @@ READING, WRITING = ("use", "only"), ("use", "refresh")
 """The cache modes that look answers up, and those that store them."""
 
 _READS_PER_ITERATION = 16
-"""Entries that an event loop reads before its other tasks run. Handing a read to a thread costs several times
-what the read does, but many in a row would keep the loop from everything else."""
+"""Cache entries that may be read in one event-loop iteration. A thread would take several times as long for
+each read, but many reads in a row would block the other tasks of the loop."""
 
 _EXPLAINED = 20
-"""Misses of a client that are explained where nothing may be sent. Each explanation takes some 10 ms, and a
-batch may have thousands."""
+"""Misses with cache="only" for which a client names the nearest stored entry. This takes about 10 ms each,
+and a batch may have thousands of misses."""
 
 _NO_MONEY = (BudgetExceededError, UnknownPriceError)
-"""Why a shared request may be refused to the call that leads it, and not to a call that follows."""
+"""Errors of a budget. The leader of a shared request may get one although a follower's budget has room."""
 
 
 class Engine:
@@ -62,10 +62,10 @@ class Engine:
         self.cache = cache
         self.recorder = recorder
         self.closed = False
-        """Whether the client is closed and makes no calls any more."""
+        """Whether the client is closed. A closed client makes no calls."""
         self._state: LoopState | None = None
         self._loaded: set[tuple[str, str]] = set()
-        # Weak keys: a loop that ends in the middle of an iteration takes its count along.
+        # Weak keys: if a loop ends within an iteration, its count is removed with it.
         self._reads: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, int] = weakref.WeakKeyDictionary()
         self._remote: bool | None = None
         self._explained = 0
@@ -76,24 +76,24 @@ class Engine:
         """Route and encode a request.
 
         Raises:
-            RequestError: it cannot be served as it is.
+            RequestError: the model or the provider cannot serve the request.
             RuntimeError: the client is closed.
         """
         started = time.perf_counter()
-        self.refuse_closed()
+        if self.closed:
+            self.refuse_closed()
         target = resolve(request.model, request.base_url)
         adapter = registry.load(target.route.adapter)
         encoded = operation.encode(request, target, adapter)
         body = canonical(encoded.payload)
         if len(body) > MAX_REQUEST_BYTES:
             raise RequestError(
-                f"the request has {len(body) / 1e6:.1f} MB, and at most {MAX_REQUEST_BYTES / 1e6:.0f} MB "
-                "are sent: give large files by their address",
+                f"the request has {len(body) / 1e6:.1f} MB, and the limit is "
+                f"{MAX_REQUEST_BYTES / 1e6:.0f} MB: pass large files as URLs",
                 provider=target.provider,
                 model=request.model,
             )
-        allowed = request.deadline
-        return Call(
+        call = Call(
             operation,
             request,
             target,
@@ -102,12 +102,15 @@ class Engine:
             body,
             operation.parts(request),
             started,
-            *concurrency,
+            concurrency.most,
+            concurrency.at_once,
             request.cache or self.settings.cache,
             current(),
-            None if allowed is None else Deadline(allowed, started + allowed),
-            None if allowed is None else SentRequests(),
         )
+        if request.deadline is not None:
+            call.deadline = Deadline(request.deadline, started + request.deadline)
+            call.sent = SentRequests()
+        return call
 
     def refuse_closed(self) -> None:
         """Raise if the client is closed."""
@@ -162,12 +165,12 @@ class Engine:
         return result
 
     def answered(self, call: Call[T], entry: Entry | None, started: float) -> T | None:
-        """The result of a call of one part; None if its cache entry cannot be served.
+        """The result of a call of one part from its cache entry; None if the entry cannot be served.
 
         Args:
             call: The call, or one that differs in its prompt alone.
             entry: The cache entry of the part.
-            started: Monotonic time at which the user asked.
+            started: Monotonic time at which the user made the call.
 
         Raises:
             ModelDriftError: another model answered than before, and the call is strict.
@@ -187,12 +190,12 @@ class Engine:
         try:
             answer = call.operation.decode(call, orjson.loads(entry.body), 1)
         except (LLMError, ValueError):
-            # Written by another version, whose decoder accepted more or less: ask again.
+            # The entry was written by another version, whose decoder accepted other replies.
             return None
         return answer if call.operation.is_kept(answer, self.settings.kept) else None
 
     def missing(self, call: Call[Any], part: int) -> CacheMissError:
-        """The error of a call that may not be sent and has a part that is not stored."""
+        """The error of a call with cache="only" for a part that is not stored."""
         key = call.key(part)
         message = f"no answer is stored under {key}, and cache='only' sends nothing"
         if self._explained < _EXPLAINED:
@@ -204,10 +207,10 @@ class Engine:
         return CacheMissError(message, key=key, provider=call.target.provider, model=call.request.model)
 
     def load(self, call: Call[Any]) -> None:
-        """Import the SDK of a call, for the first of its kind, in a thread that has nothing else to do.
+        """Import the SDK of a call in the user's thread, which waits for the call anyway.
 
-        On the loop's thread it takes longer, as the C library maps the memory of all but the main thread page
-        by page. An import that fails is reported where the call is sent.
+        An import on the loop's thread takes longer, because the C library maps memory page by page in every
+        thread but the main one. An import that fails is reported when the call is sent.
         """
         route, transport = call.target.route, self.settings.transport_of(call.target.route)
         if (route.adapter, transport) not in self._loaded:
@@ -223,7 +226,7 @@ class Engine:
         The task that runs it is cancelled by `cancel` only.
 
         Raises:
-            LLMError: the call failed; retries, or the time until its deadline, are over.
+            LLMError: the call failed after its last retry, or its deadline has passed.
         """
         return (
             self._run(call) if call.deadline is None else self._within(call.deadline, call, self._run(call))
@@ -235,7 +238,7 @@ class Engine:
         return work if call.deadline is None else self._within(call.deadline, call, work)
 
     def cancel(self, task: asyncio.Task[Any]) -> None:
-        """Cancel a task that runs calls, on the loop. A request that other calls share goes on for them."""
+        """Cancel a task that runs calls. A request that other calls share continues for them."""
         self._here().flights.cancel(task)
 
     async def _run(self, call: Call[T]) -> T:
@@ -271,14 +274,14 @@ class Engine:
         return self._share(call, parts) if call.cache == "use" else self._deliver(call, parts)
 
     async def _share(self, call: Call[Any], parts: Sequence[int]) -> list[Sample]:
-        """Get parts from an equal call that is under way, in this process or another, else deliver them."""
+        """Get parts from an equal call under way, in this process or another, else deliver them."""
         state = self._here()
         key = call.key(parts[0]) if len(parts) == 1 else "+".join(map(call.key, parts))
         while (flight := state.flights.under_way(key)) is not None:
             try:
                 shared, paid = await flight.follow()
             except _NO_MONEY:
-                # This call may have the money that the leading call did not have.
+                # The budgets of this call may have room where those of the leader had none.
                 if not state.delivery.affordable(call, parts):
                     raise
             else:
@@ -295,10 +298,10 @@ class Engine:
         return samples
 
     async def _deliver(self, call: Call[Any], parts: Sequence[int], emit: Emit | None = None) -> list[Sample]:
-        """Get parts from the provider and store them before anybody gets them."""
+        """Get parts from the provider, and store them before they are returned."""
         samples: list[Sample] = []
         while len(samples) < len(parts):
-            # A server that does not know how to give several parts gives one, and is asked for the others.
+            # A server that ignores the number of samples returns one. The others are requested again.
             wanted = parts[len(samples) :]
             answered = await self._here().delivery.send(call, wanted, emit)
             got = call.operation.split(call, answered, wanted)
@@ -319,16 +322,16 @@ class Engine:
             if call.operation.is_kept(sample.answer, self.settings.kept)
         ]
         for write in writes:
-            # Also in a task that is cancelled meanwhile: the answer is paid for.
+            # A write also completes if the task is cancelled meanwhile: the answer is paid for.
             await write
 
     async def _all_stored(self, call: Call[Any], parts: Sequence[int]) -> list[Sample] | None:
-        """The parts as the cache holds them by now; None unless it has them all."""
+        """All parts from the cache; None if one of them is not stored."""
         found = await self._stored_samples(call, parts)
         return list(found.values()) if len(found) == len(parts) else None
 
     async def _stored_samples(self, call: Call[Any], parts: Sequence[int]) -> dict[int, Sample]:
-        """Those parts that the cache holds by now."""
+        """The parts that are in the cache now."""
         here, found = self._here().loop, {}
         entries = [self.cache.get_soon(call.key(part), here) for part in parts]
         for part, entry in zip(parts, entries, strict=True):
@@ -356,7 +359,7 @@ class Engine:
     async def _within(self, deadline: Deadline, call: Call[Any], work: Coroutine[Any, Any, T]) -> T:
         """The result of `work` by the deadline.
 
-        The deadline ends this call. A request that other calls share goes on for them.
+        The deadline ends this call. A request that other calls share continues for them.
 
         Raises:
             APITimeoutError: the deadline has passed.
@@ -401,7 +404,7 @@ class Engine:
         for sample in samples:
             if sample.cached:
                 before = self.recorder.hit(call, sample.answer)
-                # A call that shared another's request has its sample, and with it what was recorded there.
+                # The sample of a shared request already has the model that the leader's record names.
                 sample.served_before = sample.served_before or before
             else:
                 paid.append(sample.cost)
@@ -419,7 +422,7 @@ class Engine:
         return [] if self._state is None else self._state.delivery.statistics()
 
     def _here(self) -> LoopState:
-        """What the running loop holds for this client. A new loop, after a fork, gets its own."""
+        """The state of this client on the running loop. The new loop of a forked process gets a new state."""
         if self._state is None or not self._state.is_current():
             from .loop_state import LoopState
 

@@ -393,7 +393,7 @@ class KeyPools:
         route = target.route
         required = route.key_required and not target.custom_base_url
         try:
-            return find_key(target.provider, route.key_variables, given=None, accounts=(), required=required)
+            return find_key(target.provider, route.key_variables, required=required)
         except MissingAPIKeyError:
             # A notebook may set the variable now, perhaps to a list.
             self._listed.pop(target.provider, None)

@@ -15,7 +15,7 @@ from .single_flight import Flights
 
 
 class LoopState:
-    """Made on the background loop by the first call that is sent there."""
+    """The flights and the delivery of a client, made on the loop by the first call that is sent."""
 
     __slots__ = ("delivery", "flights", "loop")
 

@@ -1,6 +1,6 @@
-"""Who looks on while a batch is served: the client's `on_result`, and the progress bar.
+"""The observers of a batch: the client's `on_result`, and the progress bar.
 
-The bar is on a terminal and in a notebook, never in a pipe.
+The bar is shown on a terminal and in a notebook, and not in a pipe.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from .._limits.scopes import ScopeStatistics
 
 _RENEWED_EVERY = 0.1
-"""Seconds between two looks at the facts beside the bar, which tqdm draws no more often."""
+"""Seconds between two updates of the text beside the bar. tqdm does not draw it more often."""
 _REFRESHED_EVERY = 1.0
-"""Seconds. While a provider lets nothing through, no result would renew the bar."""
+"""Seconds between two updates without a result, as while a provider refuses every request."""
 
 
 class Progress:
@@ -32,8 +32,8 @@ class Progress:
 
     Args:
         total: Number of calls where it is known.
-        show: True or False to force it; None shows it on a terminal and in a notebook.
-        limits: Gives the scopes' statistics at any moment.
+        show: Whether to show the bar; None shows it on a terminal and in a notebook.
+        limits: Returns the present statistics of the scopes.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Progress:
 
 
 def describe(scopes: Sequence[ScopeStatistics]) -> list[str]:
-    """What the rate control does, in a few words; none where nothing is under way.
+    """The state of the rate control in a few words; empty if no request is under way.
 
     >>> from llm_provider import ScopeStatistics
     >>> facts = dict(provider="openai", base_url=None, model="gpt-6.1-sol", key="1f", window=None, waiting=1)
@@ -116,15 +116,15 @@ def watched(
     tell: Callable[[Result], object] | None,
     begin: Callable[[], Progress],
 ) -> Iterator[tuple[int, Result]]:
-    """A batch's results, each told and shown before it is passed on.
+    """The results of a batch. Each is counted and given to `tell` before it is yielded.
 
     Args:
         results: The results.
         show: As for `Progress`.
         tell: Called with each result.
-        begin: Makes the bar, when the first result is asked for.
+        begin: Makes the bar, when the first result is taken.
     """
-    # Where nobody looks on, nothing is put between a batch and its user.
+    # Without observers, the results are not wrapped.
     return _watching(results, tell, begin) if tell or _is_shown(show) else results
 
 
@@ -134,7 +134,7 @@ def awatched(
     tell: Callable[[Result], object] | None,
     begin: Callable[[], Progress],
 ) -> AsyncIterator[tuple[int, Result]]:
-    """`watched` for a batch that is awaited."""
+    """`watched` for an asynchronous batch."""
     return _awatching(results, tell, begin) if tell or _is_shown(show) else results
 
 
@@ -157,7 +157,7 @@ async def _awatching(
     begin: Callable[[], Progress],
 ) -> AsyncIterator[tuple[int, Result]]:
     with begin() as progress:
-        # Left early, this generator closes the batch at once, not when it is collected.
+        # A generator that is closed early closes the batch at once, not when it is garbage-collected.
         async with contextlib.aclosing(results):
             async for index, result in results:
                 if tell is not None:
@@ -167,7 +167,7 @@ async def _awatching(
 
 
 def _is_shown(show: bool | None) -> bool:
-    """Whether there is a bar: as asked for, else where somebody may be looking at one."""
+    """Whether there is a bar: as `show` says, else on a terminal and in a notebook."""
     if show is not None:
         return show
     return "ipykernel" in sys.modules or bool(sys.stderr and sys.stderr.isatty())
@@ -178,11 +178,11 @@ def _bar(total: int | None) -> Any:
 
     kind: Any = tqdm
     if "ipykernel" in sys.modules:
-        # Without ipywidgets tqdm's bar for notebooks is only a warning.
+        # Without ipywidgets, tqdm's bar for notebooks shows only a warning.
         with contextlib.suppress(ImportError):
             import_module("ipywidgets")
             kind = import_module("tqdm.notebook").tqdm
-    # A terminal that does not know its size would be shown an empty bar.
+    # On a terminal of unknown size, the bar would be empty.
     size = {} if _columns() else {"ncols": 100, "nrows": 24}
     return kind(total=total, unit="call", dynamic_ncols=not size, file=sys.stderr, **size)
 

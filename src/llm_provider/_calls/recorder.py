@@ -1,8 +1,8 @@
 """Records the cost of each call where it arises.
 
-Money is counted by request, when its answer or its failure is there, in the engine: a call that is cancelled
-after its answer came has paid for it all the same. What costs nothing is counted when a call is answered.
-Every posting goes into the client's totals, those of the tracks the call is in, and the client's file.
+The cost of a request is recorded as soon as its answer or failure arrives, so a call that is cancelled
+afterwards has still paid. A hit is recorded when its call is answered. Every posting goes to the totals of
+the client, to those of the `track` blocks around the call, and to the ledger file of the client.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _MOST_PLACES = 1000
 
 
 Bound: TypeAlias = "Callable[[PriceTable], Decimal | None]"
-"""USD that a request cannot exceed at some prices, None where no bound is known."""
+"""The most USD that a request can cost by a price table; None if no bound is known."""
 
 
 class _Place(NamedTuple):
-    """Where an event is entered: what only depends on names, and is the same for thousands of calls."""
+    """The row of the totals that a call counts in. Calls with the same names share it."""
 
     key: Key
     alias: Alias
@@ -48,12 +48,12 @@ class _Place(NamedTuple):
 
 
 class CostRecorder:
-    """Prices what a client's calls use, and keeps its totals.
+    """Computes the cost of a client's calls and keeps its totals.
 
     Args:
         prices: The client's price table.
-        file: Where postings are appended, if anywhere.
-        strict: Whether a model that changes under its name is an error, for calls that do not say.
+        file: The ledger file; None if there is none.
+        strict: The default of `strict_model`.
     """
 
     def __init__(self, prices: Callable[[], PriceTable], file: LedgerFile | None, *, strict: bool) -> None:
@@ -65,12 +65,12 @@ class CostRecorder:
         self._places: dict[tuple[str | None, ...], _Place] = {}
 
     def answered(self, call: Call[Any], sample: Sample, bound: Bound) -> None:
-        """Enter an answered request. The sample is told its cost, and who served before if that changed.
+        """Record an answered request, and set `cost` and `served_before` of its sample.
 
         Args:
-            call: Whose request it was.
+            call: The call that sent the request.
             sample: The answer.
-            bound: What it can have cost at most, asked where its usage is not known.
+            bound: Gives the most that it can have cost. It is called if the usage is not known.
         """
         answer = sample.answer
         place = self._place(call, answer.model)
@@ -88,7 +88,7 @@ class CostRecorder:
                 place.key,
                 sample.cost,
                 answer.usage,
-                # Where the usage is known, it is the price that is not, and then there is no bound either.
+                # If the usage is known, only the price can be missing, and without it there is no bound.
                 bound(self.prices()) if answer.usage is None else None,
             ),
             id=answer.id,
@@ -99,16 +99,16 @@ class CostRecorder:
     def failed(
         self, call: Call[Any], error: BaseException, bound: Bound, usage: Usage | None = None
     ) -> Decimal | None:
-        """Enter a request that failed or was cancelled, and may have been billed.
+        """Record a request that failed or was cancelled, and may have been billed.
 
         Args:
-            call: Whose request it was.
-            error: How it ended.
-            bound: What it can have cost at most, asked where its usage is not known.
-            usage: What its answer said it used, if there was one that said so.
+            call: The call that sent the request.
+            error: The failure or cancellation.
+            bound: Gives the most that it can have cost. It is called if the usage is not known.
+            usage: The usage that an invalid answer reported; None if there is none.
 
         Returns:
-            USD that it cost; None where that is not known.
+            The cost in USD; None if it is not known.
         """
         place = self._place(call, None)
         cost = self._cost(place, call.variant(), usage)
@@ -118,10 +118,10 @@ class CostRecorder:
         return cost
 
     def hit(self, call: Call[Any], answer: AnyAnswer) -> str | None:
-        """Enter an answer that costs nothing.
+        """Record an answer that costs nothing.
 
         Returns:
-            The model that served before, if it is another one.
+            The model that served before; None if it has not changed.
         """
         place, before = self._place(call, answer.model), None
         if self._served.last.get(place.alias) != place.key.served and answer.model is not None:
@@ -139,10 +139,10 @@ class CostRecorder:
         return before
 
     def check_model(self, call: Call[Any], sample: Sample) -> None:
-        """Tell the user if the model that served a sample is not the one that served before.
+        """Warn the user, or raise, if another model served a sample than before.
 
         Raises:
-            ModelDriftError: it is not, and the call is strict.
+            ModelDriftError: another model served, and the call is strict.
         """
         if sample.served_before is None:
             return
@@ -150,7 +150,7 @@ class CostRecorder:
         served = place.key.served
         message = (
             f"{call.request.model} was answered by {served}, and before by {before}: "
-            "the provider, or what answers in its name, has changed the model"
+            "the provider has changed the model"
         )
         if self._is_strict(call):
             raise ModelDriftError(
@@ -162,7 +162,7 @@ class CostRecorder:
                 attempts=sample.attempts,
             )
         if self._served.is_news(place.alias, before, served):
-            # Where warnings are made errors, the answer is paid for all the same.
+            # If the user turns warnings into errors, the answer must not be lost: it is paid for.
             with contextlib.suppress(ModelDriftWarning):
                 warnings.warn(ModelDriftWarning(message), stacklevel=2)
 
@@ -177,7 +177,7 @@ class CostRecorder:
     def _cost(self, place: _Place, variant: str, usage: Usage | None) -> Decimal | None:
         if usage is None:
             return None
-        # Where warnings are made errors, the answer is paid for all the same.
+        # If the user turns warnings into errors, the answer must not be lost: it is paid for.
         with contextlib.suppress(PriceWarning):
             return self.prices().cost(*place.priced, usage, variant=variant)
         return None
@@ -207,5 +207,5 @@ class CostRecorder:
 
 
 def _variant(call: Call[Any], answer: AnyAnswer) -> str:
-    """The service level that bills a call: the one that served if the answer tells it, else the one asked."""
-    return answer.service_tier or call.variant()
+    """The service level that bills a call: the one that the answer names, else the one that was asked for."""
+    return answer.service_tier or call.operation.variant(call)

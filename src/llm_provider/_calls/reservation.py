@@ -1,4 +1,4 @@
-"""A request and the budgets that pay for it: its worst case is reserved before it is sent, and settled after.
+"""Reserves the worst case of a request in its budgets, and settles the real cost after its answer.
 
 The budgets are those of the client and of the call or batch. A request needs room in each of them.
 """
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from .key_pool import KeySelection
 
 _PLACEHOLDER = Decimal("0.000001")
-"""USD reserved where no price is known and that is allowed: a budget that is used up refuses this too."""
+"""USD reserved for an unknown price with `allow_unknown`. A used-up budget refuses even this amount."""
 
 
 class Spending:
-    """The most that a request for some parts of a call can cost, and the budgets that need room for it.
+    """The worst case of a request for some parts of a call, and the budgets that need room for it.
 
     Args:
         call: The call.
         parts: The parts that the request asks for.
-        budgets: Those that the call is under.
-        prices: What it pays by.
+        budgets: The budgets of the call.
+        prices: The price table of the client.
 
     Raises:
-        UnknownPriceError: the most that the request may cost is not known, and a budget does not allow that.
+        UnknownPriceError: the worst case is not known, and a budget does not allow that.
     """
 
     def __init__(
@@ -48,33 +48,34 @@ class Spending:
         self._amount = _PLACEHOLDER if amount is None else amount
         if amount is None and not all(budget.allow_unknown for budget in budgets):
             raise UnknownPriceError(
-                f"what {call.request.model} may cost here is not known, so no budget can be kept: give its "
-                "price (prices=), set max_tokens, leave out what the provider searches or adds by itself, or "
-                "allow it with Budget(..., allow_unknown=True)",
+                f"the most that this request to {call.request.model} can cost is not known, so no budget "
+                "can be kept: give a price (prices=), set max_tokens, leave out features with which the "
+                "provider adds input by itself, or allow it with Budget(..., allow_unknown=True)",
                 provider=call.target.provider,
                 model=call.request.model,
             )
 
     def affordable(self) -> bool:
-        """Whether there is room once no other request is under way."""
+        """Whether the budgets would have room if no other request were under way."""
         return all(budget.covers(self._amount) for budget in self._budgets)
 
     async def acquire(self, selection: KeySelection, tokens: float, *, first: bool) -> tuple[Ticket, Hold]:
-        """A slot, with what the request may cost set aside.
+        """Wait for a slot, and reserve the worst case of the request.
 
-        Who waits for money holds no slot. Who waits for a slot holds no money, unless it was waited for.
+        A call that waits for a budget holds no slot. A call that waits for a slot holds no reservation,
+        unless it has waited for a budget before.
 
         Args:
             selection: The keys that may send the request.
             tokens: Estimated tokens of the request.
-            first: Whether to go before the others that wait for one.
+            first: Whether to go before other calls that wait for a slot.
 
         Raises:
             BudgetExceededError: there will never be room for the request. No slot is held then.
             RequestError: a budget's file cannot be used.
         """
         for budget in self._budgets:
-            # Not to wait for a slot in vain.
+            # A request that never fits must not wait for a slot.
             budget.check(self._amount)
         acquire = functools.partial(
             selection.acquire, self._call.max_concurrent, tokens=tokens, at_once=self._call.at_once
@@ -97,7 +98,7 @@ class Spending:
 
 
 class Hold:
-    """What is set aside for one request, in each of its budgets. Exactly one of the endings is called."""
+    """The reservations of one request in its budgets. Exactly one of its methods is called."""
 
     __slots__ = ("_known", "_reservations")
 
@@ -106,7 +107,7 @@ class Hold:
         self._known = known
 
     def answered(self, cost: Decimal | None) -> None:
-        """Count what the request cost in USD; its worst case if that is not known."""
+        """Count the cost of the request in USD; its worst case if the cost is not known."""
         if cost is None:
             self.lost()
         else:
@@ -122,11 +123,11 @@ class Hold:
                 reservation.release()
 
     def failed(self, error: LLMError, cost: Decimal | None) -> None:
-        """Count a failed request as what it cost, or may have cost, which its error tells.
+        """Count the cost of a failed request, or its worst case if it may have been billed.
 
         Args:
-            error: How it failed.
-            cost: USD, as its answer told although it cannot be used.
+            error: The failure.
+            cost: USD, if the invalid answer reports its usage; else None.
         """
         if not error.maybe_billed:
             release(self._reservations)

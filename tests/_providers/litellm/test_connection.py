@@ -24,7 +24,7 @@ from support import RunScript, wait_until
 
 pytestmark = IGNORED_WARNINGS
 
-NO_KEY = find_key("litellm", (), given=None, accounts=(), required=False)
+NO_KEY = find_key("litellm", (), required=False)
 TOOL = {
     "type": "function",
     "function": {

@@ -1,0 +1,193 @@
+"""The live delivery: slots, retries, and errors as the user sees them."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llm_provider import (
+    APITimeoutError,
+    Client,
+    InternalServerError,
+    LLMError,
+    QuotaExceededError,
+    RateLimitError,
+    Response,
+)
+from llm_provider.simulator import Fault, Simulator
+from support import TooSlowError, patiently
+
+MODEL = "gpt-6.1-sol"
+CLAUDE = "claude-sonnet-5-5"
+FRONTS = ("call", "acall", "stream", "astream", "call_many", "acall_many")
+
+
+def test_waiting_for_a_slot_is_not_in_the_timeout(simulator: Simulator, own_cache: Path) -> None:
+    def attempt(longer: float) -> None:
+        simulator.clear()
+        simulator.inject(Fault(delay=0.8 * longer), times=1, match="first")
+
+        async def ask() -> list[Response | BaseException]:
+            async with Client(cache_dir=own_cache, cache="off", max_concurrent=1, max_retries=0) as client:
+                await client.acall(MODEL, "warm up")
+                first = asyncio.create_task(client.acall(MODEL, "first"))
+                while simulator.ledger().in_flight == 0:
+                    await asyncio.sleep(0)
+                second = client.acall(MODEL, "second", timeout=0.5 * longer)
+                return await asyncio.gather(first, second, return_exceptions=True)
+
+        answers = asyncio.run(ask())
+        if isinstance(answers[1], APITimeoutError) and len(simulator.requests()) == 3:
+            raise TooSlowError("it had its place and was sent, but its answer took too long")
+        assert all(isinstance(answer, Response) for answer in answers), answers
+
+    patiently(attempt)
+
+
+@pytest.mark.parametrize("model", [MODEL, CLAUDE, "gemini-3.8-flash", "together_ai/zai-org/GLM-5.3"])
+@pytest.mark.parametrize("retries", [0, 2])
+def test_exactly_the_attempts_asked_for_are_sent(
+    client: Client, simulator: Simulator, model: str, retries: int
+) -> None:
+    simulator.inject(Fault(status=500), times=None)
+    with pytest.raises(InternalServerError) as caught:
+        client.call(model, "Hi", max_retries=retries)
+    assert caught.value.attempts == simulator.ledger().requests == retries + 1
+
+
+def test_a_retried_call_succeeds_and_tells_its_attempts(client: Client, simulator: Simulator) -> None:
+    simulator.inject(Fault(status=503), times=2)
+    answer = client.call(MODEL, "Hi")
+    assert answer.timing.attempts == 3
+    assert answer.text == "echo: Hi"
+
+
+@pytest.mark.parametrize("model", [MODEL, CLAUDE])
+def test_the_sdk_tells_how_many_attempts_came_before(
+    client: Client, simulator: Simulator, model: str
+) -> None:
+    simulator.inject(Fault(status=503), times=2)
+    client.call(model, "Hi", timeout=45)
+    told = [request.headers for request in simulator.requests()]
+    assert [headers["x-stainless-retry-count"] for headers in told] == ["0", "1", "2"]
+    assert {float(headers["x-stainless-read-timeout"]) for headers in told} == {45}
+
+
+def test_retry_after_is_kept(client: Client, simulator: Simulator) -> None:
+    simulator.inject(Fault(status=429, retry_after="1"), times=1)
+    client.call(MODEL, "Hi")
+    refused, served = simulator.requests()
+    assert served.time - refused.time >= 0.99
+
+
+def test_a_call_does_not_wait_for_a_retry_after_that_is_too_long(
+    client: Client, simulator: Simulator
+) -> None:
+    simulator.inject(Fault(status=429, retry_after="86400"), times=1)
+    with pytest.raises(RateLimitError, match="86400 s, which is too long") as caught:
+        client.call(MODEL, "Hi")
+    assert caught.value.retry_after == 86400
+    assert simulator.ledger().requests == 1
+
+
+def test_no_quota_is_final(client: Client, simulator: Simulator) -> None:
+    simulator.inject(Fault(status=429, quota=True), times=None)
+    for model in (MODEL, CLAUDE, "gemini-3.8-flash"):
+        with pytest.raises(QuotaExceededError):
+            client.call(model, "Hi")
+    assert simulator.ledger().requests == 3
+
+
+def test_a_retry_after_past_the_deadline_fails_at_once(client: Client, simulator: Simulator) -> None:
+    simulator.inject(Fault(status=429, retry_after="60"), times=None)
+    with pytest.raises(
+        RateLimitError, match=r"asked to wait 60 s: the deadline of 30 s is \S+ s away"
+    ) as caught:
+        client.call(MODEL, "Hi", deadline=30)
+    assert (caught.value.attempts, caught.value.retry_after) == (1, 60.0)
+    assert simulator.ledger().requests == 1
+
+
+def test_a_deadline_is_for_all_attempts(client: Client, simulator: Simulator) -> None:
+    def attempt(longer: float) -> None:
+        simulator.clear()
+        simulator.inject(Fault(status=500, retry_after=f"{longer}"), times=None)
+        with pytest.raises(LLMError) as caught:
+            client.call(MODEL, "Hi", deadline=2.5 * longer, max_retries=100)
+        error = caught.value
+        if isinstance(error, APITimeoutError) or error.attempts == 1:
+            raise TooSlowError("an attempt took longer than it should wait")
+        assert isinstance(error, InternalServerError)
+        assert f"asked to wait {longer:.0f} s: the deadline of {2.5 * longer:g} s is " in error.message
+        assert error.attempts == len(error.failures) == simulator.ledger().requests <= 3
+
+    patiently(attempt)
+
+
+def test_an_outage_does_not_multiply_the_load(client: Client, simulator: Simulator) -> None:
+    simulator.inject(Fault(status=500, retry_after="0"), times=None)
+    results = client.call_many(MODEL, [f"item {number}" for number in range(60)], max_retries=6)
+    assert all(isinstance(result, InternalServerError) for result in results)
+    assert sum(result.attempts for result in results if isinstance(result, InternalServerError)) == 70
+    assert simulator.ledger().requests == 70
+    assert sum("too many calls fail" in str(result) for result in results) >= 59
+
+
+@pytest.mark.parametrize("front", FRONTS)
+@pytest.mark.parametrize("model", [MODEL, "gpt-5.5-pro", CLAUDE, "gemini-3.8-flash"])
+def test_every_front_sends_exactly_the_attempts_asked_for(
+    client: Client, simulator: Simulator, model: str, front: str
+) -> None:
+    simulator.inject(Fault(status=500, retry_after="0"), times=None)
+    error = failed(client, front, model, max_retries=2)
+    assert isinstance(error, InternalServerError)
+    assert error.attempts == len(error.failures) == simulator.ledger().requests == 3
+
+
+def failed(client: Client, front: str, model: str, **parameters: Any) -> LLMError:
+    """The error that a call of this front ends with."""
+
+    async def awaited() -> object:
+        if front == "acall":
+            return await client.acall(model, "Hi", **parameters)
+        if front == "acall_many":
+            return (await client.acall_many(model, ["Hi"], **parameters))[0]
+        return [delta async for delta in client.astream(model, "Hi", **parameters)]
+
+    try:
+        if front == "call":
+            result: object = client.call(model, "Hi", **parameters)
+        elif front == "stream":
+            result = list(client.stream(model, "Hi", **parameters))
+        elif front == "call_many":
+            result = client.call_many(model, ["Hi"], **parameters)[0]
+        else:
+            result = asyncio.run(awaited())
+    except LLMError as error:
+        return error
+    assert isinstance(result, LLMError)
+    return result
+
+
+def test_an_error_shows_no_key_and_has_the_facts_of_the_call(client: Client, simulator: Simulator) -> None:
+    simulator.inject(Fault(status=400, message="Incorrect key sk-secret-of-the-call"), times=1)
+    with pytest.raises(LLMError) as caught:
+        client.call(MODEL, "Hi", api_key="sk-secret-of-the-call")
+    error = caught.value
+    assert "sk-secret-of-the-call" not in f"{error} {error!r} {error.args}"
+    assert "Incorrect key ***" in str(error)
+    assert (error.provider, error.model, error.attempts) == ("openai", MODEL, 1)
+    assert (error.__cause__, error.__context__) == (None, None)
+
+
+def test_statistics_name_each_scope(client: Client) -> None:
+    assert client.statistics() == []
+    for model in (MODEL, CLAUDE):
+        client.call(model, "Hi")
+    assert {(scope.provider, scope.in_flight) for scope in client.statistics()} == {
+        ("openai", 0),
+        ("anthropic", 0),
+    }

@@ -1,0 +1,125 @@
+"""The methods of `Client` for batches: arguments, errors, budgets and estimates."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from llm_provider import (
+    BatchError,
+    Budget,
+    BudgetExceededError,
+    Client,
+    RequestError,
+    Response,
+    UnknownModelError,
+    UnsupportedParameterError,
+)
+from llm_provider._runtime import event_loop
+from llm_provider.simulator import Fault, Simulator
+from support import wait_until
+
+MODEL = "gpt-6.1-sol"
+
+
+@pytest.mark.parametrize("front", ["sync", "async"])
+def test_raising_waits_for_the_rest_and_keeps_it(client: Client, simulator: Simulator, front: str) -> None:
+    simulator.inject(Fault(status=400), times=1, match="number 0")
+    inputs = [f"number {number}" for number in range(20)]
+    with pytest.raises(BatchError, match="1 of 20 calls failed") as caught:
+        if front == "sync":
+            client.call_many(MODEL, inputs, on_error="raise")
+        else:
+            asyncio.run(client.acall_many(MODEL, inputs, on_error="raise"))
+    assert list(caught.value.errors) == [0]
+    assert caught.value.__cause__ is caught.value.results[0]
+    # The nineteen others were stored: a second run asks for the one that failed only.
+    again = client.call_many(MODEL, inputs, on_error="raise")
+    assert sum(result.cached for result in again if isinstance(result, Response)) == 19
+
+
+@pytest.mark.parametrize(
+    ("model", "parameters", "error"),
+    [
+        (MODEL, {"temperature": 0.5}, UnsupportedParameterError),
+        (MODEL, {"max_tokens": "many"}, RequestError),
+        ("gpt-oss-120b", {}, UnknownModelError),
+        (MODEL, {"on_error": "ignore"}, RequestError),
+        (MODEL, {"max_concurrent": 0}, RequestError),
+        (MODEL, {"temprature": 0.5}, TypeError),
+    ],
+)
+def test_an_invalid_model_or_parameter_is_raised_before_anything_is_sent(
+    client: Client, simulator: Simulator, model: str, parameters: dict[str, object], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        client.call_many(model, ["a", "b"], **parameters)  # type: ignore[arg-type]  # wrong on purpose
+    assert simulator.ledger().requests == 0
+
+
+@pytest.mark.parametrize("inputs", ["one string", b"bytes", {"a": 1}, 5, None])
+def test_inputs_must_be_an_iterable_of_prompts(client: Client, inputs: object) -> None:
+    with pytest.raises(TypeError, match="iterable of prompts"):
+        client.call_many(MODEL, inputs)  # type: ignore[arg-type]  # wrong on purpose
+    with pytest.raises(TypeError, match="iterable of prompts"):
+        asyncio.run(client.acall_many(MODEL, inputs))  # type: ignore[arg-type]  # wrong on purpose
+
+
+@pytest.mark.parametrize("front", ["sync", "async"])
+def test_a_dry_run_is_an_estimate(client: Client, simulator: Simulator, front: str) -> None:
+    client.call(MODEL, "stored")
+    inputs = ["stored", "new", "new"]
+    if front == "sync":
+        found = client.call_many(MODEL, inputs, dry_run=True)
+    else:
+        found = asyncio.run(client.acall_many(MODEL, inputs, dry_run=True))
+    assert (found.inputs, found.cached, found.duplicates, found.requests) == (3, 1, 1, 1)
+    assert found == client.estimate(MODEL, inputs)
+    assert simulator.ledger().requests == 1
+
+
+@pytest.mark.parametrize("front", ["sync", "async"])
+def test_a_budget_is_for_the_whole_batch(client: Client, simulator: Simulator, front: str) -> None:
+    one = client.call(MODEL, "How much is it?", max_tokens=100).cost
+    assert one is not None
+    budget = Budget(one * 200)
+    inputs = [f"How much is {number}?" for number in range(400)]
+    if front == "sync":
+        results = client.call_many(MODEL, inputs, budget=budget, max_tokens=100)
+    else:
+        results = asyncio.run(client.acall_many(MODEL, inputs, budget=budget, max_tokens=100))
+    answered = [result for result in results if isinstance(result, Response)]
+    assert all(isinstance(result, (Response, BudgetExceededError)) for result in results)
+    assert 0 < len(answered) < 400
+    assert simulator.ledger().requests == len(answered) + 1
+    assert budget.spent <= budget.limit
+
+
+def test_pairs_have_the_indices_of_the_inputs(client: Client) -> None:
+    inputs = [f"What is {number}+0?" for number in range(20)]
+
+    async def collect() -> dict[int, object]:
+        return {index: result async for index, result in client.aiter_many(MODEL, inputs)}
+
+    for found in (dict(client.iter_many(MODEL, inputs)), asyncio.run(collect())):
+        assert {index: getattr(result, "text", None) for index, result in found.items()} == {
+            number: str(number) for number in range(20)
+        }
+
+
+def test_leaving_a_batch_early_cancels_its_requests(client: Client, simulator: Simulator) -> None:
+    simulator.inject(Fault(hang=True), match="hangs", times=None)
+    for _, result in client.iter_many(MODEL, ["first", "hangs 1", "hangs 2"]):
+        assert isinstance(result, Response)
+        break
+    assert wait_until(lambda: simulator.ledger().in_flight == 0)
+
+
+def test_a_batch_on_the_loops_own_thread_raises(client: Client) -> None:
+    async def inside() -> None:
+        client.call_many(MODEL, ["a"])
+
+    client.call(MODEL, "starts the loop")
+    with pytest.raises(RuntimeError, match="iter_many"):
+        event_loop.submit(inside()).result(30)

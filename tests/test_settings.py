@@ -1,0 +1,92 @@
+"""The settings of a client: checks, defaults and the environment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llm_provider import (
+    CacheMissError,
+    Client,
+    RequestError,
+)
+from llm_provider.simulator import Fault, Simulator
+
+MODEL = "gpt-6.1-sol"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"max_concurrent": 0}, {"max_concurrent": True}, {"max_concurrent": 2.5}, {"timeout": 0},
+        {"timeout": float("nan")}, {"max_retries": -1}, {"cache": "maybe"}, {"transport": "carrier pigeon"},
+        {"keys": {"opnai": "k"}}, {"keys": {"openai": 5}}, {"keys": {"openai": ""}},
+    ],
+)  # fmt: skip
+def test_a_wrong_setting_is_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(RequestError, match=next(iter(settings))):
+        Client(**settings)
+
+
+def test_settings_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch, simulator: Simulator, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("LLM_PROVIDER_MAX_CONCURRENT", "2")
+    simulator.configure(latency=0.02)
+    with Client(cache_dir=tmp_path) as client:
+        client.call_many(MODEL, [f"item {number}" for number in range(10)])
+    assert simulator.ledger().peak_in_flight == 2
+    monkeypatch.setenv("LLM_PROVIDER_MAX_CONCURRENT", "lots")
+    with pytest.raises(RequestError, match="LLM_PROVIDER_MAX_CONCURRENT"):
+        Client()
+
+
+def test_the_cache_mode_from_the_environment(
+    simulator: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Client(cache_dir=tmp_path) as client:
+        client.call(MODEL, "Hi")
+    monkeypatch.setenv("LLM_PROVIDER_CACHE", "only")
+    with Client(cache_dir=tmp_path) as client:
+        assert client.call(MODEL, "Hi").cached
+        with pytest.raises(CacheMissError):
+            client.call(MODEL, "Something else")
+        # What the call, or the client, says itself comes first.
+        assert not client.call(MODEL, "Something else", cache="off").cached
+    with Client(cache_dir=tmp_path, cache="use") as client:
+        assert not client.call(MODEL, "Something else").cached
+    monkeypatch.setenv("LLM_PROVIDER_CACHE", "sometimes")
+    with pytest.raises(RequestError, match="LLM_PROVIDER_CACHE must be one of use, refresh, only, off"):
+        Client()
+
+
+def test_finish_reasons_of_kept_answers_are_a_setting(simulator: Simulator, tmp_path: Path) -> None:
+    simulator.inject(Fault(finish="length"), times=3)
+    with Client(cache_dir=tmp_path) as client:
+        for _ in range(2):
+            assert not client.call(MODEL, "Hi").cached
+    with Client(cache_dir=tmp_path, cache_finish_reasons=("stop", "tool_calls", "length")) as client:
+        cut = client.call(MODEL, "Hi")
+        assert (cut.finish_reason, cut.cached) == ("length", False)
+        assert client.call(MODEL, "Hi").cached
+    # What another client kept is not served where the rule is another.
+    with Client(cache_dir=tmp_path) as client:
+        answer = client.call(MODEL, "Hi")
+        assert (answer.finish_reason, answer.cached) == ("stop", False)
+
+
+def test_empty_answers_are_kept_on_request(simulator: Simulator, tmp_path: Path) -> None:
+    simulator.inject(Fault(finish="empty"), times=2)
+    with Client(cache_dir=tmp_path, cache_finish_reasons=("stop", "empty")) as client:
+        assert client.call(MODEL, "Hi").text == ""
+        assert client.call(MODEL, "Hi").cached
+    with Client(cache_dir=tmp_path) as client:
+        assert not client.call(MODEL, "Hi").cached
+
+
+@pytest.mark.parametrize("reasons", ["stop", ("stop", "cut"), ["refused"]])
+def test_unknown_finish_reasons_are_refused(reasons: Any) -> None:
+    with pytest.raises(RequestError, match="cache_finish_reasons must be some of"):
+        Client(cache_finish_reasons=reasons)
