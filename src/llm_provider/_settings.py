@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 RateControl = Literal["adaptive", "shared", "independent", "aimd"]
-"""How a scope's limit is found: by the controller of `_control`, which the processes of a machine share from
-the first refusal on, or from the first request on, or not at all; or by additive increase and multiplicative
-decrease alone, the baseline that it is compared with."""
+"""How a scope's limit is found.
+
+The controller of `_limits/controller` finds it. The processes of a machine share it from the first refusal on
+("adaptive"), from the first request on ("shared"), or not at all ("independent"). "aimd" is the baseline of
+comparisons: additive increase and multiplicative decrease alone.
+"""
 
 KEPT_BY_DEFAULT: tuple[FinishReason, ...] = ("stop", "tool_calls")
 """The finish reasons of answers that the cache keeps and serves unless a client says otherwise."""
