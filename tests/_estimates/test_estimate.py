@@ -284,6 +284,8 @@ def test_it_reads_as_a_table(client: Client) -> None:
         assert f"\n  {name}" in text
     assert "  as batch" in text
     assert all(len(line) <= 110 for line in text.splitlines())
+    (invalid,) = (line for line in text.splitlines() if "cannot be sent" in line)
+    assert invalid.endswith("…"), "the error's message is longer than the row"
     html = found._repr_html_()
     assert html.count("<tr>") == text.count("\n") - len(found.assumptions)
     assert "<script>" not in client.estimate("local/x", ["<script>"])._repr_html_()

@@ -57,6 +57,10 @@ class TestVectors:
         with pytest.raises(APIResponseValidationError, match="the answer holds a vector"):
             vector_of(value)
 
+    def test_vectors_of_tokens_are_told_apart(self) -> None:
+        with pytest.raises(APIResponseValidationError, match="a vector for each token"):
+            vector_of([[0.5, 1.0], [0.25, 0.5]])
+
     def test_one_for_each_text_and_all_of_one_length(self) -> None:
         check_count([[1.0], [2.0]], 2)
         check_count([], 0)

@@ -27,7 +27,8 @@ ROW = """
         "acme_ai",
         "https://api.acme.example/v1",
         unsupported={"n": _SEPARATE, "seed": _NO_SEED},
-        spelling={"top_p": "nucleus"},
+        spelling={"top_p": "nucleus", "dimensions": "vector_size"},
+        embedding_limits=EmbeddingLimits(texts=2, tokens=None, text_tokens=None),
         output_only=_REASONING,
         litellm_names=("acme_cloud",),
         genai_prices_name="cohere",
@@ -43,6 +44,13 @@ OF_ONE_HOST = {
     ("_cli/prices_refresh/genai_prices.py", "openrouter"): "aliases of its models are routes of their own",
     ("_cli/ask.py", "groq"): "an example of a model's name",
     ("_cli/estimate.py", "groq"): "an example of a model's name",
+    ("_providers/embedding_models.py", "deepseek"): "the names of its chat models, which do not embed",
+    ("_providers/embedding_models.py", "mistral"): "the names of its models, of which one is suggested",
+    ("_providers/embedding_models.py", "local"): "its users give their models any names",
+    ("_providers/openai/embeddings.py", "mistral"): "the dimensions of its models, by their names",
+    ("simulator/_simulator.py", "local"): "no price list has it, from which the simulator takes the others",
+    ("simulator/formats/vectors.py", "mistral"): "the dimensions of its models, by their names",
+    ("simulator/formats/openai_embeddings.py", "mistral"): "the simulator plays it: its limit on tokens",
     ("simulator/formats/openai_chat.py", "mistral"): "the simulator plays it: usage without being asked",
     ("simulator/formats/openai_chat.py", "groq"): "the simulator plays it: its service tier",
     ("simulator/formats/openai_chat.py", "openrouter"): "the simulator plays it: its field of reasoning",
@@ -114,6 +122,29 @@ def test_calls_streams_and_refusals_follow_from_the_row(extended: Path, llm_simu
     assert {request.path for request in requests} == {"/acme_ai/v1/chat/completions"}
     assert {request.model for request in requests} == {"org/model-1"}
     assert [request.body.get("nucleus") for request in requests] == [0.5, 0.5, None]
+
+
+def test_embeddings_follow_from_the_row(extended: Path, llm_simulator: Simulator) -> None:
+    ended = run(
+        extended,
+        "-c",
+        textwrap.dedent(
+            f"""
+            from llm_provider import embed
+
+            found = embed({MODEL!r}, ["one", "two", "three"], dimensions=8)
+            assert (len(found.vectors), found.provider, found.cost) == (3, "acme_ai", None)
+            assert found.usage.input_tokens > 0
+            assert embed({MODEL!r}, ["three"], dimensions=8).cached
+            """
+        ),
+        **llm_simulator.environment("acme_ai"),
+    )
+    assert ended.returncode == 0, ended.stderr
+    requests = llm_simulator.requests("acme_ai")
+    assert {request.path for request in requests} == {"/acme_ai/v1/embeddings"}
+    assert sorted(request.body["input"] for request in requests) == [["one", "two"], ["three"]]
+    assert [request.body["vector_size"] for request in requests] == [8, 8]
 
 
 def test_fields_that_the_host_refuses_are_not_sent_back(extended: Path) -> None:

@@ -8,7 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llm_provider._errors import RequestError, UnknownModelError
-from llm_provider._requests.routing import COMPATIBLE_HOSTS, ROUTES, Route, known_models, priced_as, resolve
+from llm_provider._requests.routing import (
+    COMPATIBLE_HOSTS,
+    ROUTES,
+    UNPUBLISHED,
+    Route,
+    known_models,
+    priced_as,
+    resolve,
+)
 
 VARIABLES = {row.base_url_variable for row in ROUTES.values()} - {""}
 
@@ -173,6 +181,7 @@ class TestRoutes:
         assert (row.adapter, row.key_required, row.unsupported) == ("openai", True, {})
         assert (row.base_url_variable, row.key_variables) == ("EXAMPLE_BASE_URL", ("EXAMPLE_API_KEY",))
         assert (row.litellm_names, row.genai_prices_name) == (("example_ai",), "example_ai")
+        assert row.embedding_limits == UNPUBLISHED
         other = Route("example", None)
         assert (other.base_url_variable, other.key_variables, other.litellm_names) == ("", (), ())
 

@@ -37,8 +37,10 @@ class LlamaServer(NamedTuple):
     context: int = CONTEXT
 
 
-def write_model(path: Path) -> None:
+def write_model(path: Path, *, pooled: bool = False) -> None:
     """A llama of two blocks in the GGUF format, about 1 MB, always the same.
+
+    An embedding model is `pooled`: the vector of a text is the mean of its tokens' vectors.
 
     Its words come out with readable text: the rows of the output matrix for bytes and control tokens are
     zero, so beside the large random logits of the words they are never chosen.
@@ -65,6 +67,8 @@ def write_model(path: Path) -> None:
     writer.add_rope_dimension_count(EMBEDDING // HEADS)
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_vocab_size(len(tokens))
+    if pooled:
+        writer.add_pooling_type(gguf.PoolingType.MEAN)
     writer.add_tokenizer_model("llama")
     writer.add_token_list(tokens)
     writer.add_token_scores([0.0] * len(tokens))
@@ -94,8 +98,8 @@ def write_model(path: Path) -> None:
 
 
 @contextmanager
-def serve(model: Path, log: Path, api_key: str | None = None) -> Iterator[LlamaServer]:
-    """Run llama_cpp.server on a free loopback port until the block ends."""
+def serve(model: Path, log: Path, **settings: object) -> Iterator[LlamaServer]:
+    """Run llama_cpp.server on a free loopback port until the block ends. `settings` are further options."""
     with socket.create_server(("127.0.0.1", 0)) as reserved:
         port = reserved.getsockname()[1]
     options = {
@@ -108,7 +112,7 @@ def serve(model: Path, log: Path, api_key: str | None = None) -> Iterator[LlamaS
         "n_threads_batch": 1,
         # Else a new request ends the stream of another one.
         "interrupt_requests": False,
-        **({} if api_key is None else {"api_key": api_key}),
+        **settings,
     }
     command = [sys.executable, "-m", "llama_cpp.server"]
     for name, value in options.items():
@@ -153,6 +157,24 @@ def model_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("model") / "tiny.gguf"
     write_model(path)
     return path
+
+
+@pytest.fixture(scope="session")
+def embedding_llama(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServer]:
+    """A server with an embedding model, whose vectors have `EMBEDDING` dimensions."""
+    pytest.importorskip("llama_cpp")
+    folder = tmp_path_factory.mktemp("llama")
+    write_model(folder / "pooled.gguf", pooled=True)
+    with serve(folder / "pooled.gguf", folder / "log", embedding=True) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def unpooled_llama(model_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServer]:
+    """A server that embeds with a chat model, which has a vector for each token and none for a text."""
+    pytest.importorskip("llama_cpp")
+    with serve(model_file, tmp_path_factory.mktemp("llama") / "log", embedding=True) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -43,6 +43,9 @@ _READ_CLOSELY = 2000
 _SAMPLE = 200
 """Inputs from which a batch is estimated when it begins, so that it begins without delay."""
 
+_WIDEST = 70
+"""Characters of the table's last column, so that no row is longer than 110."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
@@ -107,7 +110,8 @@ class Estimate:
             yield _Row("duplicates", f"{self.duplicates:,}")
         if self.invalid:
             index, error = self.invalid[0]
-            yield _Row("cannot be sent", f"{len(self.invalid):,}", f"inputs[{index}]: {error.message:.60}")
+            reason = _cut(f"inputs[{index}]: {error.message}")
+            yield _Row("cannot be sent", f"{len(self.invalid):,}", reason)
         yield _Row("requests", f"{self.requests:,}")
         if not self.requests:
             return
@@ -137,6 +141,15 @@ def _range_row(name: str, number: Range, shown: Callable[[float], str]) -> _Row:
 
 def _line(row: _Row) -> str:
     return f"  {row.name:24}{row.likely:>12}  {row.between}".rstrip()
+
+
+def _cut(text: str) -> str:
+    """A text that fits into the last column of the table.
+
+    >>> _cut("a short text"), len(_cut("a long text " * 20))
+    ('a short text', 70)
+    """
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
 
 
 def _whole(number: float) -> str:

@@ -21,14 +21,14 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from .._errors import APIResponseValidationError, RequestError, UnsupportedParameterError
 from .._limits.timeouts import Timeouts
 from .._requests.api_keys import APIKey
 from .._requests.embed_request import EmbedRequest
 from .._requests.request import Request
-from .._requests.routing import Target
+from .._requests.routing import EmbeddingLimits, Target
 from .._types import Choice, FinishReason, Step, Usage
 from .facts import RequestFacts
 
@@ -101,17 +101,6 @@ class EmbeddingAnswer:
 
 AnyAnswer: TypeAlias = Answer | EmbeddingAnswer
 """A decoded reply of any operation."""
-
-
-class EmbeddingLimits(NamedTuple):
-    """How much a host takes in one request for embeddings."""
-
-    texts: int
-    """Most texts in one request."""
-    tokens: int | None
-    """Most tokens of all texts of one request together; None where there is no such limit."""
-    text_tokens: int | None
-    """Most tokens of one text; None where it is not known."""
 
 
 SendInChunks: TypeAlias = Callable[[Outgoing, "OnHeaders"], AsyncGenerator[bytes, None]]

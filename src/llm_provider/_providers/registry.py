@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-import importlib
+import importlib.util
 from typing import cast
 
 from .._errors import RequestError
@@ -23,7 +23,8 @@ def load_embeddings(target: Target) -> EmbeddingFormat:
     Raises:
         RequestError: the provider has no embeddings.
     """
-    if target.route.adapter == "anthropic":
+    module = _embeddings_beside(target.route.adapter)
+    if module is None:
         from .embedding_models import examples
 
         raise RequestError(
@@ -31,5 +32,12 @@ def load_embeddings(target: Target) -> EmbeddingFormat:
             provider=target.provider,
             model=target.model,
         )
-    module = importlib.import_module(f"llm_provider._providers.{target.route.adapter}.embeddings")
-    return cast("EmbeddingFormat", module)
+    return module
+
+
+@functools.cache
+def _embeddings_beside(adapter: str) -> EmbeddingFormat | None:
+    name = f"llm_provider._providers.{adapter}.embeddings"
+    if importlib.util.find_spec(name) is None:
+        return None
+    return cast("EmbeddingFormat", importlib.import_module(name))

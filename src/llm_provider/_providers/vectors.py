@@ -17,7 +17,8 @@ def vector_of(value: Any) -> list[float]:
     """One vector: a list of numbers, or such a list as little-endian float32 in base64.
 
     Raises:
-        APIResponseValidationError: it is neither, it is empty, or a number is NaN or infinite.
+        APIResponseValidationError: it is neither, it is empty, or a number is NaN or infinite. A list of
+            vectors is what llama.cpp's server returns for a model that does not embed.
 
     >>> vector_of([0.5, 1]), vector_of("AAAAPwAAgD8=")
     ([0.5, 1.0], [0.5, 1.0])
@@ -26,6 +27,11 @@ def vector_of(value: Any) -> list[float]:
     if not isinstance(vector, list) or not vector:
         raise APIResponseValidationError("the answer holds a vector that is not a list of numbers")
     types = set(map(type, vector))
+    if types == {list}:
+        raise APIResponseValidationError(
+            "the answer holds a vector for each token instead of one for the text: the model is no embedding "
+            "model, or its server needs a pooling type"
+        )
     if not types <= {float, int}:
         raise APIResponseValidationError("the answer holds a vector with an entry that is not a number")
     if int in types:

@@ -12,12 +12,27 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from .._errors import UnknownModelError
 
 Transport = Literal["aiohttp", "http2", "http1"]
 """The HTTP client that carries an SDK's requests."""
+
+
+class EmbeddingLimits(NamedTuple):
+    """How much a host takes in one request for embeddings."""
+
+    texts: int
+    """Most texts in one request."""
+    tokens: int | None
+    """Most tokens of all texts of one request together; None where there is no such limit."""
+    text_tokens: int | None
+    """Most tokens of one text; None where it is not known."""
+
+
+UNPUBLISHED = EmbeddingLimits(texts=100, tokens=16_384, text_tokens=None)
+"""For hosts that publish no limits: the limits of the strictest host that does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +59,8 @@ class Route:
         transport: The HTTP client under the SDK where the user chooses none, by measurement
             (`python -m benchmarks transports`).
         stream_usage: Whether a streamed answer has its usage only if `stream_options` asks for it.
+        embedding_limits: How much one request for embeddings may hold, where the adapter is `openai`. Default
+            `UNPUBLISHED`.
         output_only: Fields of an assistant message that other hosts return and this host refuses as input.
         litellm_names: The provider's names in litellm's price map, the one that prefixes its models first.
             Default the provider's own name.
@@ -65,6 +82,7 @@ class Route:
     spelling: Mapping[str, str] = field(default_factory=dict)
     transport: Transport = "aiohttp"
     stream_usage: bool = True
+    embedding_limits: EmbeddingLimits = UNPUBLISHED
     output_only: frozenset[str] = frozenset()
     litellm_names: tuple[str, ...] = ()
     genai_prices_name: str = ""
@@ -86,6 +104,7 @@ class Route:
 
 _NO_LOGPROBS = "leave logprobs out; this host's API has none"
 _NO_SEED = "leave seed out; this host's API has none"
+_NO_DIMENSIONS = "leave it out; this host's API has no such parameter"
 _SEPARATE = "sent as separate calls"
 _REASONING = frozenset({"reasoning", "reasoning_content", "thinking_blocks"})
 
@@ -96,6 +115,8 @@ _ROWS = (
         # OpenAI's own models continue `gpt-` with a version or a modality; other hosts serve `gpt-oss-*`, and
         # `text-embedding-004` was Google's.
         bare_names=r"(ft:)?(gpt-(\d|audio|realtime|image|live)|o[134](-|$)|chatgpt-|text-embedding-(3|ada)-).*",
+        # openai/types/embedding_create_params.py of openai 2.54.
+        embedding_limits=EmbeddingLimits(texts=2_048, tokens=300_000, text_tokens=8_192),
         output_only=_REASONING,
         litellm_names=("openai", "text-completion-openai"),
     ),
@@ -113,6 +134,7 @@ _ROWS = (
         "together_ai",
         "https://api.together.ai/v1",
         key_variables=("TOGETHER_API_KEY", "TOGETHERAI_API_KEY"),
+        unsupported={"dimensions": _NO_DIMENSIONS},
         # Together's `logprobs` is the number of alternatives.
         spelling={"top_logprobs": "logprobs"},
         genai_prices_name="together",
@@ -135,8 +157,11 @@ _ROWS = (
         "mistral",
         "https://api.mistral.ai/v1",
         unsupported={"logprobs": _NO_LOGPROBS, "top_logprobs": _NO_LOGPROBS},
-        spelling={"seed": "random_seed"},
+        spelling={"seed": "random_seed", "dimensions": "output_dimension"},
         stream_usage=False,
+        # Its error says: "Too many tokens in batch. Max is 16384". The length of a text is in its list of
+        # models.
+        embedding_limits=EmbeddingLimits(texts=100, tokens=16_384, text_tokens=8_192),
         output_only=_REASONING,
     ),
     Route(

@@ -7,8 +7,8 @@ models take `dimensions`, litellm knows for most providers and refuses for the o
 from __future__ import annotations
 
 from ..._requests.embed_request import EmbedRequest
-from ..._requests.routing import Target, priced_as
-from ..adapter import EmbeddingLimits, EncodedRequest
+from ..._requests.routing import ROUTES, EmbeddingLimits, Target, priced_as
+from ..adapter import EncodedRequest
 from ..openai import embeddings as openai_format
 from .adapter import check_extra_body
 
@@ -31,4 +31,4 @@ def encode(request: EmbedRequest, target: Target) -> EncodedRequest:
 def limits(target: Target) -> EmbeddingLimits:
     """How much one request may hold: what the provider takes that litellm reaches."""
     provider, _ = priced_as(target)
-    return openai_format.limits_of(provider)
+    return ROUTES.get(provider, target.route).embedding_limits

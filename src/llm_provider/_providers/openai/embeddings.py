@@ -6,22 +6,14 @@ Facts from the OpenAI API reference for `POST /embeddings`, and from the hosts' 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 from ..._errors import APIResponseValidationError, RequestError
 from ..._requests.embed_request import EmbedRequest
-from ..._requests.routing import Target
+from ..._requests.routing import EmbeddingLimits, Target
 from ..._types import Usage
-from ..adapter import (
-    EmbeddingAnswer,
-    EmbeddingLimits,
-    EncodedRequest,
-    count,
-    expect_dict,
-    merge,
-    refuse,
-)
+from ..adapter import EmbeddingAnswer, EncodedRequest, count, expect_dict, merge, refuse
 from ..embedding_models import check_model
 from ..errors import error_fields, from_answer
 from ..vectors import apportioned, check_count, vector_of
@@ -30,28 +22,6 @@ from . import chat
 OPERATION = "embeddings"
 
 _COUNTS = ("prompt_tokens", "total_tokens")
-
-
-class _Host(NamedTuple):
-    """What a host takes. `dimensions` is its name for the parameter; None where its API has none."""
-
-    limits: EmbeddingLimits
-    dimensions: str | None = "dimensions"
-
-
-# For hosts that publish no limits: the limits of the strictest host that does.
-_UNPUBLISHED = EmbeddingLimits(texts=100, tokens=16_384, text_tokens=None)
-_OTHER_HOST = _Host(_UNPUBLISHED)
-
-_HOSTS: Mapping[str, _Host] = {
-    # openai/types/embedding_create_params.py of openai 2.54.
-    "openai": _Host(EmbeddingLimits(texts=2_048, tokens=300_000, text_tokens=8_192)),
-    # Its error says: "Too many tokens in batch. Max is 16384". The length of a text is in its list of models.
-    "mistral": _Host(
-        EmbeddingLimits(texts=100, tokens=16_384, text_tokens=8_192), dimensions="output_dimension"
-    ),
-    "together_ai": _Host(_UNPUBLISHED, dimensions=None),
-}
 
 # By model: the most dimensions, and whether there may be fewer.
 _DIMENSIONS = (
@@ -81,9 +51,9 @@ def encode(request: EmbedRequest, target: Target) -> EncodedRequest:
 
 
 def _dimensions_name(request: EmbedRequest, target: Target) -> str:
-    """The host's name for `dimensions`; raises if the model cannot have that many."""
-    name = _HOSTS.get(target.provider, _OTHER_HOST).dimensions
-    remedy = "" if name else "leave it out; this host's API has no such parameter"
+    """The host's name for `dimensions`; raises if the host or the model cannot have that many."""
+    route = target.route
+    remedy = route.unsupported.get("dimensions", "")
     model = target.model.rpartition("/")[2]
     for pattern, most, shortens in _DIMENSIONS:
         if pattern.fullmatch(model):
@@ -91,9 +61,9 @@ def _dimensions_name(request: EmbedRequest, target: Target) -> str:
                 remedy = f"leave it out; its vectors have {most} dimensions"
             elif (request.dimensions or 0) > most:
                 remedy = f"use at most {most}"
-    if name is None or remedy:
+    if remedy:
         raise refuse(f"dimensions={request.dimensions}", request, remedy, provider=target.provider)
-    return name
+    return route.spelling.get("dimensions", "dimensions")
 
 
 def payload_of(encoded: EncodedRequest, texts: Sequence[str]) -> dict[str, Any]:
@@ -103,12 +73,7 @@ def payload_of(encoded: EncodedRequest, texts: Sequence[str]) -> dict[str, Any]:
 
 def limits(target: Target) -> EmbeddingLimits:
     """How much one request may hold. A custom base URL does not change it."""
-    return limits_of(target.provider)
-
-
-def limits_of(provider: str) -> EmbeddingLimits:
-    """How much one request to a provider may hold."""
-    return _HOSTS.get(provider, _OTHER_HOST).limits
+    return target.route.embedding_limits
 
 
 def decode(reply: Any, texts: int) -> EmbeddingAnswer:

@@ -1,0 +1,99 @@
+"""`embed("local/…")` against llama.cpp's own server, with an embedding model and with chat models."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from typing import TYPE_CHECKING
+
+import pytest
+
+from llm_provider import APIResponseValidationError, Embeddings, InternalServerError, aembed, embed
+
+if TYPE_CHECKING:
+    from conftest import LlamaServer
+
+pytestmark = pytest.mark.integration
+
+DIMENSIONS = 64
+"""Of the model that conftest.py writes."""
+
+
+def close(first: list[float], second: list[float]) -> bool:
+    """Whether two vectors are equal but for the order in which the server adds up."""
+    return all(
+        math.isclose(one, other, rel_tol=1e-3, abs_tol=1e-4) for one, other in zip(first, second, strict=True)
+    )
+
+
+def test_texts_become_vectors_with_real_token_counts(embedding_llama: LlamaServer) -> None:
+    found = embed(embedding_llama.model, ["ab", "ab" * 50], base_url=embedding_llama.base_url)
+    assert (len(found), found.dimensions) == (2, DIMENSIONS)
+    assert (found.provider, found.model, found.cost) == ("local", "tiny", None)
+    assert not close(*found)
+    # Each byte is a token, and each text begins with a space and a control token.
+    single = embed(embedding_llama.model, ["ab"], base_url=embedding_llama.base_url, cache="off")
+    assert 2 < single.usage.input_tokens <= 7
+    assert found.usage.input_tokens == 2 * single.usage.input_tokens + 98
+    assert found.usage.output_tokens == 0
+
+
+def test_equal_texts_have_equal_vectors(embedding_llama: LlamaServer) -> None:
+    found = embed(embedding_llama.model, ["bird", "fish", "bird"], base_url=embedding_llama.base_url)
+    assert found[0] == found[2]
+    again = embed(embedding_llama.model, ["bird"], base_url=embedding_llama.base_url, cache="off")
+    assert not again.cached
+    assert close(again[0], found[0])
+
+
+def test_fifty_texts_keep_their_order(embedding_llama: LlamaServer) -> None:
+    texts = [f"text number {number}" for number in range(50)]
+    found = embed(embedding_llama.model, texts, base_url=embedding_llama.base_url)
+    assert (len(found), found.timing.attempts) == (50, 1)
+    for place in (0, 7, 49):
+        single = embed(embedding_llama.model, [texts[place]], base_url=embedding_llama.base_url, cache="off")
+        nearest = [other for other in range(50) if close(single[0], found[other])]
+        assert nearest == [place]
+
+
+def test_each_text_is_cached_by_itself(embedding_llama: LlamaServer) -> None:
+    def ask(*texts: str) -> Embeddings:
+        return embed(embedding_llama.model, texts, base_url=embedding_llama.base_url)
+
+    both = ask("one", "two")
+    assert (both.cached, both.timing.attempts) == (False, 1)
+    second = ask("two")
+    assert (second.cached, second.timing.attempts, second[0]) == (True, 0, both[1])
+    mixed = ask("two", "three", "one")
+    assert (mixed.cached, mixed.timing.attempts) == (False, 1)
+    assert (mixed[0], mixed[2]) == (both[1], both[0])
+
+
+def test_this_server_ignores_dimensions(embedding_llama: LlamaServer) -> None:
+    found = embed(embedding_llama.model, ["bird"], base_url=embedding_llama.base_url, dimensions=8)
+    assert found.dimensions == DIMENSIONS
+
+
+def test_this_server_cuts_a_text_that_is_too_long(embedding_llama: LlamaServer) -> None:
+    texts = ["x" * 2 * embedding_llama.context, "x" * 3 * embedding_llama.context]
+    found = embed(embedding_llama.model, texts, base_url=embedding_llama.base_url)
+    assert found.usage.input_tokens == 2 * embedding_llama.context
+    assert close(*found)
+
+
+def test_a_server_without_embeddings_says_how_to_start_it(llama: LlamaServer) -> None:
+    with pytest.raises(InternalServerError, match="embedding=True") as caught:
+        embed(llama.model, ["bird"], base_url=llama.base_url, max_retries=0)
+    assert caught.value.status == 500
+
+
+def test_a_model_with_a_vector_for_each_token_is_refused(unpooled_llama: LlamaServer) -> None:
+    with pytest.raises(APIResponseValidationError, match="a vector for each token"):
+        embed(unpooled_llama.model, ["bird"], base_url=unpooled_llama.base_url, max_retries=0)
+
+
+def test_it_works_from_consecutive_event_loops(embedding_llama: LlamaServer) -> None:
+    async def ask(number: int) -> Embeddings:
+        return await aembed(embedding_llama.model, [f"Round {number}"], base_url=embedding_llama.base_url)
+
+    assert [asyncio.run(ask(number)).dimensions for number in range(3)] == [DIMENSIONS] * 3

@@ -1,0 +1,66 @@
+"""The tests mirror the package file by file, and the `__init__.py` of a folder holds only a docstring."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+PACKAGE = TESTS.parent / "src" / "llm_provider"
+
+WITHOUT_TESTS = {
+    "__main__.py": "one line, which tests/_cli/test_main.py runs as a program",
+}
+"""Module → the reason why it has no test file of its own."""
+
+OF_NO_MODULE = {
+    "test_layers.py": "the imports of all modules",
+    "test_public_api.py": "__init__.py, which has every public name",
+    "test_tree.py": "the files of all modules",
+    "_requests/test_adding_a_host.py": "all modules that a new host must not touch",
+}
+"""Test file → its subject, which is not one private module."""
+
+NOT_MIRRORED = {"benchmarks", "end_to_end", "integration", "typing"}
+"""Folders of tests that have no folder in the package."""
+
+PUBLIC_PACKAGES = {"__init__.py", "simulator/__init__.py"}
+"""The packages that users import from."""
+
+MODULES = {
+    path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if path.name != "__init__.py"
+}
+FOLDERS = {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("__init__.py")}
+TEST_FILES = {
+    path.relative_to(TESTS).as_posix()
+    for path in TESTS.rglob("test_*.py")
+    if path.relative_to(TESTS).parts[0] not in NOT_MIRRORED
+}
+
+
+def mirrored(module: str) -> str:
+    """Where the tests of a module are: in the same folder, without the underscores of the module's name."""
+    path = Path(module)
+    return (path.parent / f"test_{path.stem.strip('_')}.py").as_posix()
+
+
+def test_every_module_has_its_test_file() -> None:
+    missing = {module for module in MODULES if mirrored(module) not in TEST_FILES}
+    assert missing == set(WITHOUT_TESTS)
+
+
+def test_every_test_file_has_its_module() -> None:
+    assert TEST_FILES - {mirrored(module) for module in MODULES} == set(OF_NO_MODULE)
+
+
+def test_no_two_modules_share_a_test_file() -> None:
+    assert len({mirrored(module) for module in MODULES}) == len(MODULES)
+
+
+@pytest.mark.parametrize("folder", sorted(FOLDERS - PUBLIC_PACKAGES))
+def test_a_folder_has_a_docstring_and_no_code(folder: str) -> None:
+    tree = ast.parse((PACKAGE / folder).read_text(encoding="utf-8"))
+    assert ast.get_docstring(tree)
+    assert len(tree.body) == 1
