@@ -95,14 +95,18 @@ class GeminiConnection:
         """Close every connection."""
         self._requests.prepare.cache_clear()
         while self._clients:
-            client = self._clients.popitem()[1]
-            await client.aio.aclose()
-            client.close()
+            await _close_client(self._clients.popitem()[1])
         # google-genai 3.0 starts a last task for a client that is garbage: it ends here, while the loop runs.
         await asyncio.sleep(0)
         shared, self._http_client = self._http_client, None
         if shared is not None:
             await (shared.close() if self._transport == "aiohttp" else shared.aclose())
+
+
+async def _close_client(client: Any) -> None:
+    # A function of its own, so that the last client is garbage when it returns.
+    await client.aio.aclose()
+    client.close()
 
 
 @contextlib.contextmanager
