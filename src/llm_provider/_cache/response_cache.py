@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _PATIENCE = 5.0
+_LINGER = 0.002
+"""Seconds that the answers of concurrent calls wait to be stored together."""
 _MOST_UNWRITTEN_BYTES = 64_000_000
 _MOST_AHEAD_BYTES = 4_000_000
 _RETRY_AFTER = 1.0
@@ -107,7 +109,7 @@ class ResponseCache:
         self._reader = Worker("llm_provider-cache-reader")
         self._writer = Worker("llm_provider-cache")
         self._reads: BatchQueue[str, Entry | None] = BatchQueue(self._reader, self._read_all)
-        self._writes: BatchQueue[tuple[str, Entry], bool] = BatchQueue(self._writer, self._write_all)
+        self._writes: BatchQueue[tuple[str, Entry], bool] = BatchQueue(self._writer, self._write_all, _LINGER)
         self._unwritten: dict[str, Entry] = {}
         self._unwritten_bytes = 0
         self._retry_after = _RETRY_AFTER

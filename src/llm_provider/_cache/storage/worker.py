@@ -1,7 +1,9 @@
 """A worker thread for blocking disk work, and a queue that hands it work in batches.
 
 With 64 to 500 writes in flight, batches save 60 to 90 µs of processor time per stored answer, about 3 % of a
-call, compared with one task, one transaction and one wake-up of the event loop per answer.
+call, compared with one task, one transaction and one wake-up of the event loop per answer. With 32 in flight,
+batches are small unless they wait a moment for more: `linger` saves 8 to 22 % of the CPU time of a stored call
+there, and nothing at 256 (`python -m benchmarks compare`, this module with and without it).
 
 Unlike the threads of a `ThreadPoolExecutor`, the worker still accepts work while the interpreter ends, when
 clients close.
@@ -12,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -100,6 +103,8 @@ class BatchQueue(Generic[ItemT, ResultT]):
     Args:
         worker: The worker that runs the batches.
         work: Turns a list of items into as many results, in order. It must not raise.
+        linger: Seconds that a batch waits for more items if the last one had several. An item that comes
+            alone never waits.
 
     >>> worker = Worker("example")
     >>> squares = BatchQueue(worker, lambda numbers: [number**2 for number in numbers])
@@ -109,14 +114,19 @@ class BatchQueue(Generic[ItemT, ResultT]):
     True
     """
 
-    def __init__(self, worker: Worker, work: Callable[[list[ItemT]], Sequence[ResultT]]) -> None:
+    def __init__(
+        self, worker: Worker, work: Callable[[list[ItemT]], Sequence[ResultT]], linger: float = 0.0
+    ) -> None:
         self._worker = worker
         self._work = work
+        self._linger = linger
         self._lock = threading.Lock()
         self._items: list[ItemT] = []
         self._waiting: list[Future[ResultT] | asyncio.Future[ResultT]] = []
         self._handed_over = False
         self._under_way = 0
+        self._several = False
+        """Whether the last batch had several items."""
 
     def __len__(self) -> int:
         """The number of items that are not done yet."""
@@ -151,6 +161,8 @@ class BatchQueue(Generic[ItemT, ResultT]):
             self._worker.submit(self._run)
 
     def _run(self) -> None:
+        if self._linger and (self._several or len(self._items) > 1):
+            time.sleep(self._linger)
         with self._lock:
             items, self._items = self._items, []
             waiting, self._waiting = self._waiting, []
@@ -158,6 +170,7 @@ class BatchQueue(Generic[ItemT, ResultT]):
             self._handed_over = bool(items)
         if not items:
             return  # a task of `flush` has done them
+        self._several = len(items) > 1
         results = self._work(items)
         with self._lock:
             self._under_way = 0
