@@ -2,8 +2,8 @@
 
 With 64 to 500 writes in flight, batches save 60 to 90 µs of processor time per stored answer, about 3 % of a
 call, compared with one task, one transaction and one wake-up of the event loop per answer. With 32 in flight,
-batches are small unless they wait a moment for more: `linger` saves 8 to 22 % of the CPU time of a stored call
-there, and nothing at 256 (`python -m benchmarks compare`, this module with and without it).
+batches are small unless they wait a moment for more: there `linger` saves 8 to 22 % of the CPU time of a
+stored call, and at 256 nothing (`python -m benchmarks compare`, this module with and without it).
 
 Unlike the threads of a `ThreadPoolExecutor`, the worker still accepts work while the interpreter ends, when
 clients close.
