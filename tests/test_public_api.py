@@ -107,6 +107,7 @@ PARAMETERS = [
     "max_retries",
     "max_tokens",
     "n",
+    "outage_patience",
     "reasoning_effort",
     "response_format",
     "seed",

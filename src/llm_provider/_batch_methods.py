@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from ._errors import RequestError
 from ._limits.concurrency import Concurrency, concurrency
+from ._limits.timeouts import DEFAULT_BATCH_PATIENCE
 from ._requests.request import BatchParameters, Parameters, check, seal
 from ._types import Prompt, Response, Result
 
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from ._calls.engine import Engine
     from ._estimates.estimate import Estimate, Estimator
     from ._limits.scopes import ScopeStatistics
-    from ._limits.timeouts import Deadline
     from ._money.pricing import PriceTable
+    from ._settings import Settings
 
 OnError = Literal["return", "raise"]
 
@@ -31,6 +32,7 @@ class BatchMethods(ABC):
     _engine: Engine
     _concurrency: Concurrency
     _prices: Callable[[], PriceTable]
+    _settings: Settings
     _show_estimate_above: float | None
     _on_result: Callable[[Any], object] | None
 
@@ -93,13 +95,17 @@ class BatchMethods(ABC):
             # One budget for the whole batch.
             parameters["budget"] = check("budget", parameters["budget"])
 
-        whole: Deadline | None = None
+        first: Call[Response] | None = None
 
         def prepare(prompt: Prompt) -> Call[Response]:
-            nonlocal whole
+            nonlocal first
             call = self._prepare(model, prompt, parameters, allowed)
-            # The first call is made here, for the template. Its deadline is that of the whole batch.
-            call.deadline = whole = whole or call.deadline
+            if first is None:
+                # It is made here, for the template. Its deadline and patience are those of the whole batch.
+                first = call
+                if parameters.get("outage_patience") is None and self._settings.outage_patience is None:
+                    call.patience.seconds = DEFAULT_BATCH_PATIENCE
+            call.deadline, call.patience = first.deadline, first.patience
             return call
 
         self._start()

@@ -86,6 +86,8 @@ class Client(BatchMethods):
         timeout: Seconds for one attempt, without the wait for a slot, or `Timeouts`. A call's own timeouts
             replace them one by one: `Timeouts(idle=30)` here and `timeout=60` there set both.
         max_retries: The most requests after the first one, if each fails in a way that may pass.
+        outage_patience: Seconds that calls wait for a provider that is down; see docs/reliability.md. Default
+            60 for a single call, and 3,600 for `embed` and for the calls of a batch, together.
         on_result: For logs and metrics. It is called with the `Response` or `Embeddings` of each call, stored
             ones too, or with its `LLMError`, in the thread or task of the call. An exception that it raises
             becomes a warning.
@@ -124,6 +126,7 @@ class Client(BatchMethods):
         budget: float | Decimal | Budget | None = None,
         timeout: float | Timeouts = DEFAULT_TIMEOUT,
         max_retries: int = DEFAULT_MAX_RETRIES,
+        outage_patience: float | None = None,
         on_result: Callable[[Any], object] | None = None,
         rate_control: RateControl = "adaptive",
         transport: Transport | None = None,
@@ -136,6 +139,7 @@ class Client(BatchMethods):
         settings = decide(
             timeout=timeout,
             max_retries=max_retries,
+            outage_patience=outage_patience,
             cache=cache,
             cache_finish_reasons=cache_finish_reasons,
             rate_control=rate_control,

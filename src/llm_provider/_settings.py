@@ -36,6 +36,8 @@ class Settings:
 
     timeout: Timeouts
     max_retries: int
+    outage_patience: float | None
+    """Seconds; None means 60 for a call and 3,600 for a batch."""
     cache: str
     kept: frozenset[str]
     """Finish reasons of the answers that the cache keeps; "empty" for answers without text and tool calls."""
@@ -54,6 +56,7 @@ def decide(
     *,
     timeout: float | Timeouts,
     max_retries: int,
+    outage_patience: float | None,
     cache: str | bool | None,
     cache_finish_reasons: Collection[str],
     rate_control: RateControl,
@@ -69,6 +72,7 @@ def decide(
     return Settings(
         timeout=check("timeout", timeout).over(DEFAULT_TIMEOUTS),
         max_retries=check("max_retries", max_retries),
+        outage_patience=None if outage_patience is None else check("outage_patience", outage_patience),
         cache=_cache_mode() if cache is None else check("cache", cache),
         kept=_kept(cache_finish_reasons),
         rate_control=_one_of("rate_control", rate_control, get_args(RateControl)),

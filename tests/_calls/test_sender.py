@@ -129,11 +129,12 @@ def test_a_deadline_is_for_all_attempts(client: Client, simulator: Simulator) ->
 
 def test_an_outage_does_not_multiply_the_load(client: Client, simulator: Simulator) -> None:
     simulator.inject(Fault(status=500, retry_after="0"), times=None)
-    results = client.call_many(MODEL, [f"item {number}" for number in range(60)], max_retries=6)
+    results = client.call_many(MODEL, [f"item {number}" for number in range(60)], outage_patience=2)
     assert all(isinstance(result, InternalServerError) for result in results)
-    assert sum(result.attempts for result in results if isinstance(result, InternalServerError)) == 70
-    assert simulator.ledger().requests == 70
-    assert sum("too many calls fail" in str(result) for result in results) >= 59
+    attempts = sum(result.attempts for result in results if isinstance(result, InternalServerError))
+    # Eight at once at first, twelve failures until the provider counts as down, and a few probes.
+    assert attempts == simulator.ledger().requests <= 40
+    assert all("was down for" in str(result) for result in results)
 
 
 @pytest.mark.parametrize("front", FRONTS)

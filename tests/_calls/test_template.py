@@ -66,7 +66,7 @@ def template_of(client: Client, model: str, **parameters: Any) -> Template | Non
 def told(call: Call) -> dict[str, Any]:
     """All that makes a call but when it was made, and what was computed for it."""
     facts = {field.name: getattr(call, field.name) for field in dataclasses.fields(call)}
-    return {**facts, "started": 0, "first_key": None}
+    return {**facts, "started": 0, "first_key": None, "patience": call.patience.seconds}
 
 
 @settings(max_examples=300, deadline=None)

@@ -46,6 +46,7 @@ def verdict(
     random_source: random.Random | None = None,
     budget: RetryBudget | None = None,
     deadline: Deadline | None = None,
+    down: bool = False,
 ) -> Verdict:
     return judge(
         error,
@@ -53,8 +54,14 @@ def verdict(
         max_retries=max_retries,
         random_source=random_source or random.Random(0),
         budget=budget or RetryBudget(),
+        now=MONOTONIC,
         deadline=deadline,
+        down=down,
     )
+
+
+MONOTONIC = 1000.0
+"""A moment of the clock of retry budgets."""
 
 
 def due_in(seconds: float, allowed: float = 5) -> Deadline:
@@ -83,7 +90,7 @@ class TestJudge:
         assert not verdict(APIResponseValidationError("x"), max_retries=0).retry
 
     def test_what_the_user_has_seen_is_not_begun_again(self) -> None:
-        circumstances = {"random_source": random.Random(), "budget": RetryBudget()}
+        circumstances = {"random_source": random.Random(), "budget": RetryBudget(), "now": MONOTONIC}
         assert (
             judge(InternalServerError("x"), attempts=1, max_retries=6, shown=True, **circumstances) == FINAL
         )
@@ -123,61 +130,102 @@ class TestJudge:
             "asked to wait 500 s, which is too long to wait for"
         )
 
+    def test_a_retry_during_an_outage_waits_for_the_provider_and_not_for_itself(self) -> None:
+        budget = RetryBudget()
+        assert verdict(InternalServerError("x"), 6, budget=budget, down=True) == Verdict(retry=True)
+        assert verdict(InternalServerError("x", retry_after=500.0), down=True) == Verdict(retry=True)
+        assert not verdict(InternalServerError("x"), 7, down=True).retry
+        assert not verdict(AuthenticationError("x"), down=True).retry
+        assert waits(budget, 10) == [0.0] * 10
+
+
+def waits(budget: RetryBudget, retries: int, now: float = MONOTONIC) -> list[float]:
+    return [budget.spend(now) for _ in range(retries)]
+
 
 class TestRetryBudget:
-    @pytest.mark.parametrize(
-        "kind", [InternalServerError, APITimeoutError, APIConnectionError, APIResponseValidationError]
-    )
-    def test_what_is_broken_for_good_is_retried_ten_times_in_all(self, kind: type[LLMError]) -> None:
+    @pytest.mark.parametrize("kind", [InternalServerError, APITimeoutError, APIResponseValidationError])
+    def test_retries_beyond_ten_are_slowed_to_ten_a_second(self, kind: type[LLMError]) -> None:
         budget = RetryBudget()
-        verdicts = [verdict(kind("x"), budget=budget) for _ in range(50)]
-        assert [one.retry for one in verdicts] == [True] * 10 + [False] * 40
-        assert verdicts[-1].reason == (
-            "not sent again: too many calls fail, and retries are at most 10 and one for every 10 answers"
-        )
+        verdicts = [verdict(kind("x"), budget=budget) for _ in range(60)]
+        assert all(one.retry for one in verdicts)
+        assert all(one.delay <= 0.5 for one in verdicts[:10])
+        assert verdicts[-1].delay == pytest.approx(5.0)
+
+    def test_a_retry_that_would_wait_past_the_deadline_is_not_begun(self) -> None:
+        budget = RetryBudget()
+        waits(budget, 100)
+        late = verdict(InternalServerError("x"), budget=budget, deadline=due_in(5))
+        assert not late.retry
+        assert late.reason.startswith("not sent again: the deadline of 5 s is ")
 
     @pytest.mark.parametrize("kind", [RateLimitError, OverloadedError])
     def test_congestion_uses_none_and_needs_none(self, kind: type[LLMError]) -> None:
         budget = RetryBudget()
-        assert all(verdict(kind("x"), budget=budget).retry for _ in range(50))
-        assert verdict(InternalServerError("x"), budget=budget).retry
-        while budget.spend():
-            pass
-        assert verdict(kind("x"), budget=budget).retry
+        for _ in range(50):
+            verdict(kind("x"), budget=budget)
+        assert waits(budget, 10) == [0.0] * 10
+        waits(budget, 1000)
+        assert verdict(kind("x"), budget=budget).delay <= 0.5
 
-    def test_the_orderly_end_of_a_connection_uses_none(self) -> None:
+    @pytest.mark.parametrize(
+        "error",
+        [
+            APIConnectionError("x", code=ORDERLY_END, maybe_billed=True),
+            APIConnectionError("refused"),
+            APITimeoutError("x", phase="connect", maybe_billed=False),
+        ],
+    )
+    def test_a_request_that_reached_no_server_uses_none(self, error: LLMError) -> None:
         budget = RetryBudget()
-        assert all(verdict(APIConnectionError("x", code=ORDERLY_END), budget=budget).retry for _ in range(50))
-        assert verdict(APIConnectionError("x"), budget=budget).retry
+        for _ in range(50):
+            assert verdict(error, budget=budget).delay <= 0.5
+        assert waits(budget, 10) == [0.0] * 10
+
+    def test_a_connection_that_broke_uses_one(self) -> None:
+        budget = RetryBudget()
+        for _ in range(20):
+            verdict(APIConnectionError("broke", maybe_billed=True), budget=budget)
+        assert budget.spend(MONOTONIC) == pytest.approx(1.1)
 
     def test_what_is_not_sent_again_uses_none(self) -> None:
         budget = RetryBudget()
         for _ in range(50):
             verdict(AuthenticationError("x"), budget=budget)
             verdict(InternalServerError("x"), attempts=7, budget=budget)
-            verdict(InternalServerError("x"), budget=budget, deadline=due_in(-1))
-        assert [budget.spend() for _ in range(11)].count(True) == 10
+        assert waits(budget, 10) == [0.0] * 10
 
-    @given(st.lists(st.one_of(st.just(0), st.integers(1, 400)), max_size=60))
-    def test_retries_are_a_tenth_of_the_answers_and_ten(self, steps: list[int]) -> None:
-        # 0 asks for a retry, another number is so many answers.
-        budget, answers, retries = RetryBudget(), 0, 0
-        for step in steps:
-            for _ in range(step):
-                budget.earn()
-            answers += step
-            if step == 0:
-                due = retries + 1 <= 10 + answers // 10
-                granted = budget.spend()
-                assert granted <= due
-                assert granted == due or answers > 9900
-                retries += granted
+    @given(
+        st.lists(
+            st.one_of(
+                st.tuples(st.just("answer"), st.integers(1, 400)),
+                st.tuples(st.just("retry"), st.integers(1, 30)),
+                st.tuples(st.just("wait"), st.floats(0, 20)),
+            ),
+            max_size=60,
+        )
+    )
+    def test_retries_are_ten_and_a_tenth_of_the_answers_and_ten_a_second(
+        self, steps: list[tuple[str, float]]
+    ) -> None:
+        budget, now, earned, sent = RetryBudget(), MONOTONIC, 10.0, []
+        for step, amount in steps:
+            if step == "answer":
+                for _ in range(int(amount)):
+                    budget.earn()
+                earned += amount / 10
+            elif step == "wait":
+                now += amount
+            else:
+                sent += [now + wait for wait in waits(budget, int(amount), now)]
+        for at in sent:
+            assert sum(other <= at for other in sent) <= earned + 10 * (at - MONOTONIC) + 1e-6
 
     def test_no_more_are_saved_than_can_be_of_use_at_once(self) -> None:
         budget = RetryBudget()
         for _ in range(100_000):
             budget.earn()
-        assert [budget.spend() for _ in range(2000)].count(True) == 1000
+        assert waits(budget, 2000).count(0.0) == 1000
 
 
 def test_congestion_is_too_much_and_not_something_broken() -> None:

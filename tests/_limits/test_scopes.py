@@ -17,7 +17,8 @@ from llm_provider import Client, InternalServerError, RateLimitError, RequestErr
 from llm_provider._errors import LLMError
 from llm_provider._limits.aimd import AIMD
 from llm_provider._limits.controller import AdaptiveController
-from llm_provider._limits.scopes import Controller, Limiter, Scope
+from llm_provider._limits.scopes import Controller, Limiter, Scope, SlotRequest
+from llm_provider._limits.timeouts import Patience
 from llm_provider._settings import RateControl
 from llm_provider.simulator import Fault, Simulator
 
@@ -101,6 +102,75 @@ def test_nothing_starts_before_the_gate_opens(make: Callable[[], Controller]) ->
 
         await asyncio.gather(*(caller() for _ in range(5)))
         assert min(started) >= opens
+
+    asyncio.run(main())
+
+
+def break_down(scope: Scope, callers: int) -> None:
+    """Makes a scope count as down, by failures of so many calls."""
+    for number in range(12):
+        ticket = scope.start(sys.maxsize, 1.0, sys.maxsize)
+        assert ticket is not None
+        scope.ended(ticket, InternalServerError("broken", status=500), caller=number % callers)
+    assert scope.outage.down_since is not None
+
+
+@every_controller
+def test_calls_give_up_on_a_scope_that_is_down_in_the_order_of_their_patience(
+    make: Callable[[], Controller],
+) -> None:
+    async def main() -> None:
+        scope, loop = Scope(make(), "openai m"), asyncio.get_running_loop()
+        break_down(scope, 2)
+        probe = await scope.acquire(8, patience=Patience(60.0, loop.time()))
+        assert loop.time() >= scope.outage.down_since + 0.4  # type: ignore[operator]
+        ended: list[float] = []
+
+        async def caller(seconds: float) -> None:
+            with pytest.raises(
+                InternalServerError, match=r"openai m was down for .* the last failure: broken"
+            ):
+                await scope.acquire(8, patience=Patience(seconds, loop.time()))
+            ended.append(seconds)
+
+        await asyncio.gather(*(caller(seconds) for seconds in (0.2, 0.0, 0.1)))
+        assert ended == [0.0, 0.1, 0.2]
+        waiting = asyncio.create_task(scope.acquire(8, patience=Patience(60.0, loop.time())))
+        await asyncio.sleep(0)
+        scope.ended(probe, None)
+        await waiting
+        assert scope.outage.down_since is None
+
+    asyncio.run(main())
+
+
+def test_a_call_whose_own_request_may_be_the_reason_waits_a_minute_at_most() -> None:
+    async def main() -> None:
+        alone, together = Scope(AdaptiveController()), Scope(AdaptiveController())
+        break_down(alone, 1)
+        break_down(together, 2)
+        now = asyncio.get_running_loop().time()
+        assert alone.gives_up_at(Patience(3600.0, now)) == now + 60.0
+        assert together.gives_up_at(Patience(3600.0, now)) == now + 3600.0
+        assert together.gives_up_at(Patience(3600.0, now - 9000)) == together.outage.down_since + 3600.0  # type: ignore[operator]
+
+    asyncio.run(main())
+
+
+def test_a_call_that_another_scope_may_serve_does_not_give_up() -> None:
+    async def main() -> None:
+        down, full = Scope(AdaptiveController()), Scope(AdaptiveController())
+        break_down(down, 2)
+        held = await full.acquire(1)
+        loop = asyncio.get_running_loop()
+        slot_request = SlotRequest(loop.create_future(), 1.0, 1, 1, Patience(0.0, loop.time()))
+        full.join(slot_request, first=False)
+        down.join(slot_request, first=False)
+        await asyncio.sleep(0.05)
+        assert not slot_request.granted.done()
+        full.ended(held, None)
+        assert (await slot_request.granted).number == 2
+        assert slot_request.scope is full
 
     asyncio.run(main())
 

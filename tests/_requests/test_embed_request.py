@@ -83,6 +83,7 @@ class TestParameters:
             "timeout": 3,
             "deadline": 5,
             "max_retries": 1,
+            "outage_patience": 0,
             "cache": False,
             "extra_body": {"user": "x"},
             "extra_headers": {"X-Own": "1"},

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from .._cache.key import cache_key
 from .._cache.storage.entry import Asked, Entry
 from .._errors import APITimeoutError, FailedAttempt, LLMError
-from .._limits.timeouts import Deadline
+from .._limits.timeouts import DEFAULT_PATIENCE, Deadline, Patience
 from .._money.track import Tracks
 from .._providers.adapter import Adapter, AnyAnswer, EncodedRequest
 from .._requests.routing import Target
@@ -36,6 +36,9 @@ MAX_REQUEST_BYTES = 30_000_000
 
 class Operation(ABC, Generic[T]):
     """One thing that can be done with a model. It has no state, so one object serves every call."""
+
+    patience = DEFAULT_PATIENCE
+    """Seconds that a call waits for a provider that is down, unless the user sets them."""
 
     @abstractmethod
     def encode(self, request: Any, target: Target, adapter: Adapter) -> EncodedRequest:
@@ -145,6 +148,8 @@ class Call(Generic[T]):
     """The cache mode: that of the request, else that of the client."""
     tracks: Tracks
     """The `track` blocks around the call in the user's thread."""
+    patience: Patience
+    """How long it waits for a provider that is down. The calls of a batch share it."""
     deadline: Deadline | None = None
     sent: SentRequests | None = None
     """The requests that were sent so far; None if the call has no deadline."""

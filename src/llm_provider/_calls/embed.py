@@ -11,6 +11,7 @@ import orjson
 
 from .._cache.storage.entry import Entry
 from .._errors import BadRequestError, ContextWindowExceededError, FailedAttempt, LLMError
+from .._limits.timeouts import DEFAULT_BATCH_PATIENCE
 from .._providers import registry
 from .._providers.adapter import Adapter, EmbeddingAnswer, EmbeddingFormat, EncodedRequest
 from .._providers.facts import RequestFacts
@@ -35,6 +36,8 @@ _TOO_MANY_TOKENS = "max_tokens_per_request"
 
 class Embed(Operation[Embeddings]):
     """Embedding of texts. Its parts are the distinct texts, numbered by their first place in the list."""
+
+    patience = DEFAULT_BATCH_PATIENCE
 
     def encode(self, request: Any, target: Target, adapter: Adapter) -> EncodedRequest:
         """See `Operation.encode`. The payload has no texts."""

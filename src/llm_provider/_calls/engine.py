@@ -19,7 +19,7 @@ import orjson
 from .._cache.response_cache import Entry, ResponseCache, now
 from .._errors import BudgetExceededError, CacheMissError, LLMError, RequestError, UnknownPriceError
 from .._limits.concurrency import Concurrency
-from .._limits.timeouts import Deadline
+from .._limits.timeouts import Deadline, Patience
 from .._money.track import current
 from .._providers import registry
 from .._requests.routing import resolve
@@ -106,11 +106,18 @@ class Engine:
             concurrency.at_once,
             request.cache or self.settings.cache,
             current(),
+            Patience(self._patience(request.outage_patience, operation.patience), time.monotonic()),
         )
         if request.deadline is not None:
             call.deadline = Deadline(request.deadline, started + request.deadline)
             call.sent = SentRequests()
         return call
+
+    def _patience(self, asked: float | None, default: float) -> float:
+        """Seconds that a call waits for a provider that is down."""
+        if asked is None:
+            asked = self.settings.outage_patience
+        return default if asked is None else asked
 
     def refuse_closed(self) -> None:
         """Raise if the client is closed."""

@@ -46,6 +46,7 @@ from .._errors import (
 from .._limits.rate_estimator import Ticket
 from .._limits.retry import LONGEST_RETRY_AFTER
 from .._limits.scopes import Controller, Limiter, Scope, SlotRequest
+from .._limits.timeouts import Patience
 from .._requests.api_keys import Accounts, APIKey, KeyWarning, find_accounts, find_key
 from .._requests.request import Request
 from .._requests.routing import Route, Target
@@ -238,17 +239,27 @@ class KeySelection:
         return self._pool.secrets
 
     def acquire(
-        self, max_in_flight: int, *, tokens: float = 1.0, at_once: int = 0, first: bool = False
+        self,
+        max_in_flight: int,
+        *,
+        tokens: float = 1.0,
+        at_once: int = 0,
+        first: bool = False,
+        patience: Patience | None = None,
     ) -> Coroutine[Any, Any, Ticket]:
         """Wait until an account may send a request, as `Scope.acquire` does.
 
         Afterwards `scope` and `key` are those of this account.
         """
         if self._pool.has_one_key:
-            return self.scope.acquire(max_in_flight, tokens=tokens, at_once=at_once, first=first)
-        return self._acquire_any(max_in_flight, tokens, at_once, first)
+            return self.scope.acquire(
+                max_in_flight, tokens=tokens, at_once=at_once, first=first, patience=patience
+            )
+        return self._acquire_any(max_in_flight, tokens, at_once, first, patience)
 
-    async def _acquire_any(self, max_in_flight: int, tokens: float, at_once: int, first: bool) -> Ticket:
+    async def _acquire_any(
+        self, max_in_flight: int, tokens: float, at_once: int, first: bool, patience: Patience | None
+    ) -> Ticket:
         """Wait for the first of several keys."""
         if self._digests is None and self._pool.has_several_accounts:
             self._digests = _digests(self._request.messages)
@@ -261,7 +272,7 @@ class KeySelection:
                 if ticket is not None:
                     return self._use(pooled, ticket)
             granted = asyncio.get_running_loop().create_future()
-            self._slot_request = SlotRequest(granted, tokens, max_in_flight, at_once)
+            self._slot_request = SlotRequest(granted, tokens, max_in_flight, at_once, patience)
             self._joined = []
             self._join(accounts, first=first)
             pooled, ticket = await self._granted(for_one=preferred is not None)

@@ -16,6 +16,7 @@ from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from .._runtime.clock_time import clock_time
 from .._types import Response, Result
 
 if TYPE_CHECKING:
@@ -93,6 +94,9 @@ def describe(scopes: Sequence[ScopeStatistics]) -> list[str]:
     >>> facts = dict(provider="openai", base_url=None, model="gpt-6.1-sol", key="1f", window=None, waiting=1)
     >>> describe([ScopeStatistics(**facts, rate=9.8, in_flight=20, gated_for=2.0, refusals=3)])
     ['in_flight=20', 'limit=9.8/s', 'paused=2s', 'refused=3']
+    >>> facts |= dict(rate=None, in_flight=1, gated_for=0.0, refusals=0)
+    >>> describe([ScopeStatistics(**facts, down_for=61.0, next_try=8.2)])  # doctest: +ELLIPSIS
+    ['in_flight=1', 'provider down since ...:...:..., next try in 8 s']
     """
     busy = [scope for scope in scopes if scope.in_flight or scope.waiting]
     if not busy:
@@ -104,6 +108,11 @@ def describe(scopes: Sequence[ScopeStatistics]) -> list[str]:
     paused = min(scope.gated_for for scope in busy)
     if paused >= 1:
         words.append(f"paused={paused:.0f}s")
+    down = [scope for scope in busy if scope.down_for is not None]
+    if down:
+        since = clock_time(max(scope.down_for or 0.0 for scope in down))
+        next_try = min(scope.next_try or 0.0 for scope in down)
+        words.append(f"provider down since {since}, next try in {next_try:.0f} s")
     refusals = sum(scope.refusals for scope in busy)
     if refusals:
         words.append(f"refused={refusals}")

@@ -78,7 +78,11 @@ class Spending:
             # A request that never fits must not wait for a slot.
             budget.check(self._amount)
         acquire = functools.partial(
-            selection.acquire, self._call.max_concurrent, tokens=tokens, at_once=self._call.at_once
+            selection.acquire,
+            self._call.max_concurrent,
+            tokens=tokens,
+            at_once=self._call.at_once,
+            patience=self._call.patience,
         )
         ticket = await acquire(first=first)
         try:

@@ -19,6 +19,7 @@ from .._errors import FailedAttempt, LLMError, UnsupportedParameterError
 from .._limits import retry
 from .._limits.aimd import AIMD
 from .._limits.controller import AdaptiveController
+from .._limits.outage import is_outage
 from .._limits.rate_estimator import Ticket
 from .._limits.scopes import Controller, Limiter, ScopeStatistics
 from .._limits.shared_controller import SharedController, SharedStateFile
@@ -131,8 +132,8 @@ class _Sending:
     """The requests of one call and their outcomes so far."""
 
     __slots__ = (
-        "_call", "_emit", "_failures", "_max_retries", "_outgoing", "_parts", "_queue", "_selection",
-        "_sender", "_spending", "_ticket", "_tokens", "_verdict",
+        "_call", "_emit", "_failures", "_free", "_max_retries", "_outgoing", "_parts", "_probed", "_queue",
+        "_selection", "_sender", "_spending", "_ticket", "_tokens", "_verdict",
     )  # fmt: skip
 
     def __init__(
@@ -156,6 +157,10 @@ class _Sending:
         self._max_retries = max_retries
         self._tokens = call.operation.tokens(call, parts)
         self._queue = 0.0
+        self._probed = False
+        """Whether the scope was down when the last request failed."""
+        self._free = 0
+        """Failed requests that do not count against `max_retries`."""
         self._failures: tuple[FailedAttempt, ...] = ()
         self._verdict = retry.FINAL
         self._ticket: Ticket
@@ -192,14 +197,19 @@ class _Sending:
     async def _start(self) -> Hold | None:
         """Wait for a slot, and for room in the budgets."""
         call, selection, hold = self._call, self._selection, None
-        # A retry goes before calls that have sent no request yet.
-        first = bool(self._failures)
+        # A retry goes before calls that have sent no request yet. A failed probe of a provider that is down
+        # does not, because its own request may be the reason for the failure.
+        first = bool(self._failures) and not self._probed
         if self._spending is not None:
             self._verdict = retry.FINAL
             self._ticket, hold = await self._spending.acquire(selection, self._tokens, first=first)
         else:
             self._ticket = await selection.acquire(
-                call.max_concurrent, tokens=self._tokens, at_once=call.at_once, first=first
+                call.max_concurrent,
+                tokens=self._tokens,
+                at_once=call.at_once,
+                first=first,
+                patience=call.patience,
             )
         self._outgoing.key = selection.key
         if call.sent is not None:
@@ -226,8 +236,9 @@ class _Sending:
         return sample
 
     def _failed(self, attempt: Attempt, error: LLMError, waited: float, hold: Hold | None) -> None:
-        selection, sent = self._selection, self._call.sent
-        selection.scope.ended(self._ticket, error)
+        selection, sent, scope = self._selection, self._call.sent, self._selection.scope
+        was_down = scope.outage.down_since is not None
+        scope.ended(self._ticket, error, caller=self)
         cost = None
         if error.maybe_billed:
             cost = self._sender.recorder.failed(self._call, error, self._bound, attempt.usage)
@@ -238,16 +249,22 @@ class _Sending:
         if sent is not None:
             sent.unfailed -= 1
             sent.failures += self._failures[-1:]
-        budget = selection.scope.retries
+        down = scope.outage.down_since is not None
+        self._probed = down and was_down
+        if down and is_outage(error) and not error.maybe_billed and self._max_retries:
+            # Only the patience of the call bounds how often it asks a provider that is down.
+            self._free += 1
         self._verdict = retry.judge(
             error,
-            attempts=len(self._failures),
+            attempts=len(self._failures) - self._free,
             max_retries=self._max_retries,
             shown=attempt.first_token is not None,
             elsewhere=selection.failed(error),
             random_source=self._sender.random,
-            budget=budget,
+            budget=scope.retries,
+            now=asyncio.get_running_loop().time(),
             deadline=self._call.deadline,
+            down=down,
         )
 
     def _charged(self, usage: Usage | None) -> float | None:
@@ -262,6 +279,7 @@ class _Sending:
         error.provider = self._call.target.provider
         error.model = self._call.request.model
         error.attempts, error.failures = len(self._failures), self._failures
+        error.maybe_billed |= any(failure.maybe_billed for failure in self._failures)
         for key in self._selection.secrets:
             error.message = key.scrub(error.message)
         if self._verdict.reason:

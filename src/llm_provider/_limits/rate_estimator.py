@@ -90,7 +90,7 @@ _BEYOND_DOUBT = 3.0
 class Ticket:
     """A request in flight, and the state of the limits when it was sent."""
 
-    __slots__ = ("at", "in_flight", "number", "phase", "rate", "tokens", "tokens_sent")
+    __slots__ = ("at", "in_flight", "number", "order", "phase", "rate", "tokens", "tokens_sent")
 
     def __init__(
         self,
@@ -112,6 +112,9 @@ class Ticket:
         """Estimated tokens of all requests so far, including this one."""
         self.rate = rate
         self.phase = phase
+        self.order = 0
+        """Its place among the requests of this process, given by its scope. `number` counts those of all
+        processes that share the controller."""
 
     def to_state(self) -> dict[str, Any]:
         """The ticket as a dict for JSON."""

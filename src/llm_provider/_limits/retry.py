@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .._errors import APIResponseValidationError, LLMError, OverloadedError, RateLimitError
+from .._errors import (
+    APIConnectionError,
+    APIResponseValidationError,
+    APITimeoutError,
+    LLMError,
+    OverloadedError,
+    RateLimitError,
+)
 from .timeouts import Deadline
 
 if TYPE_CHECKING:
@@ -32,16 +40,14 @@ all are retried. A provider that is down does not get a multiple of its load."""
 
 _FIRST_RETRIES = 10
 """Retries at the start: more than one call uses by default, so a script's first call can always be
-retried."""
+retried at once."""
+
+_RETRIES_PER_SECOND = 10.0
+"""Retries that time alone allows, as in Finagle's retry budget. So a budget that is spent delays retries."""
 
 _MOST_RETRIES_SAVED = 1000
 """Most retries that can be saved. If all requests in flight fail at once, for example because a server
 restarts, each of them can be retried."""
-
-_BUDGET_SPENT = (
-    f"not sent again: too many calls fail, and retries are at most {_FIRST_RETRIES} and one for "
-    f"every {_ANSWERS_PER_RETRY} answers"
-)
 
 _BASE_DELAY = 0.5
 _LONGEST_DELAY = 30.0
@@ -66,32 +72,46 @@ FINAL = Verdict(retry=False)
 
 
 class RetryBudget:
-    """Bounds the retries of a scope after failures other than congestion.
+    """Slows the retries of a scope after failures other than congestion.
 
-    A budget starts with ten retries, and every answer earns a tenth of one, up to a maximum. So a provider
-    that is down gets at most a tenth more requests than calls, however many retries each call may use.
+    A budget starts with ten retries. Every answer earns a tenth of one, and every second earns ten, up to a
+    maximum. A retry that finds none waits until it is earned. So a provider in trouble gets little more than
+    a tenth more requests than calls, however many retries each call may use.
 
     >>> budget = RetryBudget()
-    >>> [budget.spend() for _ in range(11)].count(True)
-    10
+    >>> waits = [budget.spend(100.0) for _ in range(12)]
+    >>> waits[9], round(waits[11], 1)
+    (0.0, 0.2)
     """
 
-    __slots__ = ("_tenths",)
+    __slots__ = ("_at", "_tenths")
 
     def __init__(self) -> None:
-        self._tenths = _FIRST_RETRIES * _ANSWERS_PER_RETRY
+        self._tenths: float = _FIRST_RETRIES * _ANSWERS_PER_RETRY
+        """Tenths of retries; below 0 while earlier retries wait for theirs."""
+        self._at = math.inf
 
     def earn(self) -> None:
         """Earn a tenth of a retry with an answer."""
         if self._tenths < _MOST_RETRIES_SAVED * _ANSWERS_PER_RETRY:
             self._tenths += 1
 
-    def spend(self) -> bool:
-        """Take one retry. Returns False if none is left."""
-        if self._tenths < _ANSWERS_PER_RETRY:
-            return False
+    def spend(self, now: float) -> float:
+        """Take one retry.
+
+        Args:
+            now: Seconds of a monotonic clock.
+
+        Returns:
+            The seconds that it must wait.
+        """
+        per_second = _RETRIES_PER_SECOND * _ANSWERS_PER_RETRY
+        most = _FIRST_RETRIES * _ANSWERS_PER_RETRY
+        if self._tenths < most:
+            self._tenths = min(most, self._tenths + max(0.0, now - self._at) * per_second)
+        self._at = now
         self._tenths -= _ANSWERS_PER_RETRY
-        return True
+        return max(0.0, -self._tenths / per_second)
 
 
 def judge(
@@ -101,31 +121,37 @@ def judge(
     max_retries: int,
     random_source: random.Random,
     budget: RetryBudget,
+    now: float,
     deadline: Deadline | None = None,
     shown: bool = False,
     elsewhere: bool = False,
+    down: bool = False,
 ) -> Verdict:
     """Decide whether a failed attempt is retried.
 
     Args:
         error: The error of the attempt.
-        attempts: Requests sent so far for this call, including the failed one.
+        attempts: Requests sent so far for this call, including the failed one, that count against
+            `max_retries`.
         max_retries: Requests allowed after the first.
         random_source: Source of the jitter.
         budget: The scope's retry budget. A retry is not taken from it after congestion, where the rate
-            control slows all calls down, and after the orderly end of a connection.
+            control slows all calls down, after a failure to connect, and after the orderly end of a
+            connection.
+        now: Seconds of the clock of the budget.
         deadline: The call's deadline. A wait that exceeds it does not begin.
         shown: Whether the user has seen a part of the stream, which can then not begin again.
         elsewhere: Whether another API key may serve the call at once.
+        down: Whether the scope is down, so that the retry waits until it may be sent.
 
     A malformed answer is retried only once, because it may have been billed. The wait is the provider's
     Retry-After. Without one, it is full jitter: uniform from 0 to 0.5 s doubled per attempt, 30 s at most.
 
     >>> import random
     >>> circumstances = {"max_retries": 2, "random_source": random.Random(), "budget": RetryBudget()}
-    >>> judge(RateLimitError("slow", retry_after=3.0), attempts=1, **circumstances)
+    >>> judge(RateLimitError("slow", retry_after=3.0), attempts=1, now=0.0, **circumstances)
     Verdict(retry=True, delay=3.0, reason='')
-    >>> judge(RateLimitError("slow", retry_after=300.0), attempts=1, **circumstances).reason
+    >>> judge(RateLimitError("slow", retry_after=300.0), attempts=1, now=0.0, **circumstances).reason
     'asked to wait 300 s, which is too long to wait for'
     """
     allowed = min(max_retries, 1) if isinstance(error, APIResponseValidationError) else max_retries
@@ -135,6 +161,8 @@ def judge(
         return Verdict(retry=True)
     if not error.retryable:
         return FINAL
+    if down:
+        return Verdict(retry=True)
     delay, why = error.retry_after, "not sent again"
     if delay is None:
         longest = min(_BASE_DELAY * 2.0 ** min(attempts - 1, 16), _LONGEST_DELAY)
@@ -143,11 +171,11 @@ def judge(
         why = f"asked to wait {delay:.0f} s"
         if delay > LONGEST_RETRY_AFTER:
             return Verdict(retry=False, reason=f"{why}, which is too long to wait for")
+    if not (is_congestion(error) or error.code == ORDERLY_END or is_free(error)):
+        delay = max(delay, budget.spend(now))
     if deadline is not None and delay >= deadline.left:
         left = f"the deadline of {deadline.allowed:g} s is {max(deadline.left, 0):.1f} s away"
         return Verdict(retry=False, reason=f"{why}: {left}")
-    if not is_congestion(error) and error.code != ORDERLY_END and not budget.spend():
-        return Verdict(retry=False, reason=_BUDGET_SPENT)
     return Verdict(retry=True, delay=delay)
 
 
@@ -161,6 +189,11 @@ def is_congestion(error: LLMError) -> bool:
         isinstance(error, (RateLimitError, OverloadedError))
         and (error.retry_after or 0.0) <= LONGEST_RETRY_AFTER
     )
+
+
+def is_free(error: LLMError) -> bool:
+    """Whether no server has received the request."""
+    return isinstance(error, (APIConnectionError, APITimeoutError)) and not error.maybe_billed
 
 
 def retry_after(headers: Mapping[str, str], *, now: datetime.datetime | None = None) -> float | None:

@@ -15,13 +15,19 @@ import re
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
 
-from .._errors import LLMError, OverloadedError
+from .._errors import LLMError, OverloadedError, ProviderError
+from .._runtime.clock_time import clock_time, duration
 from .headers import Headroom, headroom
+from .outage import Outage, is_answer, is_outage
 from .rate_estimator import Ticket
 from .retry import RetryBudget, is_congestion
+from .timeouts import DEFAULT_PATIENCE, Patience
+
+if TYPE_CHECKING:
+    from logging import Logger
 
 _TIMER_STEP = 0.001
 """Seconds that a timer is set later, because it may fire one clock tick early."""
@@ -89,6 +95,10 @@ class ScopeStatistics:
     """Seconds until the scope may send again; 0 when it may."""
     refusals: int
     """Refusals so far: answers with 429, 503 or 529."""
+    down_for: float | None = None
+    """Seconds since the provider is down; None if it is not. See docs/reliability.md."""
+    next_try: float | None = None
+    """Seconds until the next request is sent to a provider that is down."""
 
 
 @dataclass(slots=True, eq=False)
@@ -99,8 +109,12 @@ class SlotRequest:
     tokens: float
     max_in_flight: int
     at_once: int
+    patience: Patience | None
+    """How long it waits while every scope is down; None waits for ever."""
     scope: Scope | None = None
     """The scope that has granted the slot."""
+    joined: list[Scope] = field(default_factory=list)
+    """The scopes in whose queues it waits."""
 
     def withdraw(self) -> None:
         """Give up after a cancellation: while the call waits, or in the event-loop iteration of the grant."""
@@ -115,15 +129,26 @@ class SlotRequest:
 class Scope:
     """Starts the calls of one scope in order of arrival, retries first. It belongs to one event loop."""
 
-    def __init__(self, controller: Controller) -> None:
+    def __init__(self, controller: Controller, name: str = "the provider") -> None:
         self.controller = controller
         self.retries = RetryBudget()
+        self.outage = Outage()
+        self.name = name
+        self._sent = 0
+        self._give_up_at = math.inf
+        """When the patience of the first waiting call ends, while the scope is down."""
         self._loop = asyncio.get_running_loop()
         self._queue: deque[SlotRequest] = deque()
         self._timer: asyncio.TimerHandle | None = None
 
     async def acquire(
-        self, max_in_flight: int, *, tokens: float = 1.0, at_once: int = sys.maxsize, first: bool = False
+        self,
+        max_in_flight: int,
+        *,
+        tokens: float = 1.0,
+        at_once: int = sys.maxsize,
+        first: bool = False,
+        patience: Patience | None = None,
     ) -> Ticket:
         """Wait until a request may start. The request counts as in flight from then on.
 
@@ -132,16 +157,20 @@ class Scope:
             tokens: Estimated tokens of the request.
             at_once: Before the first refusal, so many more requests may start than were answered.
             first: Whether the call goes before those that already wait.
+            patience: How long the call waits while the provider is down.
 
         Returns:
             The ticket. It must be given back with `ended`, `cancelled` or `withdrawn`. A call that is
             cancelled while it waits gives its slot back by itself.
+
+        Raises:
+            ProviderError: the provider was down for longer than the patience of the call.
         """
         if not self._queue:
-            granted = self.controller.admit(self._loop.time(), tokens, max_in_flight, at_once)
+            granted = self._admit(self._loop.time(), tokens, max_in_flight, at_once)
             if isinstance(granted, Ticket):
                 return granted
-        slot_request = SlotRequest(self._loop.create_future(), tokens, max_in_flight, at_once)
+        slot_request = SlotRequest(self._loop.create_future(), tokens, max_in_flight, at_once, patience)
         self.join(slot_request, first=first)
         try:
             return await slot_request.granted
@@ -155,8 +184,21 @@ class Scope:
         self._forget()
         if self._queue:
             return None
-        granted = self.controller.admit(self._loop.time(), tokens, max_in_flight, at_once)
+        granted = self._admit(self._loop.time(), tokens, max_in_flight, at_once)
         return granted if isinstance(granted, Ticket) else None
+
+    def _admit(self, now: float, tokens: float, max_in_flight: int, at_once: int) -> Ticket | float:
+        """A ticket for a request that may be sent now, else the time to ask again."""
+        outage = self.outage
+        if outage.watches and (ready := outage.ready_at(now)) > now:
+            return ready
+        granted = self.controller.admit(now, tokens, max_in_flight, at_once)
+        if isinstance(granted, Ticket):
+            self._sent += 1
+            granted.order = self._sent
+            if outage.watches:
+                outage.sent(now, granted)
+        return granted
 
     def gated_for(self) -> float:
         """Seconds until the gate opens; 0 if it is open."""
@@ -165,11 +207,14 @@ class Scope:
     def join(self, slot_request: SlotRequest, *, first: bool) -> None:
         """Add a call to the queue."""
         self._forget()
+        slot_request.joined.append(self)
+        if self.outage.down_since is not None:
+            self._note_patience(slot_request)
         if first:
             self._queue.appendleft(slot_request)
         else:
             self._queue.append(slot_request)
-        if self._queue[0] is slot_request:
+        if self._queue[0] is slot_request or self.outage.down_since is not None:
             self.wake()
 
     def _forget(self) -> None:
@@ -183,39 +228,122 @@ class Scope:
         if told is not None:
             self.controller.on_headers(ticket, told)
 
-    def ended(self, ticket: Ticket, error: LLMError | None, *, tokens: float | None = None) -> None:
+    def ended(
+        self, ticket: Ticket, error: LLMError | None, *, tokens: float | None = None, caller: object = None
+    ) -> None:
         """End a request that was sent.
 
         Args:
             ticket: Ticket of the request.
             error: Its error; None after a success.
             tokens: Tokens that a limit has counted for the request, if known.
+            caller: Identity of the call, so that failures of one call differ from those of many.
         """
         now, controller = self._loop.time(), self.controller
+        was_down = self.outage.down_since is not None
         if error is None:
             controller.succeeded(now, ticket, tokens=tokens)
             self.retries.earn()
-        elif not is_congestion(error):
-            controller.failed(now, ticket)
-        elif isinstance(error, OverloadedError):
-            controller.overloaded(now, ticket, error.retry_after)
+            if self.outage.watches:
+                self._works(now, ticket)
         else:
-            controller.refused(now, ticket, error.retry_after)
+            if is_outage(error):
+                self._failed(now, ticket, error, caller)
+            elif self.outage.watches:
+                self._works(now, ticket) if is_answer(error) else self.outage.ended(now, ticket)
+            if not is_congestion(error) or (was_down and is_outage(error)):
+                controller.failed(now, ticket)
+            elif isinstance(error, OverloadedError):
+                controller.overloaded(now, ticket, error.retry_after)
+            else:
+                controller.refused(now, ticket, error.retry_after)
         self.wake()
+
+    def _works(self, now: float, ticket: Ticket) -> None:
+        down_since = self.outage.down_since
+        self.outage.works(ticket)
+        if down_since is not None and self.outage.down_since is None:
+            self._give_up_at = math.inf
+            _log().info("%s answers again after %s", self.name, duration(now - down_since))
+
+    def _failed(self, now: float, ticket: Ticket, error: LLMError, caller: object) -> None:
+        outage = self.outage
+        was_down = outage.down_since is not None
+        outage.failed(now, ticket, error, caller)
+        if was_down or outage.down_since is None:
+            return
+        for slot_request in self._queue:
+            self._note_patience(slot_request)
+        _log().warning(
+            "%s is down since %s, next try in %s: %s",
+            self.name,
+            clock_time(now - outage.down_since),
+            duration(outage.next_try - now),
+            error.message,
+        )
 
     def cancelled(self, ticket: Ticket) -> None:
         """End a request that was cancelled in flight."""
         self.controller.cancelled(ticket)
-        self.wake()
+        self._uncounted(ticket)
 
     def withdrawn(self, ticket: Ticket) -> None:
         """Give back the slot of a request that was not sent."""
         self.controller.withdrawn(ticket)
+        self._uncounted(ticket)
+
+    def _uncounted(self, ticket: Ticket) -> None:
+        if self.outage.watches:
+            self.outage.ended(self._loop.time(), ticket)
         self.wake()
+
+    # --- while the provider is down ------------------------------------------------------------------------
+
+    def gives_up_at(self, patience: Patience | None) -> float:
+        """The time at which a call stops waiting for a provider that is down; infinity if it is not down."""
+        down_since = self.outage.down_since
+        if down_since is None or patience is None:
+            return math.inf
+        seconds = patience.seconds
+        if self.outage.one_caller:
+            # The only call that fails is perhaps itself the reason, and the calls behind it wait for it.
+            seconds = min(seconds, DEFAULT_PATIENCE)
+        return max(down_since, patience.since) + seconds
+
+    def too_long_down(self) -> ProviderError:
+        """The error of a call whose patience has ended."""
+        outage, now = self.outage, self._loop.time()
+        cause = outage.cause
+        assert outage.down_since is not None
+        assert isinstance(cause, ProviderError)
+        return type(cause)(
+            f"{self.name} was down for {duration(now - outage.down_since)}, since "
+            f"{clock_time(now - outage.down_since)}, and outage_patience is over; the last failure: "
+            f"{cause.message}",
+            status=cause.status,
+            code=cause.code,
+            request_id=cause.request_id,
+            maybe_billed=False,
+        )
+
+    def _note_patience(self, slot_request: SlotRequest) -> None:
+        self._give_up_at = min(self._give_up_at, self.gives_up_at(slot_request.patience))
+
+    def _give_up(self, now: float) -> None:
+        """Fail the waiting calls whose patience has ended, unless another scope may still serve them."""
+        self._give_up_at = math.inf
+        for slot_request in self._queue:
+            if slot_request.granted.done():
+                continue
+            at = max(scope.gives_up_at(slot_request.patience) for scope in slot_request.joined)
+            if at <= now:
+                slot_request.granted.set_exception(self.too_long_down())
+            else:
+                self._give_up_at = min(self._give_up_at, at)
 
     def statistics(self, provider: str, base_url: str | None, model: str, key: str) -> ScopeStatistics:
         """The state of the scope now."""
-        controller = self.controller
+        controller, now, down_since = self.controller, self._loop.time(), self.outage.down_since
         window, rate = controller.window, controller.rate
         return ScopeStatistics(
             provider=provider,
@@ -228,20 +356,24 @@ class Scope:
             waiting=sum(not waiting.granted.done() for waiting in tuple(self._queue)),
             gated_for=self.gated_for(),
             refusals=controller.refusals,
+            down_for=None if down_since is None else now - down_since,
+            next_try=None if down_since is None else max(0.0, self.outage.next_try - now),
         )
 
     def wake(self) -> None:
         """Grant slots to the calls that may be sent now, and set the timer for the next one."""
-        queue, controller = self._queue, self.controller
+        queue = self._queue
         while queue:
             slot_request = queue[0]
             if not slot_request.granted.done():
                 now = self._loop.time()
-                granted = controller.admit(
+                granted = self._admit(
                     now, slot_request.tokens, slot_request.max_in_flight, slot_request.at_once
                 )
                 if not isinstance(granted, Ticket):
-                    self._wait_until(max(granted, now + _TIMER_STEP))
+                    if self._give_up_at <= now:
+                        self._give_up(now)
+                    self._wait_until(max(min(granted, self._give_up_at), now + _TIMER_STEP))
                     return
                 slot_request.scope = self
                 slot_request.granted.set_result(granted)
@@ -275,7 +407,7 @@ class Limiter:
         name = (provider, base_url, group_of(model), key_identity)
         scope = self._scopes.get(name)
         if scope is None:
-            scope = self._scopes[name] = Scope(self._make(" ".join(map(str, name))))
+            scope = self._scopes[name] = Scope(self._make(" ".join(map(str, name))), f"{provider} {name[2]}")
         return scope
 
     def statistics(self) -> list[ScopeStatistics]:
@@ -291,3 +423,10 @@ def group_of(model: str) -> str:
     ('gpt-5.4', 'claude-opus-4-5', 'gpt-5.4-mini')
     """
     return _VERSION.sub("", model)
+
+
+def _log() -> Logger:
+    # Most programs have imported it, and the others need it only in an outage.
+    import logging
+
+    return logging.getLogger("llm_provider")

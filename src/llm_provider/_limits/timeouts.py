@@ -1,6 +1,7 @@
-"""How long a call may take: the `Timeouts` of one attempt, and the `Deadline` of the whole call.
+"""How long a call may take: the `Timeouts` of one attempt, the `Deadline` and `Patience` of the whole call.
 
-This module only describes them. `_calls/attempt` enforces the timeouts and `_calls/engine` the deadline.
+This module only describes them. `_calls/attempt` enforces the timeouts, `_calls/engine` the deadline, and
+`scopes` the patience.
 """
 
 from __future__ import annotations
@@ -83,6 +84,24 @@ DEFAULT_TIMEOUTS = Timeouts(connect=15.0, total=DEFAULT_TIMEOUT)
 default, because reasoning models may be silent for minutes."""
 
 
+DEFAULT_PATIENCE, DEFAULT_BATCH_PATIENCE = 60.0, 3600.0
+"""Seconds that a single call and a batch wait for a provider that is down."""
+
+
+def patience_seconds(name: str, value: Any) -> float:
+    """A number of seconds that may be 0 or infinite, checked.
+
+    Raises:
+        RequestError: the value is not a number of 0 or more.
+
+    >>> patience_seconds("outage_patience", float("inf"))
+    inf
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
+        raise RequestError(f"{name} must be a number of seconds, 0 or more, not {shown(value)}")
+    return float(value)
+
+
 class Deadline:
     """The moment by which a call is answered or has failed.
 
@@ -101,3 +120,18 @@ class Deadline:
     def left(self) -> float:
         """Seconds until the moment; below 0 when it has passed."""
         return self.at - time.perf_counter()
+
+
+class Patience:
+    """How long the calls of a user's call or batch wait for a provider that is down.
+
+    Args:
+        seconds: From the later of the beginning of the outage and of the call or batch.
+        since: The monotonic time at which the call or batch began.
+    """
+
+    __slots__ = ("seconds", "since")
+
+    def __init__(self, seconds: float, since: float) -> None:
+        self.seconds = seconds
+        self.since = since

@@ -33,6 +33,8 @@ class EmbedParameters(TypedDict, total=False):
     """Seconds until all texts are embedded or the call fails, with all attempts and waits."""
     max_retries: int | None
     """How many more requests may be sent after the first one failed in a way that may pass."""
+    outage_patience: float | None
+    """Seconds that it waits for a provider that is down; default the client's, else 3,600."""
     cache: CacheMode | bool | None
     """Whether the cache is read and written, as in `call`. Each text has an entry of its own."""
     budget: float | Decimal | Budget | None
@@ -61,6 +63,7 @@ class EmbedRequest:
     timeout: Timeouts | None = None
     deadline: float | None = None
     max_retries: int | None = None
+    outage_patience: float | None = None
     cache: CacheMode | None = None
     budget: Budget | None = field(default=None, repr=False)
     extra_body: Mapping[str, Any] | None = None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast, get_args
 
 from .._errors import RequestError, shown
-from .._limits.timeouts import Timeouts, seconds
+from .._limits.timeouts import Timeouts, patience_seconds, seconds
 from .._runtime.frozen import quickly_made
 from .._types import Message, Prompt
 from .api_keys import APIKey
@@ -77,6 +77,9 @@ class Parameters(TypedDict, total=False):
     for all of its calls together."""
     max_retries: int | None
     """The most requests that are sent again after a failure that may be temporary."""
+    outage_patience: float | None
+    """Seconds that the call, or the whole batch, waits for a provider that is down. 0 fails at once, and
+    `float("inf")` waits for ever. Default the client's: 60 for a call and 3,600 for a batch."""
     cache: CacheMode | bool | None
     """How the cache is used: "use" reads and stores, "refresh" sends and stores, "only" reads and never
     sends, "off" does neither. True and False mean "use" and "off"."""
@@ -126,6 +129,7 @@ class Request:
     timeout: Timeouts | None = None
     deadline: float | None = None
     max_retries: int | None = None
+    outage_patience: float | None = None
     cache: CacheMode | None = None
     budget: Budget | None = field(default=None, repr=False)
     extra_body: Mapping[str, Any] | None = None
@@ -423,6 +427,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "timeout": _timeout,
     "deadline": seconds,
     "max_retries": number(0, 1000, whole=True),
+    "outage_patience": patience_seconds,
     "cache": _cache,
     "budget": _budget,
     "extra_body": _extra_body,

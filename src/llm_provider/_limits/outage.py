@@ -1,0 +1,209 @@
+"""Decides whether a scope is down, when a probe is sent, and how work resumes; it has no clock.
+
+| state | entered by | requests that may be sent |
+|---|---|---|
+| up | the start, or enough answers while ramping | as many as the controller allows |
+| suspected | a failure of the provider or of the way to it | the same |
+| down | nearly every request fails, for long enough | one probe, at intervals from 0.5 s to 30 s |
+| ramping | the probe shows that the provider works | 8 at once, and one more for each answer |
+
+A failure of the way to the provider is a refused connection, a name that is not resolved, or a timeout. A
+failure of the provider is an answer with a status of 500 or above. Any other answer shows that the provider
+works, also a refusal because of a rate limit. Times are seconds of one monotonic clock, given by the caller.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+
+from .._errors import (
+    APIConnectionError,
+    APIResponseValidationError,
+    APITimeoutError,
+    InternalServerError,
+    LLMError,
+    OverloadedError,
+)
+from .rate_estimator import Ticket
+from .retry import is_free
+
+_LEAST_FAILURES, _LEAST_SECONDS = 5, 1.0
+"""A scope is down after so many failures in a row over so many seconds. Two seconds of single calls with
+back-off are enough. Without the seconds, five requests that broke with one connection would count as an
+outage."""
+_ENOUGH_FAILURES = 12
+"""A scope is down after so many failures in a row, however short the time. If three requests of ten fail at
+random, so many fail in a row once in two million requests. A mistake costs one interval."""
+_SHARE = 0.8
+"""Share of the requests that have failed, among those sent between the first and the last failed one. The
+others have no outcome yet. A provider that answers slowly and fails fast has a lower share."""
+_FIRST_INTERVAL, _LONGEST_INTERVAL = 0.5, 30.0
+"""Seconds between two probes."""
+_GROWTH = 1.5
+"""Factor on the interval after each probe that fails. Work resumes after at most 1.5 times the length of an
+outage, and ten minutes take 28 probes."""
+_JITTER = 0.1
+"""Largest relative change of an interval, so that processes do not send their probes together."""
+_RAMP = 8
+"""Requests at once when work resumes. Each answer allows one more in flight."""
+
+
+_OUTAGES = (InternalServerError, OverloadedError, APIConnectionError, APITimeoutError)
+
+
+def is_outage(error: LLMError) -> bool:
+    """Whether a failure may be part of an outage.
+
+    >>> is_outage(InternalServerError("HTTP 502")), is_outage(LLMError("HTTP 400"))
+    (True, False)
+    """
+    return error.retryable and isinstance(error, _OUTAGES)
+
+
+def is_answer(error: LLMError) -> bool:
+    """Whether a failure is an answer that shows that the provider works: HTTP 400 or 429, for example."""
+    return error.status is not None and not isinstance(error, (*_OUTAGES, APIResponseValidationError))
+
+
+class Outage:
+    """Whether one scope is down.
+
+    Args:
+        random_source: Source of the jitter of the intervals.
+
+    >>> outage = Outage()
+    >>> for number in range(1, 13):
+    ...     ticket = Ticket(number, 2.0, 1, 1.0, 1.0, 1.0, 0.0)
+    ...     ticket.order = number
+    ...     outage.failed(3.0, ticket, APIConnectionError("refused"), caller=number)
+    >>> outage.down_since, 3.4 < outage.ready_at(3.0) < 3.6
+    (2.0, True)
+    """
+
+    __slots__ = (
+        "_callers", "_credit", "_failed", "_first", "_goal", "_interval", "_last", "_not_about_callers",
+        "_probe", "_random", "_try_at", "cause", "down_since", "watches",
+    )  # fmt: skip
+
+    def __init__(self, random_source: random.Random | None = None) -> None:
+        self._random = random_source or random.Random()
+        self.watches: bool = False
+        """Whether the state is another one than up. Otherwise the other methods need not be called."""
+        self.down_since: float | None = None
+        """When the first failed request of the outage was sent; None unless the scope is down."""
+        self.cause: LLMError | None = None
+        """The last failure."""
+        self._reset()
+
+    def _reset(self) -> None:
+        self._failed = 0
+        self._first: Ticket | None = None
+        self._last: Ticket | None = None
+        self._callers: set[object] = set()
+        self._not_about_callers = False
+        self._credit, self._goal = math.inf, 0
+        self._probe: Ticket | None = None
+        self._interval, self._try_at = _FIRST_INTERVAL, math.inf
+
+    @property
+    def next_try(self) -> float:
+        """When the next probe may be sent, while the scope is down."""
+        return self._try_at
+
+    @property
+    def one_caller(self) -> bool:
+        """Whether one call alone has met all failures. Its request may be the reason for them.
+
+        A connection that cannot be opened has no such reason.
+        """
+        return len(self._callers) == 1 and not self._not_about_callers
+
+    def ready_at(self, now: float) -> float:
+        """The time at which a request may be sent: `now`, later, or infinity if an answer must come first."""
+        if self.down_since is not None:
+            return max(now, self._try_at)
+        return now if self._credit >= 1 else math.inf
+
+    def sent(self, now: float, ticket: Ticket) -> None:
+        """Record that a request is sent. While the scope is down, it is a probe."""
+        if self.down_since is None:
+            self._credit -= 1
+        else:
+            self._probe = ticket
+            # The answer to a probe that hangs is not awaited for longer than this.
+            self._try_at = now + _LONGEST_INTERVAL
+
+    def failed(self, now: float, ticket: Ticket, error: LLMError, caller: object) -> None:
+        """Record a failure that may be part of an outage; see `is_outage`.
+
+        Args:
+            now: Seconds.
+            ticket: Ticket of the failed request.
+            error: The failure.
+            caller: Identity of the call.
+        """
+        self.watches = True
+        self.cause = error
+        self._credit += 1
+        if self.down_since is not None:
+            if ticket is self._probe:
+                self._probe = None
+                self._interval = min(_GROWTH * self._interval, _LONGEST_INTERVAL)
+                self._wait(now, error)
+            self._note(error, caller)
+            return
+        if self._first is None or self._last is None:
+            self._first = self._last = ticket
+        elif ticket.order < self._first.order:
+            self._first = ticket
+        elif ticket.order > self._last.order:
+            self._last = ticket
+        self._failed += 1
+        self._note(error, caller)
+        if self._failed < _LEAST_FAILURES or self._failed < _SHARE * (
+            self._last.order - self._first.order + 1
+        ):
+            return
+        if self._failed >= _ENOUGH_FAILURES or now - self._first.at >= _LEAST_SECONDS:
+            self.down_since = self._first.at
+            self._goal = max(self._first.in_flight, self._last.in_flight)
+            self._wait(now, error)
+
+    def _note(self, error: LLMError, caller: object) -> None:
+        if len(self._callers) < 2:
+            self._callers.add(caller)
+        if is_free(error):
+            self._not_about_callers = True
+
+    def _wait(self, now: float, error: LLMError) -> None:
+        interval = self._interval * self._random.uniform(1 - _JITTER, 1 + _JITTER)
+        told = min(error.retry_after or 0.0, _LONGEST_INTERVAL)
+        self._try_at = now + max(interval, told)
+
+    def works(self, ticket: Ticket) -> None:
+        """Record an answer that shows that the provider works.
+
+        The answer to a request from before the first failure shows nothing.
+        """
+        if self.down_since is not None:
+            if ticket is self._probe or (self._last is not None and ticket.order > self._last.order):
+                goal = self._goal
+                self._reset()
+                self.down_since = self.cause = None
+                self._credit, self._goal = float(_RAMP), goal
+            return
+        if self._first is not None and ticket.order > self._first.order:
+            credit, goal = self._credit, self._goal
+            self._reset()
+            self._credit, self._goal = credit, goal
+        self._credit += 2
+        if self._credit > self._goal:
+            self._credit = math.inf
+        self.watches = self._first is not None or self._credit < math.inf
+
+    def ended(self, now: float, ticket: Ticket) -> None:
+        """Record a request without an outcome: it was cancelled, or not sent."""
+        self._credit += 1
+        if ticket is self._probe:
+            self._probe, self._try_at = None, now

@@ -1,0 +1,250 @@
+"""When a scope counts as down, when its probes go out, and how work resumes."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from llm_provider._errors import (
+    APIConnectionError,
+    APIResponseValidationError,
+    APITimeoutError,
+    AuthenticationError,
+    BadRequestError,
+    InternalServerError,
+    LLMError,
+    OverloadedError,
+    RateLimitError,
+)
+from llm_provider._limits.outage import Outage, is_answer, is_outage
+from llm_provider._limits.rate_estimator import Ticket
+
+BROKEN = InternalServerError("HTTP 500", status=500)
+REFUSED = APIConnectionError("connection refused")
+
+
+def ticket(number: int, at: float = 0.0, in_flight: int = 1) -> Ticket:
+    made = Ticket(0, at, in_flight, 1.0, 1.0, math.inf, 0.0)
+    made.order = number
+    return made
+
+
+def fail(
+    outage: Outage, numbers: range, error: LLMError = BROKEN, *, at: float = 0.0, now: float = 0.1
+) -> None:
+    for number in numbers:
+        outage.failed(now, ticket(number, at, 100), error, number)
+
+
+def down(error: LLMError = BROKEN) -> Outage:
+    outage = Outage(random.Random(0))
+    fail(outage, range(1, 13), error)
+    assert outage.down_since == 0.0
+    return outage
+
+
+def probe(outage: Outage, number: int) -> tuple[float, Ticket]:
+    """Sends a probe as soon as it may be sent."""
+    now = outage.ready_at(0.0)
+    sent = ticket(number, now)
+    outage.sent(now, sent)
+    return now, sent
+
+
+class TestDown:
+    def test_twelve_failures_at_once(self) -> None:
+        outage = Outage()
+        fail(outage, range(1, 12))
+        assert outage.down_since is None
+        fail(outage, range(12, 13))
+        assert outage.down_since == 0.0
+
+    def test_five_failures_over_a_second(self) -> None:
+        outage = Outage()
+        for number in range(1, 6):
+            assert outage.down_since is None
+            outage.failed(number * 0.3, ticket(number, number * 0.25), BROKEN, number)
+        assert outage.down_since == 0.25
+
+    def test_a_connection_that_broke_with_its_five_requests_is_none(self) -> None:
+        outage = Outage()
+        fail(outage, range(1, 6), APIConnectionError("broke", maybe_billed=True))
+        assert outage.down_since is None
+
+    def test_an_answer_to_a_later_request_ends_the_run(self) -> None:
+        outage = Outage()
+        fail(outage, range(1, 12))
+        outage.works(ticket(10))
+        assert not outage.watches
+        fail(outage, range(30, 41))
+        assert outage.down_since is None
+
+    def test_an_answer_to_an_earlier_request_does_not(self) -> None:
+        outage = Outage()
+        fail(outage, range(10, 21))
+        outage.works(ticket(9))
+        fail(outage, range(21, 22))
+        assert outage.down_since == 0.0
+
+    def test_fast_failures_among_slow_answers_are_none(self) -> None:
+        outage = Outage()
+        for number in range(1, 500, 5):
+            outage.failed(number * 0.1, ticket(number, number * 0.1), BROKEN, number)
+        assert outage.down_since is None
+
+    @settings(max_examples=20)
+    @given(st.integers(0, 2**32), st.sampled_from([0.01, 0.1, 0.3]))
+    def test_random_failures_are_none(self, seed: int, share: float) -> None:
+        chance, outage = random.Random(seed), Outage()
+        for number in range(1, 2000):
+            now = number * 0.02
+            if chance.random() < share:
+                outage.failed(now, ticket(number, now - 0.2), BROKEN, number)
+            else:
+                outage.works(ticket(number, now - 0.2))
+            assert outage.down_since is None
+
+    def test_the_failures_of_one_call_may_be_its_own_fault(self) -> None:
+        outage = Outage()
+        for number in range(1, 8):
+            outage.failed(float(number), ticket(number, number - 0.5), BROKEN, "the call")
+        assert outage.down_since == 0.5
+        assert outage.one_caller
+        outage.failed(9.0, ticket(8, 8.5), BROKEN, "another call")
+        assert not outage.one_caller
+
+    def test_a_refused_connection_is_the_fault_of_no_call(self) -> None:
+        outage = Outage()
+        for number in range(1, 8):
+            outage.failed(float(number), ticket(number, number - 0.5), REFUSED, "the call")
+        assert outage.down_since == 0.5
+        assert not outage.one_caller
+
+
+class TestProbes:
+    def test_the_first_comes_within_a_second_and_only_one_is_sent(self) -> None:
+        outage = down()
+        now, _ = probe(outage, 21)
+        assert 0.5 < now < 1.0
+        assert outage.ready_at(now + 20) > now + 20
+
+    def test_their_intervals_grow_to_half_a_minute(self) -> None:
+        outage, times = down(), []
+        for number in range(21, 60):
+            now, sent = probe(outage, number)
+            times.append(now)
+            outage.failed(now, sent, BROKEN, number)
+        intervals = [later - earlier for earlier, later in itertools.pairwise(times)]
+        assert all(0.6 < interval < 33.1 for interval in intervals)
+        assert all(interval > 26.9 for interval in intervals[-10:])
+        assert len([time for time in times if time < 600]) <= 30
+
+    def test_a_probe_that_hangs_is_not_the_last(self) -> None:
+        outage = down()
+        now, _ = probe(outage, 21)
+        later, _ = probe(outage, 22)
+        assert later == now + 30
+
+    def test_a_cancelled_probe_makes_room_for_the_next(self) -> None:
+        outage = down()
+        now, sent = probe(outage, 21)
+        outage.ended(now + 1, sent)
+        assert outage.ready_at(now + 1) == now + 1
+
+    def test_retry_after_delays_the_probe(self) -> None:
+        outage = down(OverloadedError("HTTP 503", status=503, retry_after=20.0))
+        assert outage.ready_at(0.1) == 20.1
+
+    def test_answers_to_requests_from_before_do_not_end_the_outage(self) -> None:
+        outage = down()
+        now, sent = probe(outage, 30)
+        outage.works(ticket(5))
+        assert outage.down_since is not None
+        outage.works(sent)
+        assert outage.down_since is None
+        assert outage.ready_at(now) == now
+
+
+class TestRamp:
+    def test_work_resumes_with_a_few_and_grows_with_answers(self) -> None:
+        outage = down()
+        _, sent = probe(outage, 21)
+        outage.works(sent)
+        number, in_flight, widths = 22, [], []
+        for _ in range(5):
+            while outage.ready_at(1.0) == 1.0 and number < 10_000 and outage.watches:
+                outage.sent(1.0, ticket(number))
+                in_flight.append(ticket(number))
+                number += 1
+            widths.append(len(in_flight))
+            for one in in_flight:
+                outage.works(one)
+            in_flight = []
+        assert widths == [8, 16, 32, 64, 0]
+        assert not outage.watches
+
+    def test_cancelled_requests_do_not_block_it(self) -> None:
+        outage = down()
+        _, sent = probe(outage, 21)
+        outage.works(sent)
+        for number in range(22, 200):
+            assert outage.ready_at(1.0) == 1.0
+            outage.sent(1.0, ticket(number))
+            outage.ended(1.0, ticket(number))
+
+    def test_it_can_end_in_another_outage(self) -> None:
+        outage = down()
+        _, sent = probe(outage, 21)
+        outage.works(sent)
+        fail(outage, range(22, 34), at=5.0, now=5.1)
+        assert outage.down_since == 5.0
+        assert 5.5 < outage.ready_at(5.1) < 5.7
+
+
+@settings(max_examples=200)
+@given(st.integers(0, 2**32))
+def test_something_may_always_be_sent_again(seed: int) -> None:
+    """Whatever happens, requests without an outcome are the only reason to wait for one."""
+    chance, outage = random.Random(seed), Outage(random.Random(seed))
+    now, number, in_flight, failing = 0.0, 0, [], False
+    for _ in range(400):
+        now += chance.random() * 0.3
+        failing ^= chance.random() < 0.02
+        ready = outage.ready_at(now)
+        if ready == now and len(in_flight) < 40 and chance.random() < 0.7:
+            number += 1
+            in_flight.append(ticket(number, now, len(in_flight) + 1))
+            outage.sent(now, in_flight[-1])
+        elif in_flight:
+            ended = in_flight.pop(chance.randrange(len(in_flight)))
+            if chance.random() < 0.1:
+                outage.ended(now, ended)
+            elif failing:
+                outage.failed(now, ended, chance.choice([BROKEN, REFUSED]), ended.order)
+            else:
+                outage.works(ended)
+        else:
+            assert ready < math.inf
+
+
+@pytest.mark.parametrize(
+    ("error", "outage", "answer"),
+    [
+        (BROKEN, True, False),
+        (REFUSED, True, False),
+        (OverloadedError("HTTP 529", status=529), True, False),
+        (APITimeoutError("no answer"), True, False),
+        (APIConnectionError("certificate", retryable=False), False, False),
+        (RateLimitError("HTTP 429", status=429), False, True),
+        (BadRequestError("HTTP 400", status=400), False, True),
+        (AuthenticationError("HTTP 401", status=401), False, True),
+        (APIResponseValidationError("not JSON", status=200), False, False),
+    ],
+)
+def test_what_counts_as_a_failure_and_what_as_an_answer(error: LLMError, outage: bool, answer: bool) -> None:
+    assert (is_outage(error), is_answer(error)) == (outage, answer)

@@ -1,0 +1,222 @@
+"""Outages end to end: a provider that fails every request, or is gone, is waited for."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import socket
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from llm_provider import (
+    APIConnectionError,
+    APITimeoutError,
+    Client,
+    InternalServerError,
+    LLMError,
+    RequestError,
+    Response,
+    Timeouts,
+)
+from llm_provider.simulator import Fault, Simulator
+from support import wait_until
+
+MODEL = "gpt-6.1-sol"
+MODELS = {"openai": MODEL, "anthropic": "claude-sonnet-5-5", "gemini": "gemini-3.8-flash"}
+
+
+def after(condition: Callable[[], bool], action: Callable[[], None]) -> threading.Thread:
+    """Does something in another thread as soon as a condition holds."""
+
+    def run() -> None:
+        wait_until(condition)
+        action()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    return thread
+
+
+def free_port() -> int:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return int(bound.getsockname()[1])
+
+
+@pytest.mark.parametrize("status", [500, 503])
+def test_a_batch_waits_while_every_request_fails(
+    client: Client, simulator: Simulator, caplog: pytest.LogCaptureFixture, status: int
+) -> None:
+    caplog.set_level(logging.INFO, "llm_provider")
+    simulator.configure(latency=0.05)
+    simulator.inject(Fault(status=status), times=None, match="later")
+    seen: list[str] = []
+    results: list[Response | LLMError] = []
+
+    def batch() -> None:
+        prompts = [f"{'later ' if index > 20 else ''}{index}" for index in range(300)]
+        results.extend(client.call_many(MODEL, prompts, max_concurrent=30))
+
+    thread = threading.Thread(target=batch)
+    thread.start()
+    wait_until(lambda: any(scope.down_for is not None for scope in client.statistics()))
+    failed = simulator.ledger().requests
+    down = next(scope for scope in client.statistics() if scope.down_for is not None)
+    seen += [record.getMessage() for record in caplog.records if record.name == "llm_provider"]
+    time.sleep(1.0)
+    # Only probes are sent: at 0.5 s, and perhaps the next.
+    assert simulator.ledger().requests - failed <= 30 + 3
+    simulator.clear()
+    thread.join(60)
+    assert [result.text for result in results if isinstance(result, Response)] == [
+        f"echo: {'later ' if index > 20 else ''}{index}" for index in range(300)
+    ]
+    assert down.next_try is not None
+    assert down.next_try <= 0.6
+    assert re.fullmatch(rf"openai {MODEL} is down since \d\d:\d\d:\d\d, next try in 0\.\d s: .+", seen[0]), (
+        seen
+    )
+    assert caplog.records[-1].getMessage().startswith(f"openai {MODEL} answers again after ")
+    assert sum(record.name == "llm_provider" for record in caplog.records) == 2
+    attempts = [result.timing.attempts for result in results if isinstance(result, Response)]
+    assert sum(attempts) <= 300 + 2 * 30 + 10
+
+
+@pytest.mark.parametrize("provider", MODELS)
+def test_a_server_that_is_gone_is_waited_for(provider: str, own_cache: Path) -> None:
+    port = free_port()
+    started: list[Simulator] = []
+    results: list[Response | LLMError] = []
+    with Client(cache="off") as client:
+
+        def batch() -> None:
+            results.extend(
+                client.call_many(
+                    MODELS[provider],
+                    [str(index) for index in range(200)],
+                    max_concurrent=40,
+                    max_retries=1,
+                    base_url=f"http://127.0.0.1:{port}/{provider}",
+                    api_key="sk-test",
+                )
+            )
+
+        thread = threading.Thread(target=batch)
+        thread.start()
+        wait_until(lambda: any(scope.down_for is not None for scope in client.statistics()))
+        time.sleep(0.7)
+        with Simulator(port=port) as simulator:
+            started.append(simulator)
+            thread.join(60)
+            assert simulator.ledger().requests == 200
+    kinds = Counter(type(result).__name__ for result in results)
+    assert kinds == {"Response": 200}, [result for result in results if isinstance(result, LLMError)][:2]
+
+
+def test_a_single_call_says_how_long_the_provider_was_down(client: Client) -> None:
+    began = time.monotonic()
+    with pytest.raises(APIConnectionError) as caught:
+        client.call(
+            MODEL, "Hi", base_url=f"http://127.0.0.1:{free_port()}/v1", api_key="k", outage_patience=1.5
+        )
+    error = caught.value
+    assert re.search(
+        r"openai gpt-6\.1-sol was down for \d+(\.\d)? s, since \d\d:\d\d:\d\d, and outage_patience is over; "
+        r"the last failure: ",
+        str(error),
+    ), error
+    assert error.attempts == len(error.failures) >= 5
+    assert not error.maybe_billed
+    assert time.monotonic() - began < 30
+
+
+def test_a_batch_is_impatient_once_for_all_its_calls(client: Client, simulator: Simulator) -> None:
+    simulator.inject(Fault(status=500), times=None)
+    began = time.monotonic()
+    results = client.call_many(
+        MODEL, [str(index) for index in range(400)], max_concurrent=20, outage_patience=1
+    )
+    assert {type(result) for result in results} == {InternalServerError}
+    assert time.monotonic() - began < 20
+    assert simulator.ledger().requests < 60
+    assert "was down for" in str(results[-1])
+    assert isinstance(results[-1], LLMError)
+    assert results[-1].attempts == 0
+
+
+def test_a_deadline_wins(client: Client, simulator: Simulator) -> None:
+    simulator.inject(Fault(status=500), times=None)
+    began = time.monotonic()
+    results = client.call_many(MODEL, [str(index) for index in range(50)], max_concurrent=10, deadline=2)
+    assert {type(result) for result in results} == {APITimeoutError}
+    assert time.monotonic() - began < 10
+
+
+def test_without_retries_nothing_is_sent_twice(client: Client, simulator: Simulator) -> None:
+    simulator.inject(Fault(status=500), times=None)
+    results = client.call_many(
+        MODEL, [str(index) for index in range(60)], max_concurrent=10, max_retries=0, outage_patience=2
+    )
+    assert all(isinstance(result, InternalServerError) and result.attempts <= 1 for result in results)
+    requests = Counter(str(request.body) for request in simulator.requests())
+    assert max(requests.values()) == 1
+
+
+def test_one_prompt_that_always_fails_stops_no_batch(client: Client, simulator: Simulator) -> None:
+    simulator.inject(Fault(status=500), times=None, match="poison")
+    prompts = ["poison" if index == 7 else str(index) for index in range(100)]
+    results = client.call_many(MODEL, prompts, max_concurrent=8)
+    failed = [index for index, result in enumerate(results) if isinstance(result, LLMError)]
+    assert failed == [7]
+
+
+def test_what_may_have_been_billed_counts_as_an_attempt_during_an_outage(
+    client: Client, simulator: Simulator
+) -> None:
+    simulator.inject(Fault(delay=30.0), times=None)
+    results = client.call_many(
+        MODEL,
+        [str(index) for index in range(20)],
+        max_concurrent=20,
+        max_retries=1,
+        timeout=Timeouts(total=0.3),
+        outage_patience=4,
+    )
+    assert all(isinstance(result, APITimeoutError) for result in results)
+    requests = Counter(str(request.body) for request in simulator.requests())
+    assert max(requests.values()) <= 2
+
+
+def test_a_cancelled_probe_leaves_the_others_waiting_for_the_next(
+    simulator: Simulator, own_cache: Path
+) -> None:
+    simulator.inject(Fault(status=500), times=None)
+
+    async def main() -> None:
+        async with Client(cache="off") as client:
+            tasks = [asyncio.create_task(client.acall(MODEL, str(index))) for index in range(30)]
+            while all(scope.down_for is None for scope in client.statistics()):
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.2)
+            for task in tasks[:29]:
+                task.cancel()
+            simulator.clear()
+            assert (await tasks[29]).text == "echo: 29"
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    asyncio.run(asyncio.wait_for(main(), 60))
+
+
+@pytest.mark.parametrize("value", [-1, float("nan"), "60", True])
+def test_a_patience_that_is_none(client: Client, simulator: Simulator, value: object) -> None:
+    with pytest.raises(RequestError, match="outage_patience must be a number of seconds, 0 or more"):
+        client.call(MODEL, "Hi", outage_patience=value)  # type: ignore[arg-type]
+    with pytest.raises(RequestError, match="outage_patience must be a number of seconds, 0 or more"):
+        Client(outage_patience=value)  # type: ignore[arg-type]
+    assert simulator.ledger().requests == 0
