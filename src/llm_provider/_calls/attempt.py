@@ -13,6 +13,7 @@ from .._errors import APIResponseValidationError, APITimeoutError, FailedAttempt
 from .._limits.timeouts import Timeouts
 from .._providers.adapter import AnyAnswer, Connection, OnHeaders, Outgoing, SendInChunks
 from .._providers.errors import failure_headers
+from .._runtime.imports import is_unfinished
 from .._types import Step, Usage
 from .call import Call, Sample
 from .delivery import Emit
@@ -31,7 +32,7 @@ class Attempt:
 
     __slots__ = (
         "_answer", "_body", "_call", "_count", "_emit", "_on_headers", "_outgoing", "_seconds", "_sent",
-        "_watch", "error", "first_token",
+        "_watch", "error", "first_token", "import_unfinished",
     )  # fmt: skip
 
     def __init__(
@@ -44,6 +45,8 @@ class Attempt:
         self._on_headers = on_headers
         self._watch: _Watch | None = None
         self.error: LLMError | None = None
+        self.import_unfinished = False
+        """Whether it failed before it was sent, because another thread imports a module of the SDK."""
         self.first_token: float | None = None
         self._answer: AnyAnswer | None = None
         self._body = b""
@@ -76,6 +79,7 @@ class Attempt:
             if timer.expired():
                 self.error = self._watch.missed() if self._watch is not None else _too_long(total)
             else:
+                self.import_unfinished = is_unfinished(error)
                 self.error = _with_limit(self._call.adapter.map_error(error), timeouts)
                 headers = failure_headers(error)
                 if headers:

@@ -25,6 +25,7 @@ from .._providers import registry
 from .._requests.routing import resolve
 from .._runtime.canonical_json import canonical
 from .._runtime.exact_decimal import total
+from .._runtime.imports import when_imported
 from .._settings import Settings
 from .call import MAX_REQUEST_BYTES, Call, Operation, Sample, SentRequests
 from .recorder import CostRecorder
@@ -222,7 +223,7 @@ class Engine:
         route, transport = call.target.route, self.settings.transport_of(call.target.route)
         if (route.adapter, transport) not in self._loaded:
             with contextlib.suppress(Exception):
-                call.adapter.connect(transport)
+                when_imported(lambda: call.adapter.connect(transport))
             self._loaded.add((route.adapter, transport))
 
     # --- on the background loop --------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from .._limits.rate_estimator import Ticket
 from .._limits.scopes import Controller, Limiter, ScopeStatistics
 from .._limits.shared_controller import SharedController, SharedStateFile
 from .._providers.adapter import Connection, Outgoing
+from .._runtime.imports import LONGEST_IMPORT, PAUSE, when_imported
 from .._settings import Settings
 from .._tokens.counting import charged_tokens
 from .._types import Usage
@@ -113,7 +114,8 @@ class Sender:
         name = (call.target.route.adapter, transport)
         connection = self._connections.get(name)
         if connection is None:
-            connection = self._connections[name] = call.adapter.connect(transport)
+            connection = when_imported(lambda: call.adapter.connect(transport))
+            self._connections[name] = connection
         return connection
 
     def statistics(self) -> list[ScopeStatistics]:
@@ -180,6 +182,10 @@ class _Sending:
                 attempt = Attempt(self._call, len(self._parts), self._outgoing, self._emit, self._on_headers)
                 try:
                     await attempt.make(connection)
+                    while attempt.import_unfinished and time.perf_counter() - since < LONGEST_IMPORT:
+                        attempt.error, attempt.import_unfinished = None, False
+                        await asyncio.sleep(PAUSE)
+                        await attempt.make(connection)
                 except BaseException as cancellation:
                     self._cancelled(cancellation, hold)
                     raise

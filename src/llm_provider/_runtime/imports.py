@@ -1,0 +1,53 @@
+"""Imports that meet another thread's import of the same modules.
+
+Where two threads import modules of each other, Python breaks the deadlock: one of them gets a module that the
+other has not finished. An SDK then fails with an `ImportError` or `AttributeError`, which says "partially
+initialized module", although nothing is wrong with it. It works as soon as the other thread has finished.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+LONGEST_IMPORT = 60.0
+"""Seconds to wait for the other thread. An SDK takes one or two, on a slow disk ten."""
+PAUSE = 0.05
+"""Seconds between two attempts."""
+
+_UNFINISHED = "partially initialized module"
+
+
+def is_unfinished(error: BaseException) -> bool:
+    """Whether an error, or one that caused it, comes from a module that another thread still imports.
+
+    >>> is_unfinished(AttributeError("partially initialized module 'httpx2' has no attribute 'Timeout'"))
+    True
+    """
+    seen: set[int] = set()
+    link: BaseException | None = error
+    while link is not None and id(link) not in seen:
+        seen.add(id(link))
+        if _UNFINISHED in str(link):
+            return True
+        link = link.__cause__ or link.__context__
+    return False
+
+
+def when_imported(action: Callable[[], T]) -> T:
+    """The result of an action that imports modules, which is repeated while another thread imports them.
+
+    Raises:
+        Exception: the action has failed for another reason, or for too long.
+    """
+    until = time.monotonic() + LONGEST_IMPORT
+    while True:
+        try:
+            return action()
+        except Exception as error:
+            if not is_unfinished(error) or time.monotonic() >= until:
+                raise
+        time.sleep(PAUSE)

@@ -1,0 +1,67 @@
+"""Imports that meet another thread's import of the same modules."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from llm_provider._runtime.imports import is_unfinished, when_imported
+
+MODULES = {
+    # Each imports the other one after a moment, so two threads that begin at once wait for each other.
+    "first_half": "import time\ntime.sleep(0.3)\nfrom second_half import there\nhere = 1\n",
+    "second_half": "import time\ntime.sleep(0.3)\nimport first_half\nthere = 2\n",
+}
+
+
+@pytest.fixture
+def halves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, text in MODULES.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield
+    for name in MODULES:
+        sys.modules.pop(name, None)
+
+
+@pytest.mark.usefixtures("halves")
+def test_two_threads_that_import_each_others_modules_both_succeed() -> None:
+    found: list[object] = []
+
+    def take(name: str, value: str) -> None:
+        found.append(when_imported(lambda: getattr(importlib.import_module(name), value)))
+
+    threads = [
+        threading.Thread(target=take, args=arguments)
+        for arguments in [("first_half", "here"), ("second_half", "there")]
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == [1, 2]  # type: ignore[type-var]
+
+
+def test_other_failures_are_raised_at_once() -> None:
+    tries: list[int] = []
+
+    def broken() -> None:
+        tries.append(1)
+        raise ImportError("no module named x")
+
+    with pytest.raises(ImportError, match="no module named x"):
+        when_imported(broken)
+    assert len(tries) == 1
+
+
+def test_a_cause_is_looked_through() -> None:
+    error = RuntimeError("the SDK failed")
+    assert not is_unfinished(error)
+    error.__cause__ = ImportError("cannot import name 'a' from partially initialized module 'b'")
+    assert is_unfinished(error)
+    error.__cause__ = error
+    assert not is_unfinished(error)
