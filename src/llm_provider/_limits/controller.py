@@ -28,11 +28,12 @@ import sys
 from typing import Any, Self
 
 from .headers import Allowance, Headroom, Level
-from .rate_estimator import Mark, RateEstimator, Ticket
+from .random_refusals import RandomRefusals
+from .rate_estimator import EARLY, Mark, RateEstimator, Ticket
 from .state import InvalidStateError, count, flag, number, positive, restore, state_of
 from .window import COHORT, FIRST_WINDOW, ConcurrencyWindow
 
-_STATE_VERSION = 2
+_STATE_VERSION = 3
 """Version of the states of a controller and all of its parts. Any change of their fields needs a new one."""
 
 _LONGEST_GATE = 60.0
@@ -42,6 +43,22 @@ _SHORTEST_BACKOFF, _LONGEST_BACKOFF = 0.1, 30.0
 failures."""
 _FAST_REFUSAL = 0.5
 """Seconds. If refusals come faster than this, the answer to a single probe is awaited."""
+
+_RANDOM = 0.015
+"""Share of random refusals from which on a single refusal does not mark a known limit."""
+_OVERLOAD_PROOF = 3.0
+"""More proof that 503 and 529 require: they say that the provider lacks a resource, and not that we sent too
+much."""
+_HELD = 2
+"""Random refusals after each of which nothing is sent until the outcome of the requests in flight is known."""
+_ISOLATED = 3
+"""Requests that are accepted before a refusal far below a known limit, if it is a random one."""
+_REOPENING = 20
+"""Requests at a reduced rate after which the former rate is tried again, if refusals also come at random.
+Doubled each time."""
+_HOPELESS_AT_FIRST, _HOPELESS = 5.0, 90.0
+"""Seconds without any success, at the start and later, after which each call backs off by itself: it will
+probably fail. A minute's limit is over by then."""
 
 _PROOF = 1.0
 """Seconds over which the served requests are a lower bound of a limit, whatever a bucket had saved."""
@@ -99,8 +116,12 @@ class AdaptiveController:
         episode."""
         self._cut_refused = 0
         self._failures = 0
+        self._failing_since = math.inf
         self._probing = False
         self._refusal_latency = 0.05
+        self._refused, self._overloaded = RandomRefusals(), RandomRefusals(_OVERLOAD_PROOF)
+        """Records of 429, and of 503 and 529."""
+        self._reopening = _REOPENING
         self._levels: tuple[Level, Level] | None = None
         self._predicted_after = 0
         self._margin = 1.0
@@ -117,6 +138,8 @@ class AdaptiveController:
             "estimator": self._estimator.to_state(),
             "window": self._window.to_state(),
             "mark": self._mark.to_state(),
+            "refused": self._refused.to_state(),
+            "overloaded": self._overloaded.to_state(),
             "levels": None if levels is None else [level.to_state() for level in levels],
         }
 
@@ -134,6 +157,8 @@ class AdaptiveController:
         controller._estimator = RateEstimator.from_state(state["estimator"])
         controller._window = ConcurrencyWindow.from_state(state["window"])
         controller._mark = Mark.from_state(state["mark"])
+        controller._refused = RandomRefusals.from_state(state["refused"])
+        controller._overloaded = RandomRefusals.from_state(state["overloaded"])
         levels = state["levels"]
         if levels is not None:
             if not isinstance(levels, list) or len(levels) != 2:
@@ -177,7 +202,7 @@ class AdaptiveController:
         if in_flight >= max_in_flight:
             return math.inf
         estimator = self._estimator
-        if estimator.open and in_flight < at_once + self._answered:
+        if estimator.open and in_flight < at_once + self._answered and not estimator.reopened:
             ready = max(now, self.gate)
         else:
             ready = estimator.ready_at(
@@ -209,7 +234,8 @@ class AdaptiveController:
         estimator = self._estimator
         rate = estimator.rate
         if estimator.open:
-            charge = 0.0 if self.in_flight < at_once + self._answered else 1.0
+            free = self.in_flight < at_once + self._answered and not estimator.reopened
+            charge = 0.0 if free else 1.0
             self._first_at = min(self._first_at, now)
         else:
             charge = tokens * self._number / self._tokens_sent if estimator.by_tokens else 1.0
@@ -281,20 +307,31 @@ class AdaptiveController:
         if self.gate <= ticket.at:  # a gate that has closed since then has reset the credit
             self._estimator.give_back(self._charge(ticket.tokens))
 
-    def overloaded(self, now: float, ticket: Ticket, retry_after: float | None = None) -> None:
-        """Record that the provider is overloaded (503, 529): the window shrinks, the learnt rate stays."""
+    def overloaded(self, now: float, ticket: Ticket, retry_after: float | None = None) -> bool:
+        """Record that the provider is overloaded (503, 529): the window shrinks, the learnt rate stays.
+
+        Returns:
+            Whether only the call itself backs off, because a share of all requests is refused at random.
+        """
         self.in_flight -= 1
         self.refusals += 1
         self._window.ended(ticket, self._number, None)
+        more = self._overloaded.follow_rate(ticket.number)
+        accepted_since_cut = self._accepted_since_cut(ticket)
         self._count(ticket)
+        if not more:
+            return True
         if ticket.number > self._cut:
+            if accepted_since_cut < 1 and self._is_hopeless(now):
+                return True
             self._window.overloaded(ticket.in_flight)
-            self._cut, self._cut_refused = self._number, 0
+            self._cut_now()
         self._close_gate(now, ticket, retry_after)
+        return False
 
     def refused(
         self, now: float, ticket: Ticket, retry_after: float | None = None, headroom: Headroom | None = None
-    ) -> None:
+    ) -> bool:
         """Record that the provider refused a request because of a limit (429).
 
         Args:
@@ -302,32 +339,79 @@ class AdaptiveController:
             ticket: Ticket of the request.
             retry_after: Seconds that the provider asked to wait, finite and not negative.
             headroom: Content of the refusal's headers.
+
+        Returns:
+            Whether only the call itself backs off, because a share of all requests is refused at random.
         """
         self.in_flight -= 1
         self.refusals += 1
         self._refusal_latency += (now - ticket.at - self._refusal_latency) * 0.2
         self._window.ended(ticket, self._number, None)
-        accepted_since_cut = ticket.number - self._cut - 1 - self._cut_refused
         if headroom is not None:
             self.on_headers(ticket, headroom)
-        if self._levels is not None:
-            if ticket.number > self._predicted_after:
-                self._doubt(1.0, ticket)
-        elif self._window.explains(now, ticket, self._number):
+        if self._levels is not None and ticket.number > self._predicted_after:
+            self._doubt(1.0, ticket)
+        if self._levels is None and self._window.explains(now, ticket, self._number):
             if retry_after is None:
                 # Only an answer makes room, and a full window waits for one anyway.
                 self._count(ticket)
-                return
-        elif ticket.number > self._cut:
-            if accepted_since_cut < 1 and not self._estimator.open:
-                self._failures += 1
-                self._probing = self._refusal_latency < _FAST_REFUSAL
-            else:
+                return False
+        elif self._is_random(ticket):
+            self._count(ticket)
+            if self._refused.refused <= _HELD:
+                self.gate = max(self.gate, now + self._refusal_latency)
+            return True
+        elif self._levels is None and ticket.number > self._cut:
+            if self._accepted_since_cut(ticket) >= 1 or self._estimator.open:
                 self._failures = 0
                 self._begin_episode(now, ticket)
-            self._cut, self._cut_refused = self._number, 0
+            elif self._is_hopeless(now):
+                self._count(ticket)
+                return True
+            else:
+                self._probing = self._refusal_latency < _FAST_REFUSAL
+            self._cut_now()
         self._count(ticket)
         self._close_gate(now, ticket, retry_after)
+        return False
+
+    def _is_random(self, ticket: Ticket) -> bool:
+        """Record a refusal, and decide whether it is a random one."""
+        estimator, random_refusals = self._estimator, self._refused
+        if estimator.open:
+            return not random_refusals.follow_rate(ticket.number)
+        if ticket.number <= self._cut:
+            return False
+        if random_refusals.share >= _RANDOM:
+            if random_refusals.follow_rate(ticket.number):
+                return False
+            if ticket.number - self._cut > self._reopening:
+                self._reopen()
+            return True
+        accepted = self._accepted_since_cut(ticket)
+        if ticket.phase < EARLY and accepted >= _ISOLATED and random_refusals.come_below(accepted):
+            self._reopen()
+            return True
+        return False
+
+    def _reopen(self) -> None:
+        self._reopening *= 2
+        self._estimator.reopen()
+
+    def _is_hopeless(self, now: float) -> bool:
+        """Record a refusal after which nothing was accepted. Whether everything has been refused for long."""
+        self._failures += 1
+        if self._failures == 1:
+            self._failing_since = now
+        return now - self._failing_since > (_HOPELESS if self._answered else _HOPELESS_AT_FIRST)
+
+    def _cut_now(self) -> None:
+        self._cut, self._cut_refused = self._number, 0
+        self._refused.skip(self._number)
+        self._overloaded.skip(self._number)
+
+    def _accepted_since_cut(self, ticket: Ticket) -> int:
+        return ticket.number - self._cut - 1 - self._cut_refused
 
     def _count(self, ticket: Ticket) -> None:
         self._mark.count(ticket)
@@ -391,7 +475,7 @@ class AdaptiveController:
             if self._estimator.open:  # all requests that the headers held back would be sent at once
                 self._close_estimator(0.0, ticket)
                 self._estimator.resume(self.gate, 1.0)
-                self._cut, self._cut_refused = self._number, 0
+                self._cut_now()
 
     def _close_estimator(self, rate: float, ticket: Ticket) -> None:
         served = (ticket.number - ticket.in_flight) / max(ticket.at - self._first_at, _PROOF)
@@ -402,7 +486,7 @@ class AdaptiveController:
 _FIELDS = {
     "in_flight": count, "gate": number, "refusals": count, "_number": count, "_tokens_sent": number,
     "_answered": count, "_first_at": number, "_squared_tokens": number, "_estimated": positive,
-    "_used": positive, "_cut": count, "_cut_refused": count, "_failures": count, "_probing": flag,
-    "_refusal_latency": number, "_predicted_after": count, "_margin": positive,
+    "_used": positive, "_cut": count, "_cut_refused": count, "_failures": count, "_failing_since": number, "_probing": flag,
+    "_reopening": count, "_refusal_latency": number, "_predicted_after": count, "_margin": positive,
 }  # fmt: skip
-_NESTED = ("version", "estimator", "window", "mark", "levels")
+_NESTED = ("version", "estimator", "window", "mark", "refused", "overloaded", "levels")

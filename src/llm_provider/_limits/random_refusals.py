@@ -1,0 +1,174 @@
+"""Tells refusals that follow our rate from refusals that come at random, whatever is sent.
+
+A provider that sheds load, or a pool that is shared with strangers, refuses a share of the requests at every
+rate. A limit refuses nothing below it and most of what is sent above it. So two hypotheses explain a
+refusal:
+
+| hypothesis | share that is refused |
+|---|---|
+| random | the same as in the recent record, `share` |
+| limit | suddenly much more |
+
+The sum of the log-likelihood ratios of both, never below 0, is Page's test (CUSUM): it finds a rise of the
+share after the fewest requests for a given number of false alarms. Only a refusal does work. The requests
+between two refusals count as accepted.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from typing import Any, Self
+
+from .state import InvalidStateError, count, number, positive, restore, state_of
+
+_PROOF = 4.5
+"""Sum of the log-likelihood ratios from which on the refusals follow our rate: three or four in a row."""
+_EACH, _MOST_MORE = 0.5, 4.0
+"""More proof that each earlier random refusal requires, up to a maximum: a provider that has refused at random
+will go on."""
+_RECENT = 24
+"""Refusals that are tested together. They may arrive in another order than the requests were sent."""
+_MEMORY = 300.0
+"""Requests over which the random share is averaged."""
+_PRIOR_REFUSED, _PRIOR_SENT = 1.0, 10.0
+"""Requests that are added to the record, so that the first refusals prove little."""
+_LEAST_SHARE, _MOST_SHARE = 0.05, 0.35
+"""Bounds of the random share in the test. Above, a provider refuses so much that less should be sent."""
+_RISE = 2.5
+_LEAST_RISEN, _MOST_RISEN = 0.4, 0.75
+"""The share of the limit's hypothesis: this multiple of the random share, within these bounds."""
+
+_SHED, _STRAY = 0.08, 0.015
+"""Shares that are refused far below a known limit: by a provider that refuses at random, and by a limit."""
+_BELOW_PROOF = 4.0
+"""Sum of their log-likelihood ratios from which on the refusals are random."""
+
+
+class RandomRefusals:
+    """The record of one kind of refusals.
+
+    Args:
+        proof: More proof that a limit requires.
+
+    >>> refusals = RandomRefusals()
+    >>> [refusals.follow_rate(number) for number in (10, 20, 30, 40, 50)]  # a tenth of the requests
+    [False, False, False, False, False]
+    >>> [refusals.follow_rate(number) for number in (51, 52, 53, 54, 55)]  # and then each of them
+    [False, False, False, False, True]
+    """
+
+    __slots__ = (
+        "_below_refused", "_below_sent", "_evidence", "_proof", "_recent", "_refused", "_sent", "_since",
+    )  # fmt: skip
+
+    def __init__(self, proof: float = 0.0) -> None:
+        self._proof = _PROOF + proof
+        self._recent: list[int] = []
+        """Numbers of the last refused requests, in order."""
+        self._since = 0
+        """Number of the last request that is in the record."""
+        self._sent = self._refused = 0.0
+        """The record: earlier requests, and those of them that were refused."""
+        self._evidence = self._below_sent = self._below_refused = 0.0
+        """Evidence that refusals below a known limit are random, and their record."""
+
+    def to_state(self) -> dict[str, Any]:
+        """The record as a dict for JSON."""
+        return {**state_of(self, _FIELDS), "recent": self._recent.copy()}
+
+    @classmethod
+    def from_state(cls, state: Any) -> Self:
+        """The record of a stored state.
+
+        Raises:
+            InvalidStateError: the state is not one of a record.
+        """
+        record = cls()
+        restore(record, state, _FIELDS, nested=("recent",))
+        recent = state["recent"]
+        if not isinstance(recent, list) or len(recent) > _RECENT or not all(map(count, recent)):
+            raise InvalidStateError("recent is not a list of numbers")
+        record._recent = recent.copy()
+        return record
+
+    @property
+    def share(self) -> float:
+        """The share of requests that is refused at random; 0 if nothing shows that there is one."""
+        refused = self._refused + len(self._recent)
+        if refused < 2:
+            return 0.0
+        newest = self._recent[-1] if self._recent else self._since
+        return refused / (self._sent + newest - self._since)
+
+    @property
+    def refused(self) -> float:
+        """Random refusals in the record."""
+        return self._refused + len(self._recent)
+
+    def follow_rate(self, number: int) -> bool:
+        """Record the refusal of a request.
+
+        Returns:
+            Whether more is refused than the random share explains. The record is then as it was before.
+        """
+        recent = self._recent
+        if number > self._since:
+            bisect.insort(recent, number)
+            if len(recent) > _RECENT:
+                self._keep(recent.pop(0), 1)
+        share = (self._refused + _PRIOR_REFUSED) / (self._sent + _PRIOR_SENT)
+        share = min(max(share, _LEAST_SHARE), _MOST_SHARE)
+        risen = min(max(_RISE * share, _LEAST_RISEN), _MOST_RISEN)
+        per_refused, per_accepted = math.log(risen / share), math.log((1 - risen) / (1 - share))
+        before = began = self._since
+        total, random, earlier = 0.0, 0, self._refused
+        for index, refused in enumerate(recent):
+            total += (refused - before - 1) * per_accepted
+            if total <= 0:
+                total, began, random = 0.0, refused - 1, index
+            total += per_refused
+            before = refused
+            if total >= self._proof + min(_EACH * (earlier + random), _MOST_MORE):
+                self._keep(began, random)
+                recent.clear()
+                return True
+        return False
+
+    def skip(self, number: int) -> None:
+        """Leave out the requests until this one: the outcome of some of them is not known yet."""
+        if self._recent:
+            self._keep(self._recent[-1], len(self._recent))
+            self._recent.clear()
+        self._since = number
+
+    def come_below(self, accepted: int) -> bool:
+        """Record a refusal far below a known limit, after so many accepted requests.
+
+        Returns:
+            Whether the refusals come at random. The share is then known.
+        """
+        self._evidence += accepted * math.log((1 - _SHED) / (1 - _STRAY))
+        if self._evidence <= 0:
+            self._evidence = self._below_sent = self._below_refused = 0.0
+        self._evidence += math.log(_SHED / _STRAY)
+        self._below_sent += accepted + 1
+        self._below_refused += 1
+        if self._evidence < _BELOW_PROOF:
+            return False
+        self._sent, self._refused = self._below_sent, self._below_refused
+        self._evidence = self._below_sent = self._below_refused = 0.0
+        return True
+
+    def _keep(self, number: int, refused: int) -> None:
+        """Move the requests until this one into the record."""
+        sent = max(0, number - self._since)
+        kept = math.exp(-sent / _MEMORY)
+        self._sent, self._refused = self._sent * kept + sent, self._refused * kept + refused
+        self._since = max(number, self._since)
+
+
+_FIELDS = {
+    "_proof": positive, "_since": count, "_sent": number, "_refused": number, "_evidence": number,
+    "_below_sent": number, "_below_refused": number,
+}  # fmt: skip
