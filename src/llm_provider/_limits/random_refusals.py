@@ -27,7 +27,7 @@ _PROOF = 4.5
 _EACH, _MOST_MORE = 0.5, 4.0
 """More proof that each earlier random refusal requires, up to a maximum: a provider that has refused at random
 will go on."""
-_RECENT = 24
+_RECENT = 16
 """Refusals that are tested together. They may arrive in another order than the requests were sent."""
 _MEMORY = 300.0
 """Requests over which the random share is averaged."""
@@ -117,22 +117,21 @@ class RandomRefusals:
             bisect.insort(recent, number)
             if len(recent) > _RECENT:
                 self._keep(recent.pop(0), 1)
-        share = (self._refused + _PRIOR_REFUSED) / (self._sent + _PRIOR_SENT)
-        share = min(max(share, _LEAST_SHARE), _MOST_SHARE)
-        risen = min(max(_RISE * share, _LEAST_RISEN), _MOST_RISEN)
-        per_refused, per_accepted = math.log(risen / share), math.log((1 - risen) / (1 - share))
-        before = began = self._since
-        total, random, earlier = 0.0, 0, self._refused
+        total, random, began, before = 0.0, 0, self._since, self._since
         for index, refused in enumerate(recent):
-            total += (refused - before - 1) * per_accepted
+            sent = self._sent + before - self._since
+            share = (self._refused + index + _PRIOR_REFUSED) / (sent + _PRIOR_SENT)
+            share = min(max(share, _LEAST_SHARE), _MOST_SHARE)
+            risen = min(max(_RISE * share, _LEAST_RISEN), _MOST_RISEN)
+            total += (refused - before - 1) * math.log((1 - risen) / (1 - share))
             if total <= 0:
-                total, began, random = 0.0, refused - 1, index
-            total += per_refused
-            before = refused
-            if total >= self._proof + min(_EACH * (earlier + random), _MOST_MORE):
+                total, random, began = 0.0, index, refused - 1
+            total += math.log(risen / share)
+            if total >= self._proof + min(_EACH * (self._refused + random), _MOST_MORE):
                 self._keep(began, random)
                 recent.clear()
                 return True
+            before = refused
         return False
 
     def skip(self, number: int) -> None:
