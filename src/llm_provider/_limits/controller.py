@@ -55,7 +55,7 @@ _ISOLATED = 3
 """Requests that are accepted before a refusal far below a known limit, if it is a random one."""
 _REOPENING = 20
 """Requests at a reduced rate after which the former rate is tried again, if refusals also come at random.
-Doubled each time."""
+Four times as many each time."""
 _HOPELESS_AT_FIRST, _HOPELESS = 5.0, 90.0
 """Seconds without any success, at the start and later, after which each call backs off by itself: it will
 probably fail. A minute's limit is over by then."""
@@ -379,24 +379,25 @@ class AdaptiveController:
         """Record a refusal, and decide whether it is a random one."""
         estimator, random_refusals = self._estimator, self._refused
         if estimator.open:
-            return not random_refusals.follow_rate(ticket.number)
-        if ticket.number <= self._cut:
-            return False
+            return not random_refusals.follow_rate(ticket.number, learning=not estimator.reopened)
+        below = ticket.phase < EARLY
         if random_refusals.share >= _RANDOM:
-            if random_refusals.follow_rate(ticket.number):
+            if ticket.number <= self._cut:
+                return True
+            if random_refusals.follow_rate(ticket.number, learning=below):
                 return False
             if ticket.number - self._cut > self._reopening:
                 self._reopen()
             return True
         accepted = self._accepted_since_cut(ticket)
-        if ticket.phase < EARLY and accepted >= _ISOLATED and random_refusals.come_below(accepted):
-            self._reopen()
+        if below and accepted >= _ISOLATED and random_refusals.come_soon(estimator.swept(ticket), accepted):
+            self._reopen(fully=True)
             return True
         return False
 
-    def _reopen(self) -> None:
-        self._reopening *= 2
-        self._estimator.reopen()
+    def _reopen(self, *, fully: bool = False) -> None:
+        self._reopening *= 4
+        self._estimator.reopen(fully=fully)
 
     def _is_hopeless(self, now: float) -> bool:
         """Record a refusal after which nothing was accepted. Whether everything has been refused for long."""

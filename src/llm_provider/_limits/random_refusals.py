@@ -20,7 +20,7 @@ import bisect
 import math
 from typing import Any, Self
 
-from .state import InvalidStateError, count, number, positive, restore, state_of
+from .state import InvalidStateError, count, flag, number, positive, restore, state_of
 
 _PROOF = 4.5
 """Sum of the log-likelihood ratios from which on the refusals follow our rate: three or four in a row."""
@@ -39,10 +39,12 @@ _RISE = 2.5
 _LEAST_RISEN, _MOST_RISEN = 0.4, 0.75
 """The share of the limit's hypothesis: this multiple of the random share, within these bounds."""
 
-_SHED, _STRAY = 0.08, 0.015
-"""Shares that are refused far below a known limit: by a provider that refuses at random, and by a limit."""
-_BELOW_PROOF = 4.0
-"""Sum of their log-likelihood ratios from which on the refusals are random."""
+_SOON = 6.0
+"""How many times as often as a limit's refusals random ones come soon after a cut."""
+_USUAL = 12.0
+"""Mean seconds of sending between two refusals of a limit, also if several processes share it."""
+_BELOW_PROOF = 5.5
+"""Sum of the log-likelihood ratios from which on refusals soon after a cut are random."""
 
 
 class RandomRefusals:
@@ -59,13 +61,15 @@ class RandomRefusals:
     """
 
     __slots__ = (
-        "_below_refused", "_below_sent", "_evidence", "_proof", "_recent", "_refused", "_sent", "_since",
+        "_below_refused", "_below_sent", "_evidence", "_learning", "_proof", "_recent", "_refused", "_sent", "_since",
     )  # fmt: skip
 
     def __init__(self, proof: float = 0.0) -> None:
         self._proof = _PROOF + proof
         self._recent: list[int] = []
         """Numbers of the last refused requests, in order."""
+        self._learning = True
+        """Whether the record learns from the recent requests."""
         self._since = 0
         """Number of the last request that is in the record."""
         self._sent = self._refused = 0.0
@@ -95,23 +99,29 @@ class RandomRefusals:
     @property
     def share(self) -> float:
         """The share of requests that is refused at random; 0 if nothing shows that there is one."""
-        refused = self._refused + len(self._recent)
-        if refused < 2:
-            return 0.0
-        newest = self._recent[-1] if self._recent else self._since
-        return refused / (self._sent + newest - self._since)
+        sent, refused = self._sent, self.refused
+        if self._learning and self._recent:
+            sent += self._recent[-1] - self._since
+        return refused / sent if refused >= 2 else 0.0
 
     @property
     def refused(self) -> float:
         """Random refusals in the record."""
-        return self._refused + len(self._recent)
+        return self._refused + len(self._recent) * self._learning
 
-    def follow_rate(self, number: int) -> bool:
+    def follow_rate(self, number: int, *, learning: bool = True) -> bool:
         """Record the refusal of a request.
+
+        Args:
+            number: Number of the request.
+            learning: Whether the random share is learned from it. It is not where a limit may refuse too.
 
         Returns:
             Whether more is refused than the random share explains. The record is then as it was before.
         """
+        if learning != self._learning:
+            self.skip(max(self._since, number - 1))
+            self._learning = learning
         recent = self._recent
         if number > self._since:
             bisect.insort(recent, number)
@@ -119,8 +129,10 @@ class RandomRefusals:
                 self._keep(recent.pop(0), 1)
         total, random, began, before = 0.0, 0, self._since, self._since
         for index, refused in enumerate(recent):
-            sent = self._sent + before - self._since
-            share = (self._refused + index + _PRIOR_REFUSED) / (sent + _PRIOR_SENT)
+            sent, earlier = self._sent, self._refused
+            if learning:
+                sent, earlier = sent + before - self._since, earlier + index
+            share = (earlier + _PRIOR_REFUSED) / (sent + _PRIOR_SENT)
             share = min(max(share, _LEAST_SHARE), _MOST_SHARE)
             risen = min(max(_RISE * share, _LEAST_RISEN), _MOST_RISEN)
             total += (refused - before - 1) * math.log((1 - risen) / (1 - share))
@@ -130,6 +142,8 @@ class RandomRefusals:
             if total >= self._proof + min(_EACH * (self._refused + random), _MOST_MORE):
                 self._keep(began, random)
                 recent.clear()
+                if self._refused > _MOST_SHARE * self._sent:
+                    self._sent = self._refused = 0.0
                 return True
             before = refused
         return False
@@ -141,33 +155,33 @@ class RandomRefusals:
             self._recent.clear()
         self._since = number
 
-    def come_below(self, accepted: int) -> bool:
-        """Record a refusal far below a known limit, after so many accepted requests.
+    def come_soon(self, seconds: float, accepted: int) -> bool:
+        """Record a refusal below a known limit, after seconds of sending and so many accepted requests.
 
         Returns:
             Whether the refusals come at random. The share is then known.
         """
-        self._evidence += accepted * math.log((1 - _SHED) / (1 - _STRAY))
-        if self._evidence <= 0:
-            self._evidence = self._below_sent = self._below_refused = 0.0
-        self._evidence += math.log(_SHED / _STRAY)
+        self._evidence += math.log(_SOON) - (_SOON - 1) * seconds / _USUAL
         self._below_sent += accepted + 1
         self._below_refused += 1
-        if self._evidence < _BELOW_PROOF:
+        if 0 < self._evidence < _BELOW_PROOF:
             return False
-        self._sent, self._refused = self._below_sent, self._below_refused
+        random = self._evidence > 0 and self._below_refused <= _MOST_SHARE * self._below_sent
+        if random:
+            self._sent, self._refused = self._below_sent, self._below_refused
         self._evidence = self._below_sent = self._below_refused = 0.0
-        return True
+        return random
 
     def _keep(self, number: int, refused: int) -> None:
         """Move the requests until this one into the record."""
         sent = max(0, number - self._since)
-        kept = math.exp(-sent / _MEMORY)
-        self._sent, self._refused = self._sent * kept + sent, self._refused * kept + refused
+        if self._learning:
+            kept = math.exp(-sent / _MEMORY)
+            self._sent, self._refused = self._sent * kept + sent, self._refused * kept + refused
         self._since = max(number, self._since)
 
 
 _FIELDS = {
-    "_proof": positive, "_since": count, "_sent": number, "_refused": number, "_evidence": number,
+    "_proof": positive, "_learning": flag, "_since": count, "_sent": number, "_refused": number, "_evidence": number,
     "_below_sent": number, "_below_refused": number,
 }  # fmt: skip

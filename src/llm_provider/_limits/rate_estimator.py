@@ -305,15 +305,25 @@ class RateEstimator:
             served: Requests per second that were served. The limit is at least this high.
         """
         self.open = False
-        self.estimate = max(self.estimate if self.reopened else rate * _FIRST_CUT, served)
-        self._closed_at = rate
+        if self.reopened:
+            self.estimate = max(self.estimate, served)
+        else:
+            self.estimate, self._closed_at = max(rate * _FIRST_CUT, served), rate
         self._begin()
 
-    def reopen(self) -> None:
-        """Grow again from the rate at which the open phase was ended: the refusals were no limit's."""
+    def reopen(self, *, fully: bool = False) -> None:
+        """Grow again: refusals also come at random, and the last ones were perhaps no limit's.
+
+        Args:
+            fully: Whether the rate begins where the first open phase has ended.
+        """
         self.open = self.reopened = True
-        self.rate = max(self._closed_at, 2 * self.estimate, _SLOWEST)
+        self.rate = max(self.estimate / _FIRST_CUT, self._closed_at if fully else _SLOWEST)
         self.phase = _DOUBLING * math.log2(self.rate / _FIRST_RATE)
+
+    def swept(self, ticket: Ticket) -> float:
+        """Seconds of the present sweep until a request was sent. They pass only while the rate is used."""
+        return ticket.phase * self._cycle
 
     def learn(self, ticket: Ticket, mark: Mark, mean_tokens: float, spread: float) -> None:
         """Learn from a refusal: the limit was exhausted when the request was sent.
