@@ -56,6 +56,10 @@ _ISOLATED = 3
 _REOPENING = 20
 """Requests at a reduced rate after which the former rate is tried again, if refusals also come at random.
 Four times as many each time."""
+_DOUBTFUL = 30.0
+"""Seconds after the open phase in which refusals that go on after each cut may prove that there is no limit."""
+_CLIMB = 3.0
+"""Multiple of an estimate that is put in doubt, up to which nothing follows the rate if it was wrong."""
 _HOPELESS_AT_FIRST, _HOPELESS = 5.0, 90.0
 """Seconds without any success, at the start and later, after which each call backs off by itself: it will
 probably fail. A minute's limit is over by then."""
@@ -122,6 +126,9 @@ class AdaptiveController:
         self._refused, self._overloaded = RandomRefusals(), RandomRefusals(_OVERLOAD_PROOF)
         """Records of 429, and of 503 and 529."""
         self._reopening = _REOPENING
+        self._limited_at = -math.inf
+        self._climbed_from = 0.0
+        """Estimate that refusals soon after cuts have put in doubt."""
         self._levels: tuple[Level, Level] | None = None
         self._predicted_after = 0
         self._margin = 1.0
@@ -379,25 +386,35 @@ class AdaptiveController:
         """Record a refusal, and decide whether it is a random one."""
         estimator, random_refusals = self._estimator, self._refused
         if estimator.open:
-            return not random_refusals.follow_rate(ticket.number, learning=not estimator.reopened)
-        below = ticket.phase < EARLY
-        if random_refusals.share >= _RANDOM:
-            if ticket.number <= self._cut:
+            if not random_refusals.follow_rate(ticket.number, learning=not estimator.reopened):
                 return True
-            if random_refusals.follow_rate(ticket.number, learning=below):
-                return False
+            if estimator.reopened and ticket.rate < _CLIMB * self._climbed_from:
+                random_refusals.disprove()
+            random_refusals.limited()
+            self._climbed_from, self._limited_at = 0.0, ticket.at
+            return False
+        random = random_refusals.share >= _RANDOM
+        if ticket.number <= self._cut:
+            return random
+        accepted = self._accepted_since_cut(ticket)
+        if random:
             if ticket.number - self._cut > self._reopening:
                 self._reopen()
-            return True
-        accepted = self._accepted_since_cut(ticket)
-        if below and accepted >= _ISOLATED and random_refusals.come_soon(estimator.swept(ticket), accepted):
-            self._reopen(fully=True)
+            return not random_refusals.follow_rate(ticket.number, learning=ticket.phase < EARLY)
+        if (
+            ticket.phase < EARLY
+            and (ticket.at < self._limited_at + _DOUBTFUL or estimator.collapsed)
+            and accepted >= _ISOLATED
+            and random_refusals.come_soon(estimator.swept(ticket), accepted)
+        ):
+            self._climbed_from = estimator.estimate
+            self._reopen()
             return True
         return False
 
-    def _reopen(self, *, fully: bool = False) -> None:
+    def _reopen(self) -> None:
         self._reopening *= 4
-        self._estimator.reopen(fully=fully)
+        self._estimator.reopen()
 
     def _is_hopeless(self, now: float) -> bool:
         """Record a refusal after which nothing was accepted. Whether everything has been refused for long."""
@@ -488,6 +505,6 @@ _FIELDS = {
     "in_flight": count, "gate": number, "refusals": count, "_number": count, "_tokens_sent": number,
     "_answered": count, "_first_at": number, "_squared_tokens": number, "_estimated": positive,
     "_used": positive, "_cut": count, "_cut_refused": count, "_failures": count, "_failing_since": number, "_probing": flag,
-    "_reopening": count, "_refusal_latency": number, "_predicted_after": count, "_margin": positive,
+    "_reopening": count, "_climbed_from": number, "_limited_at": number, "_refusal_latency": number, "_predicted_after": count, "_margin": positive,
 }  # fmt: skip
 _NESTED = ("version", "estimator", "window", "mark", "refused", "overloaded", "levels")

@@ -29,12 +29,15 @@ _EACH, _MOST_MORE = 0.5, 4.0
 will go on."""
 _RECENT = 16
 """Refusals that are tested together. They may arrive in another order than the requests were sent."""
-_MEMORY = 300.0
+_MEMORY = 150.0
 """Requests over which the random share is averaged."""
 _PRIOR_REFUSED, _PRIOR_SENT = 1.0, 10.0
 """Requests that are added to the record, so that the first refusals prove little."""
-_LEAST_SHARE, _MOST_SHARE = 0.05, 0.35
+_LEAST_SHARE, _MOST_SHARE = 0.1, 0.35
 """Bounds of the random share in the test. Above, a provider refuses so much that less should be sent."""
+_MOST_RISE = 1.5
+"""Factor by which the random share may rise once a limit is known. Others may share the limit, and their
+refusals would be taken for random ones more and more."""
 _RISE = 2.5
 _LEAST_RISEN, _MOST_RISEN = 0.4, 0.75
 """The share of the limit's hypothesis: this multiple of the random share, within these bounds."""
@@ -43,7 +46,7 @@ _SOON = 6.0
 """How many times as often as a limit's refusals random ones come soon after a cut."""
 _USUAL = 12.0
 """Mean seconds of sending between two refusals of a limit, also if several processes share it."""
-_BELOW_PROOF = 5.5
+_BELOW_PROOF = 8.0
 """Sum of the log-likelihood ratios from which on refusals soon after a cut are random."""
 
 
@@ -61,19 +64,22 @@ class RandomRefusals:
     """
 
     __slots__ = (
-        "_below_refused", "_below_sent", "_evidence", "_learning", "_proof", "_recent", "_refused", "_sent", "_since",
+        "_below_proof", "_below_refused", "_below_sent", "_evidence", "_learning", "_most", "_proof", "_recent", "_refused", "_sent", "_since",
     )  # fmt: skip
 
     def __init__(self, proof: float = 0.0) -> None:
         self._proof = _PROOF + proof
         self._recent: list[int] = []
         """Numbers of the last refused requests, in order."""
+        self._most = math.inf
+        """Bound of the random share."""
         self._learning = True
-        """Whether the record learns from the recent requests."""
+        """Whether the random share may rise."""
         self._since = 0
         """Number of the last request that is in the record."""
         self._sent = self._refused = 0.0
         """The record: earlier requests, and those of them that were refused."""
+        self._below_proof = _BELOW_PROOF
         self._evidence = self._below_sent = self._below_refused = 0.0
         """Evidence that refusals below a known limit are random, and their record."""
 
@@ -109,18 +115,22 @@ class RandomRefusals:
         """Random refusals in the record."""
         return self._refused + len(self._recent) * self._learning
 
+    def limited(self) -> None:
+        """Record that there is a limit: the random share can hardly rise from now on."""
+        self._most = _MOST_RISE * self.share
+
     def follow_rate(self, number: int, *, learning: bool = True) -> bool:
         """Record the refusal of a request.
 
         Args:
             number: Number of the request.
-            learning: Whether the random share is learned from it. It is not where a limit may refuse too.
+            learning: Whether the random share may rise. Where a limit is known, it can only fall.
 
         Returns:
             Whether more is refused than the random share explains. The record is then as it was before.
         """
         if learning != self._learning:
-            self.skip(max(self._since, number - 1))
+            self._settle(number)
             self._learning = learning
         recent = self._recent
         if number > self._since:
@@ -150,10 +160,15 @@ class RandomRefusals:
 
     def skip(self, number: int) -> None:
         """Leave out the requests until this one: the outcome of some of them is not known yet."""
-        if self._recent:
-            self._keep(self._recent[-1], len(self._recent))
-            self._recent.clear()
+        self._settle(0)
         self._since = number
+
+    def _settle(self, number: int) -> None:
+        """Move the recent refusals into the record, and the requests until this one."""
+        recent = self._recent
+        newest = recent[-1] if recent else 0
+        self._keep(max(newest, number - 1), len(recent))
+        recent.clear()
 
     def come_soon(self, seconds: float, accepted: int) -> bool:
         """Record a refusal below a known limit, after seconds of sending and so many accepted requests.
@@ -164,7 +179,7 @@ class RandomRefusals:
         self._evidence += math.log(_SOON) - (_SOON - 1) * seconds / _USUAL
         self._below_sent += accepted + 1
         self._below_refused += 1
-        if 0 < self._evidence < _BELOW_PROOF:
+        if 0 < self._evidence < self._below_proof:
             return False
         random = self._evidence > 0 and self._below_refused <= _MOST_SHARE * self._below_sent
         if random:
@@ -172,16 +187,23 @@ class RandomRefusals:
         self._evidence = self._below_sent = self._below_refused = 0.0
         return random
 
+    def disprove(self) -> None:
+        """Forget the random share: there is a limit after all. More proof is required from now on."""
+        self._sent = self._refused = 0.0
+        self._recent.clear()
+        self._below_proof *= 2
+
     def _keep(self, number: int, refused: int) -> None:
         """Move the requests until this one into the record."""
         sent = max(0, number - self._since)
+        kept = math.exp(-sent / _MEMORY)
         if self._learning:
-            kept = math.exp(-sent / _MEMORY)
-            self._sent, self._refused = self._sent * kept + sent, self._refused * kept + refused
+            self._sent = self._sent * kept + sent
+            self._refused = min(self._refused * kept + refused, self._most * self._sent)
         self._since = max(number, self._since)
 
 
 _FIELDS = {
-    "_proof": positive, "_learning": flag, "_since": count, "_sent": number, "_refused": number, "_evidence": number,
+    "_proof": positive, "_learning": flag, "_most": number, "_since": count, "_sent": number, "_refused": number, "_evidence": number, "_below_proof": positive,
     "_below_sent": number, "_below_refused": number,
 }  # fmt: skip

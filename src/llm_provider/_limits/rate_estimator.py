@@ -222,8 +222,6 @@ class RateEstimator:
         """Refusals in a row that came when they were due."""
         self._growth = _GROWTH
         self._former = self._former_at = 0.0
-        self._closed_at = 0.0
-        """Rate at which the open phase was ended."""
 
     def to_state(self) -> dict[str, Any]:
         """The estimator as a dict for JSON."""
@@ -305,21 +303,19 @@ class RateEstimator:
             served: Requests per second that were served. The limit is at least this high.
         """
         self.open = False
-        if self.reopened:
-            self.estimate = max(self.estimate, served)
-        else:
-            self.estimate, self._closed_at = max(rate * _FIRST_CUT, served), rate
+        self.estimate = max(self.estimate if self.reopened else rate * _FIRST_CUT, served)
         self._begin()
 
-    def reopen(self, *, fully: bool = False) -> None:
-        """Grow again: refusals also come at random, and the last ones were perhaps no limit's.
-
-        Args:
-            fully: Whether the rate begins where the first open phase has ended.
-        """
+    def reopen(self) -> None:
+        """Grow again: refusals also come at random, and the last ones were perhaps no limit's."""
         self.open = self.reopened = True
-        self.rate = max(self.estimate / _FIRST_CUT, self._closed_at if fully else _SLOWEST)
+        self.rate = self.estimate / _FIRST_CUT
         self.phase = _DOUBLING * math.log2(self.rate / _FIRST_RATE)
+
+    @property
+    def collapsed(self) -> bool:
+        """Whether the estimate is far below a limit that was known for certain."""
+        return self.estimate < _FALLEN * self._former
 
     def swept(self, ticket: Ticket) -> float:
         """Seconds of the present sweep until a request was sent. They pass only while the rate is used."""
@@ -406,7 +402,7 @@ class RateEstimator:
 
     def _begin(self) -> None:
         self.estimate = min(max(self.estimate, _SLOWEST), _FASTEST)
-        if self.estimate < _FALLEN * self._former:
+        if self.collapsed:
             narrow = _CYCLE_FALLEN
         else:
             narrow = _CYCLE_TOKENS if self.by_tokens else _CYCLE
@@ -442,7 +438,7 @@ class RateEstimator:
 
 
 _ESTIMATOR_FIELDS = {
-    "open": flag, "reopened": flag, "_closed_at": number, "rate": positive, "estimate": positive, "by_tokens": flag, "phase": number, "_credit":
+    "open": flag, "reopened": flag,  "rate": positive, "estimate": positive, "by_tokens": flag, "phase": number, "_credit":
     number, "_at": number, "_step": positive, "_cycle": positive, "_weight": positive, "_evidence": number,
     "_following": flag, "_due": count, "_growth": positive, "_former": number, "_former_at": number,
 }  # fmt: skip
