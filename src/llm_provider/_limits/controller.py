@@ -44,7 +44,7 @@ failures."""
 _FAST_REFUSAL = 0.5
 """Seconds. If refusals come faster than this, the answer to a single probe is awaited."""
 
-_RANDOM = 0.015
+_RANDOM = 0.03
 """Share of random refusals from which on a single refusal does not mark a known limit."""
 _OVERLOAD_PROOF = 3.0
 """More proof that 503 and 529 require: they say that the provider lacks a resource, and not that we sent too
@@ -58,7 +58,7 @@ _REOPENING = 20
 Four times as many each time."""
 _DOUBTFUL = 30.0
 """Seconds after the open phase in which refusals that go on after each cut may prove that there is no limit."""
-_CLIMB = 3.0
+_CLIMB = 1.3
 """Multiple of an estimate that is put in doubt, up to which nothing follows the rate if it was wrong."""
 _HOPELESS_AT_FIRST, _HOPELESS = 5.0, 90.0
 """Seconds without any success, at the start and later, after which each call backs off by itself: it will
@@ -403,18 +403,19 @@ class AdaptiveController:
             return not random_refusals.follow_rate(ticket.number, learning=ticket.phase < EARLY)
         if (
             ticket.phase < EARLY
-            and (ticket.at < self._limited_at + _DOUBTFUL or estimator.collapsed)
             and accepted >= _ISOLATED
-            and random_refusals.come_soon(estimator.swept(ticket), accepted)
+            and (ticket.at < self._limited_at + _DOUBTFUL or estimator.collapsed)
         ):
-            self._climbed_from = estimator.estimate
-            self._reopen()
-            return True
+            doubted = random_refusals.come_soon(estimator.swept(ticket), accepted, estimator.estimate)
+            if doubted:
+                self._reopen(doubted)
+                self._climbed_from = estimator.rate
+                return True
         return False
 
-    def _reopen(self) -> None:
+    def _reopen(self, rate: float = 0.0) -> None:
         self._reopening *= 4
-        self._estimator.reopen()
+        self._estimator.reopen(rate)
 
     def _is_hopeless(self, now: float) -> bool:
         """Record a refusal after which nothing was accepted. Whether everything has been refused for long."""

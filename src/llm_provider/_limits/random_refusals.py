@@ -31,6 +31,7 @@ _RECENT = 16
 """Refusals that are tested together. They may arrive in another order than the requests were sent."""
 _MEMORY = 150.0
 """Requests over which the random share is averaged."""
+_MEMORY_LIMITED = 400.0
 _PRIOR_REFUSED, _PRIOR_SENT = 1.0, 10.0
 """Requests that are added to the record, so that the first refusals prove little."""
 _LEAST_SHARE, _MOST_SHARE = 0.1, 0.35
@@ -42,11 +43,11 @@ _RISE = 2.5
 _LEAST_RISEN, _MOST_RISEN = 0.4, 0.75
 """The share of the limit's hypothesis: this multiple of the random share, within these bounds."""
 
-_SOON = 6.0
+_SOON = 20.0
 """How many times as often as a limit's refusals random ones come soon after a cut."""
 _USUAL = 12.0
 """Mean seconds of sending between two refusals of a limit, also if several processes share it."""
-_BELOW_PROOF = 8.0
+_BELOW_PROOF = 5.0
 """Sum of the log-likelihood ratios from which on refusals soon after a cut are random."""
 
 
@@ -64,7 +65,7 @@ class RandomRefusals:
     """
 
     __slots__ = (
-        "_below_proof", "_below_refused", "_below_sent", "_evidence", "_learning", "_most", "_proof", "_recent", "_refused", "_sent", "_since",
+        "_below_proof", "_below_refused", "_below_sent", "_doubted", "_evidence", "_learning", "_most", "_proof", "_recent", "_refused", "_sent", "_since",
     )  # fmt: skip
 
     def __init__(self, proof: float = 0.0) -> None:
@@ -80,6 +81,7 @@ class RandomRefusals:
         self._sent = self._refused = 0.0
         """The record: earlier requests, and those of them that were refused."""
         self._below_proof = _BELOW_PROOF
+        self._doubted = 0.0
         self._evidence = self._below_sent = self._below_refused = 0.0
         """Evidence that refusals below a known limit are random, and their record."""
 
@@ -170,22 +172,25 @@ class RandomRefusals:
         self._keep(max(newest, number - 1), len(recent))
         recent.clear()
 
-    def come_soon(self, seconds: float, accepted: int) -> bool:
+    def come_soon(self, seconds: float, accepted: int, estimate: float) -> float:
         """Record a refusal below a known limit, after seconds of sending and so many accepted requests.
 
         Returns:
-            Whether the refusals come at random. The share is then known.
+            The estimate before the first of these refusals, if they come at random; else 0. The share is then
+            known.
         """
+        if not self._evidence:
+            self._doubted = estimate
         self._evidence += math.log(_SOON) - (_SOON - 1) * seconds / _USUAL
         self._below_sent += accepted + 1
         self._below_refused += 1
         if 0 < self._evidence < self._below_proof:
-            return False
+            return 0.0
         random = self._evidence > 0 and self._below_refused <= _MOST_SHARE * self._below_sent
         if random:
             self._sent, self._refused = self._below_sent, self._below_refused
         self._evidence = self._below_sent = self._below_refused = 0.0
-        return random
+        return self._doubted if random else 0.0
 
     def disprove(self) -> None:
         """Forget the random share: there is a limit after all. More proof is required from now on."""
@@ -196,7 +201,7 @@ class RandomRefusals:
     def _keep(self, number: int, refused: int) -> None:
         """Move the requests until this one into the record."""
         sent = max(0, number - self._since)
-        kept = math.exp(-sent / _MEMORY)
+        kept = math.exp(-sent / (_MEMORY if self._most == math.inf else _MEMORY_LIMITED))
         if self._learning:
             self._sent = self._sent * kept + sent
             self._refused = min(self._refused * kept + refused, self._most * self._sent)
@@ -204,6 +209,6 @@ class RandomRefusals:
 
 
 _FIELDS = {
-    "_proof": positive, "_learning": flag, "_most": number, "_since": count, "_sent": number, "_refused": number, "_evidence": number, "_below_proof": positive,
+    "_proof": positive, "_learning": flag, "_most": number, "_since": count, "_sent": number, "_refused": number, "_evidence": number, "_doubted": number, "_below_proof": positive,
     "_below_sent": number, "_below_refused": number,
 }  # fmt: skip

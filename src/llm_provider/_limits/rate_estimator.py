@@ -306,10 +306,10 @@ class RateEstimator:
         self.estimate = max(self.estimate if self.reopened else rate * _FIRST_CUT, served)
         self._begin()
 
-    def reopen(self) -> None:
-        """Grow again: refusals also come at random, and the last ones were perhaps no limit's."""
+    def reopen(self, rate: float) -> None:
+        """Grow again, at least from a rate: refusals also come at random, and were perhaps no limit's."""
         self.open = self.reopened = True
-        self.rate = self.estimate / _FIRST_CUT
+        self.rate = max(rate, self.estimate / _FIRST_CUT)
         self.phase = _DOUBLING * math.log2(self.rate / _FIRST_RATE)
 
     @property
