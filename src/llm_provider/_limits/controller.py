@@ -386,7 +386,8 @@ class AdaptiveController:
         """Record a refusal, and decide whether it is a random one."""
         estimator, random_refusals = self._estimator, self._refused
         if estimator.open:
-            if not random_refusals.follow_rate(ticket.number, learning=not estimator.reopened):
+            learning = not estimator.reopened or self._climbed_from > 0
+            if not random_refusals.follow_rate(ticket.number, learning=learning):
                 return True
             if estimator.reopened and ticket.rate < _CLIMB * self._climbed_from:
                 random_refusals.disprove()

@@ -27,7 +27,9 @@ _PROOF = 4.5
 _EACH, _MOST_MORE = 0.5, 4.0
 """More proof that each earlier random refusal requires, up to a maximum: a provider that has refused at random
 will go on."""
-_RECENT = 16
+_CREDIT = 25.0
+"""The sum below zero that accepted requests may save up, because refusals of some of them may arrive late."""
+_RECENT = 24
 """Refusals that are tested together. They may arrive in another order than the requests were sent."""
 _MEMORY = 150.0
 """Requests over which the random share is averaged."""
@@ -65,13 +67,15 @@ class RandomRefusals:
     """
 
     __slots__ = (
-        "_below_proof", "_below_refused", "_below_sent", "_doubted", "_evidence", "_learning", "_most", "_proof", "_recent", "_refused", "_sent", "_since",
+        "_below_proof", "_below_refused", "_below_sent", "_carried", "_doubted", "_evidence", "_learning", "_most", "_proof", "_recent", "_refused", "_sent", "_since",
     )  # fmt: skip
 
     def __init__(self, proof: float = 0.0) -> None:
         self._proof = _PROOF + proof
         self._recent: list[int] = []
         """Numbers of the last refused requests, in order."""
+        self._carried = 0.0
+        """Sum of the refusals before these."""
         self._most = math.inf
         """Bound of the random share."""
         self._learning = True
@@ -137,23 +141,30 @@ class RandomRefusals:
         recent = self._recent
         if number > self._since:
             bisect.insort(recent, number)
-            if len(recent) > _RECENT:
-                self._keep(recent.pop(0), 1)
-        total, random, began, before = 0.0, 0, self._since, self._since
+        else:  # it was counted as accepted
+            per_refused, per_accepted = _weights(self._refused, self._sent)
+            self._carried += per_refused - per_accepted
+            self._refused += learning
+        if len(recent) > _RECENT:
+            per_refused, per_accepted = _weights(self._refused, self._sent)
+            oldest = recent.pop(0)
+            accepted = (oldest - self._since - 1) * per_accepted
+            self._carried = max(-_CREDIT, self._carried + accepted) + per_refused
+            self._keep(oldest, 1)
+        total, random, began, before = max(0.0, self._carried), 0, self._since, self._since
         for index, refused in enumerate(recent):
             sent, earlier = self._sent, self._refused
             if learning:
                 sent, earlier = sent + before - self._since, earlier + index
-            share = (earlier + _PRIOR_REFUSED) / (sent + _PRIOR_SENT)
-            share = min(max(share, _LEAST_SHARE), _MOST_SHARE)
-            risen = min(max(_RISE * share, _LEAST_RISEN), _MOST_RISEN)
-            total += (refused - before - 1) * math.log((1 - risen) / (1 - share))
+            per_refused, per_accepted = _weights(earlier, sent)
+            total += (refused - before - 1) * per_accepted
             if total <= 0:
                 total, random, began = 0.0, index, refused - 1
-            total += math.log(risen / share)
+            total += per_refused
             if total >= self._proof + min(_EACH * (self._refused + random), _MOST_MORE):
                 self._keep(began, random)
                 recent.clear()
+                self._carried = 0.0
                 if self._refused > _MOST_SHARE * self._sent:
                     self._sent = self._refused = 0.0
                 return True
@@ -171,6 +182,7 @@ class RandomRefusals:
         newest = recent[-1] if recent else 0
         self._keep(max(newest, number - 1), len(recent))
         recent.clear()
+        self._carried = 0.0
 
     def come_soon(self, seconds: float, accepted: int, estimate: float) -> float:
         """Record a refusal below a known limit, after seconds of sending and so many accepted requests.
@@ -188,7 +200,7 @@ class RandomRefusals:
             return 0.0
         random = self._evidence > 0 and self._below_refused <= _MOST_SHARE * self._below_sent
         if random:
-            self._sent, self._refused = self._below_sent, self._below_refused
+            self._sent, self._refused, self._most = self._below_sent, self._below_refused, math.inf
         self._evidence = self._below_sent = self._below_refused = 0.0
         return self._doubted if random else 0.0
 
@@ -208,7 +220,14 @@ class RandomRefusals:
         self._since = max(number, self._since)
 
 
+def _weights(refused: float, sent: float) -> tuple[float, float]:
+    """The log-likelihood ratios of a refused and of an accepted request, after a record."""
+    share = min(max((refused + _PRIOR_REFUSED) / (sent + _PRIOR_SENT), _LEAST_SHARE), _MOST_SHARE)
+    risen = min(max(_RISE * share, _LEAST_RISEN), _MOST_RISEN)
+    return math.log(risen / share), math.log((1 - risen) / (1 - share))
+
+
 _FIELDS = {
-    "_proof": positive, "_learning": flag, "_most": number, "_since": count, "_sent": number, "_refused": number, "_evidence": number, "_doubted": number, "_below_proof": positive,
+    "_proof": positive, "_learning": flag, "_most": number, "_since": count, "_sent": number, "_refused": number, "_evidence": number, "_carried": number, "_doubted": number, "_below_proof": positive,
     "_below_sent": number, "_below_refused": number,
 }  # fmt: skip
