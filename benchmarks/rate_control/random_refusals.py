@@ -7,7 +7,6 @@ flight, and counts the calls that are lost at the default number of retries. `__
 from __future__ import annotations
 
 import statistics
-from functools import partial
 
 from llm_provider._limits.retry import DEFAULT_MAX_RETRIES
 
@@ -73,4 +72,5 @@ def table(seeds: range, only: str = "") -> list[str]:
 
 if __name__ == "__main__":
     import sys
+
     table(range(int(sys.argv[1])), sys.argv[2] if len(sys.argv) > 2 else "")

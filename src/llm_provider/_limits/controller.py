@@ -46,18 +46,20 @@ _FAST_REFUSAL = 0.5
 
 _RANDOM = 0.03
 """Share of random refusals from which on a single refusal does not mark a known limit."""
+_LONG_WAIT = 5.0
+"""Seconds of Retry-After from which on a single refusal is one of a limit."""
 _OVERLOAD_PROOF = 3.0
 """More proof that 503 and 529 require: they say that the provider lacks a resource, and not that we sent too
 much."""
 _HELD = 2
-"""Random refusals after each of which nothing is sent until the outcome of the requests in flight is known."""
+"""Random refusals after each of which nothing is sent until the outcome of those in flight is known."""
 _ISOLATED = 3
 """Requests that are accepted before a refusal far below a known limit, if it is a random one."""
 _REOPENING = 20
 """Requests at a reduced rate after which the former rate is tried again, if refusals also come at random.
 Four times as many each time."""
 _DOUBTFUL = 30.0
-"""Seconds after the open phase in which refusals that go on after each cut may prove that there is no limit."""
+"""Seconds after the open phase in which refusals that go on after each cut may prove that it has no limit."""
 _CLIMB = 1.3
 """Multiple of an estimate that is put in doubt, up to which nothing follows the rate if it was wrong."""
 _HOPELESS_AT_FIRST, _HOPELESS = 5.0, 90.0
@@ -93,6 +95,7 @@ class AdaptiveController:
     >>> controller = AdaptiveController()
     >>> ticket = controller.sent(0.0)
     >>> controller.refused(0.05, ticket, retry_after=2.0)
+    False
     >>> controller.ready_at(0.1), controller.in_flight
     (2.05, 0)
     """
@@ -363,7 +366,7 @@ class AdaptiveController:
                 # Only an answer makes room, and a full window waits for one anyway.
                 self._count(ticket)
                 return False
-        elif self._is_random(ticket):
+        elif self._is_random(ticket, retry_after):
             self._count(ticket)
             if self._refused.refused <= _HELD:
                 self.gate = max(self.gate, now + self._refusal_latency)
@@ -382,10 +385,12 @@ class AdaptiveController:
         self._close_gate(now, ticket, retry_after)
         return False
 
-    def _is_random(self, ticket: Ticket) -> bool:
+    def _is_random(self, ticket: Ticket, retry_after: float | None) -> bool:
         """Record a refusal, and decide whether it is a random one."""
         estimator, random_refusals = self._estimator, self._refused
         if estimator.open:
+            if (retry_after or 0.0) >= _LONG_WAIT or not (self._answered or self.in_flight):
+                return False
             learning = not estimator.reopened or self._climbed_from > 0
             if not random_refusals.follow_rate(ticket.number, learning=learning):
                 return True
@@ -506,7 +511,8 @@ class AdaptiveController:
 _FIELDS = {
     "in_flight": count, "gate": number, "refusals": count, "_number": count, "_tokens_sent": number,
     "_answered": count, "_first_at": number, "_squared_tokens": number, "_estimated": positive,
-    "_used": positive, "_cut": count, "_cut_refused": count, "_failures": count, "_failing_since": number, "_probing": flag,
-    "_reopening": count, "_climbed_from": number, "_limited_at": number, "_refusal_latency": number, "_predicted_after": count, "_margin": positive,
+    "_used": positive, "_cut": count, "_cut_refused": count, "_failures": count, "_failing_since": number,
+    "_probing": flag, "_reopening": count, "_climbed_from": number, "_limited_at": number,
+    "_refusal_latency": number, "_predicted_after": count, "_margin": positive,
 }  # fmt: skip
 _NESTED = ("version", "estimator", "window", "mark", "refused", "overloaded", "levels")

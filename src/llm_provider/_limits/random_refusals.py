@@ -25,8 +25,8 @@ from .state import InvalidStateError, count, flag, number, positive, restore, st
 _PROOF = 4.5
 """Sum of the log-likelihood ratios from which on the refusals follow our rate: three or four in a row."""
 _EACH, _MOST_MORE = 0.5, 4.0
-"""More proof that each earlier random refusal requires, up to a maximum: a provider that has refused at random
-will go on."""
+"""More proof that each earlier random refusal requires, up to a maximum: a provider that has refused at
+random will go on."""
 _CREDIT = 25.0
 """The sum below zero that accepted requests may save up, because refusals of some of them may arrive late."""
 _RECENT = 24
@@ -67,7 +67,8 @@ class RandomRefusals:
     """
 
     __slots__ = (
-        "_below_proof", "_below_refused", "_below_sent", "_carried", "_doubted", "_evidence", "_learning", "_most", "_proof", "_recent", "_refused", "_sent", "_since",
+        "_below_proof", "_below_refused", "_below_sent", "_carried", "_doubted", "_evidence", "_learning",
+        "_most", "_proof", "_recent", "_refused", "_sent", "_since",
     )  # fmt: skip
 
     def __init__(self, proof: float = 0.0) -> None:
@@ -228,6 +229,7 @@ def _weights(refused: float, sent: float) -> tuple[float, float]:
 
 
 _FIELDS = {
-    "_proof": positive, "_learning": flag, "_most": number, "_since": count, "_sent": number, "_refused": number, "_evidence": number, "_carried": number, "_doubted": number, "_below_proof": positive,
+    "_proof": positive, "_learning": flag, "_most": number, "_since": count, "_sent": number,
+    "_refused": number, "_evidence": number, "_carried": number, "_doubted": number, "_below_proof": positive,
     "_below_sent": number, "_below_refused": number,
 }  # fmt: skip

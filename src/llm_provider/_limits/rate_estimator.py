@@ -438,7 +438,8 @@ class RateEstimator:
 
 
 _ESTIMATOR_FIELDS = {
-    "open": flag, "reopened": flag,  "rate": positive, "estimate": positive, "by_tokens": flag, "phase": number, "_credit":
-    number, "_at": number, "_step": positive, "_cycle": positive, "_weight": positive, "_evidence": number,
-    "_following": flag, "_due": count, "_growth": positive, "_former": number, "_former_at": number,
+    "open": flag, "reopened": flag, "rate": positive, "estimate": positive, "by_tokens": flag, "phase":
+    number, "_credit": number, "_at": number, "_step": positive, "_cycle": positive, "_weight": positive,
+    "_evidence": number, "_following": flag, "_due": count, "_growth": positive, "_former": number,
+    "_former_at": number,
 }  # fmt: skip

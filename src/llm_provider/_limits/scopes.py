@@ -60,8 +60,8 @@ class Controller(Protocol):
     def admit(self, now: float, tokens: float, max_in_flight: int, at_once: int) -> Ticket | float: ...
     def on_headers(self, ticket: Ticket, headroom: Headroom) -> None: ...
     def succeeded(self, now: float, ticket: Ticket, *, tokens: float | None) -> None: ...
-    def refused(self, now: float, ticket: Ticket, retry_after: float | None) -> None: ...
-    def overloaded(self, now: float, ticket: Ticket, retry_after: float | None) -> None: ...
+    def refused(self, now: float, ticket: Ticket, retry_after: float | None) -> bool: ...
+    def overloaded(self, now: float, ticket: Ticket, retry_after: float | None) -> bool: ...
     def failed(self, now: float, ticket: Ticket) -> None: ...
     def cancelled(self, ticket: Ticket) -> None: ...
     def withdrawn(self, ticket: Ticket) -> None: ...
@@ -183,25 +183,29 @@ class Scope:
         if told is not None:
             self.controller.on_headers(ticket, told)
 
-    def ended(self, ticket: Ticket, error: LLMError | None, *, tokens: float | None = None) -> None:
+    def ended(self, ticket: Ticket, error: LLMError | None, *, tokens: float | None = None) -> bool:
         """End a request that was sent.
 
         Args:
             ticket: Ticket of the request.
             error: Its error; None after a success.
             tokens: Tokens that a limit has counted for the request, if known.
+
+        Returns:
+            Whether a call that was refused backs off by itself: the gate of the scope does not hold it back.
         """
-        now, controller = self._loop.time(), self.controller
+        now, controller, alone = self._loop.time(), self.controller, False
         if error is None:
             controller.succeeded(now, ticket, tokens=tokens)
             self.retries.earn()
         elif not is_congestion(error):
             controller.failed(now, ticket)
         elif isinstance(error, OverloadedError):
-            controller.overloaded(now, ticket, error.retry_after)
+            alone = controller.overloaded(now, ticket, error.retry_after)
         else:
-            controller.refused(now, ticket, error.retry_after)
+            alone = controller.refused(now, ticket, error.retry_after)
         self.wake()
+        return alone
 
     def cancelled(self, ticket: Ticket) -> None:
         """End a request that was cancelled in flight."""
