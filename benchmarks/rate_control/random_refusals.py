@@ -7,6 +7,7 @@ flight, and counts the calls that are lost at the default number of retries. `__
 from __future__ import annotations
 
 import statistics
+from functools import partial
 
 from llm_provider._limits.retry import DEFAULT_MAX_RETRIES
 
@@ -56,13 +57,11 @@ def cell(batch: Scenario, seeds: range) -> tuple[float, str]:
     return ratio, f"{ratio:.2f} ({times})" + (f", {lost} lost" if lost else "")
 
 
-def table(seeds: range, only: str = "") -> list[str]:
+def table(seeds: range) -> list[str]:
     """The rows of the table."""
     lines = [f"| calls, in flight | refused | {' | '.join(KINDS)} |", "|---|---|" + "---|" * len(KINDS)]
     print("\n".join(lines), flush=True)
     for calls, max_in_flight in BATCHES:
-        if only and only != str((calls, max_in_flight)):
-            continue
         for share in SHARES:
             cells = [cell(scenario(share, kind, calls, max_in_flight), seeds)[1] for kind in KINDS]
             lines.append(f"| {calls:,}, {max_in_flight} | {share:.0%} | {' | '.join(cells)} |")
@@ -70,7 +69,18 @@ def table(seeds: range, only: str = "") -> list[str]:
     return lines
 
 
-if __name__ == "__main__":
-    import sys
+def hopeless(seeds: range) -> str:
+    """The time until 12 calls have failed where every request is refused."""
+    times = []
+    for kind, (status, retry_after) in KINDS.items():
+        shedding = Shedding(((0.0, 1.0),), status, retry_after)
+        batch = Scenario(
+            kind, partial(_refusing, shedding), 3000, calls=12, max_in_flight=32, at_once=32, max_retries=2
+        )
+        longest = max(Simulation(batch, Ours, seed).run().last_done for seed in seeds)
+        times.append(f"{kind}: {longest:.0f} s")
+    return f"Every request refused, 12 calls with `max_retries=2`, until all have failed: {'; '.join(times)}."
 
-    table(range(int(sys.argv[1])), sys.argv[2] if len(sys.argv) > 2 else "")
+
+def _refusing(shedding: Shedding, chance: object) -> Provider:
+    return Provider([], latency=LATENCY, shedding=shedding)

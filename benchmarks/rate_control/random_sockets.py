@@ -1,4 +1,4 @@
-"""Compares a batch with the bare openai SDK over real sockets, where a share of requests is refused at random.
+"""Compares a batch with the bare openai SDK over sockets, where a share of requests is refused at random.
 
     python -m benchmarks.rate_control.random_sockets [--write]
 
@@ -85,7 +85,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help=f"write {RESULTS.name}")
     arguments = parser.parse_args()
     lines = [
-        "| refused at random | call_many, s | lost | bare SDK, s | lost with its 2 retries | ratio of the times |",
+        "| refused at random | call_many, s | lost | bare SDK, s | lost with its 2 retries | ratio |",
         "|---|---|---|---|---|---|",
     ]
     print("\n".join(lines), flush=True)

@@ -5,15 +5,19 @@ flight), the rate estimator (requests per second), and the headers as long as th
 
 | state | entered by | requests per second | effect of a refusal |
 |---|---|---|---|
-| open | the start | 80, doubled every 2 s | ends it: half of the rate, a wide step |
+| open | the start | 80, doubled every 2 s | random: none; else ends it: half of the rate, a wide step |
+| reopened | random refusals at a known limit | from twice the estimate | the same; then the estimate again |
 | sweeping | any refusal | estimate minus to plus a step | when due: mean of all intervals, narrower step |
 | | | | early: newest interval; after one that was due: following |
 | late | no refusal when due | grows exponentially | between the accepted and the sent rate, wider step |
 | following | an early refusal | the widest sweep | less if early, more if late; three when due: sweeping |
 | gated | any refusal | 0 | of a request from before the cut: only the gate moves |
+| hopeless | only refusals for 5 s; later, 90 s | as before | none: each call backs off by itself |
 | reopening | the gate opens | as before | at once: backs off, doubled each time, one probe |
 | capped | refusals at one concurrency | as before | above the cap: it stays; at the cap: one less |
 | predicted | headers | the remaining requests, less a margin | a wider margin, up to distrust |
+
+If refusals also come at random, only those beyond the random share (`random_refusals`) have an effect.
 
 The window is 256 and grows by one per answer while the controller is open. Later it is bounded by a cap that
 refusals have proved, and by a brake on latency that grows with concurrency. Times are seconds of one
@@ -28,7 +32,7 @@ import sys
 from typing import Any, Self
 
 from .headers import Allowance, Headroom, Level
-from .random_refusals import RandomRefusals
+from .random_refusals import OVERLOAD_PROOF, RandomRefusals
 from .rate_estimator import EARLY, Mark, RateEstimator, Ticket
 from .state import InvalidStateError, count, flag, number, positive, restore, state_of
 from .window import COHORT, FIRST_WINDOW, ConcurrencyWindow
@@ -44,27 +48,14 @@ failures."""
 _FAST_REFUSAL = 0.5
 """Seconds. If refusals come faster than this, the answer to a single probe is awaited."""
 
-_RANDOM = 0.03
-"""Share of random refusals from which on a single refusal does not mark a known limit."""
 _LONG_WAIT = 5.0
 """Seconds of Retry-After from which on a single refusal is one of a limit."""
-_OVERLOAD_PROOF = 3.0
-"""More proof that 503 and 529 require: they say that the provider lacks a resource, and not that we sent too
-much."""
-_HELD = 2
-"""Random refusals after each of which nothing is sent until the outcome of those in flight is known."""
-_ISOLATED = 3
-"""Requests that are accepted before a refusal far below a known limit, if it is a random one."""
 _REOPENING = 20
-"""Requests at a reduced rate after which the former rate is tried again, if refusals also come at random.
-Four times as many each time."""
+"""Requests from a cut until the former rate is tried again beside random refusals; then four times more."""
 _DOUBTFUL = 30.0
 """Seconds after the open phase in which refusals that go on after each cut may prove that it has no limit."""
-_CLIMB = 1.3
-"""Multiple of an estimate that is put in doubt, up to which nothing follows the rate if it was wrong."""
 _HOPELESS_AT_FIRST, _HOPELESS = 5.0, 90.0
-"""Seconds without any success, at the start and later, after which each call backs off by itself: it will
-probably fail. A minute's limit is over by then."""
+"""Seconds without a success, at the start and later, after which each call backs off by itself."""
 
 _PROOF = 1.0
 """Seconds over which the served requests are a lower bound of a limit, whatever a bucket had saved."""
@@ -126,12 +117,10 @@ class AdaptiveController:
         self._failing_since = math.inf
         self._probing = False
         self._refusal_latency = 0.05
-        self._refused, self._overloaded = RandomRefusals(), RandomRefusals(_OVERLOAD_PROOF)
-        """Records of 429, and of 503 and 529."""
+        self._refused, self._overloaded = RandomRefusals(), RandomRefusals(OVERLOAD_PROOF)
         self._reopening = _REOPENING
         self._limited_at = -math.inf
         self._climbed_from = 0.0
-        """Estimate that refusals soon after cuts have put in doubt."""
         self._levels: tuple[Level, Level] | None = None
         self._predicted_after = 0
         self._margin = 1.0
@@ -145,11 +134,7 @@ class AdaptiveController:
         return {
             "version": _STATE_VERSION,
             **state_of(self, _FIELDS),
-            "estimator": self._estimator.to_state(),
-            "window": self._window.to_state(),
-            "mark": self._mark.to_state(),
-            "refused": self._refused.to_state(),
-            "overloaded": self._overloaded.to_state(),
+            **{name: getattr(self, f"_{name}").to_state() for name in _PARTS},
             "levels": None if levels is None else [level.to_state() for level in levels],
         }
 
@@ -164,13 +149,9 @@ class AdaptiveController:
         restore(controller, state, _FIELDS, nested=_NESTED)
         if state["version"] != _STATE_VERSION:
             raise InvalidStateError("another version")
-        controller._estimator = RateEstimator.from_state(state["estimator"])
-        controller._window = ConcurrencyWindow.from_state(state["window"])
-        controller._mark = Mark.from_state(state["mark"])
-        controller._refused = RandomRefusals.from_state(state["refused"])
-        controller._overloaded = RandomRefusals.from_state(state["overloaded"])
-        levels = state["levels"]
-        if levels is not None:
+        for name, part in _PARTS.items():
+            setattr(controller, f"_{name}", part.from_state(state[name]))
+        if (levels := state["levels"]) is not None:
             if not isinstance(levels, list) or len(levels) != 2:
                 raise InvalidStateError("levels are two, or none")
             controller._levels = Level.from_state(levels[0]), Level.from_state(levels[1])
@@ -320,16 +301,15 @@ class AdaptiveController:
     def overloaded(self, now: float, ticket: Ticket, retry_after: float | None = None) -> bool:
         """Record that the provider is overloaded (503, 529): the window shrinks, the learnt rate stays.
 
-        Returns:
-            Whether only the call itself backs off, because a share of all requests is refused at random.
+        Returns whether only the call itself backs off; see `refused`.
         """
         self.in_flight -= 1
         self.refusals += 1
         self._window.ended(ticket, self._number, None)
-        more = self._overloaded.follow_rate(ticket.number)
+        alone = not self._overloaded.follow_rate(ticket.number)
         accepted_since_cut = self._accepted_since_cut(ticket)
         self._count(ticket)
-        if not more:
+        if alone:
             return True
         if ticket.number > self._cut:
             if accepted_since_cut < 1 and self._is_hopeless(now):
@@ -368,7 +348,9 @@ class AdaptiveController:
                 return False
         elif self._is_random(ticket, retry_after):
             self._count(ticket)
-            if self._refused.refused <= _HELD:
+            if self._estimator.open and not self._window.suspected:
+                self._window.suspects(now, ticket, self._number)
+            if self._refused.few:
                 self.gate = max(self.gate, now + self._refusal_latency)
             return True
         elif self._levels is None and ticket.number > self._cut:
@@ -394,12 +376,10 @@ class AdaptiveController:
             learning = not estimator.reopened or self._climbed_from > 0
             if not random_refusals.follow_rate(ticket.number, learning=learning):
                 return True
-            if estimator.reopened and ticket.rate < _CLIMB * self._climbed_from:
-                random_refusals.disprove()
-            random_refusals.limited()
+            random_refusals.limited(ticket.rate, self._climbed_from)
             self._climbed_from, self._limited_at = 0.0, ticket.at
             return False
-        random = random_refusals.share >= _RANDOM
+        random = random_refusals.known
         if ticket.number <= self._cut:
             return random
         accepted = self._accepted_since_cut(ticket)
@@ -407,11 +387,7 @@ class AdaptiveController:
             if ticket.number - self._cut > self._reopening:
                 self._reopen()
             return not random_refusals.follow_rate(ticket.number, learning=ticket.phase < EARLY)
-        if (
-            ticket.phase < EARLY
-            and accepted >= _ISOLATED
-            and (ticket.at < self._limited_at + _DOUBTFUL or estimator.collapsed)
-        ):
+        if ticket.phase < EARLY and (ticket.at < self._limited_at + _DOUBTFUL or estimator.collapsed):
             doubted = random_refusals.come_soon(estimator.swept(ticket), accepted, estimator.estimate)
             if doubted:
                 self._reopen(doubted)
@@ -445,7 +421,9 @@ class AdaptiveController:
 
     def _begin_episode(self, now: float, ticket: Ticket) -> None:
         estimator, opening = self._estimator, self._estimator.open
-        if not self._window.suspects(now, ticket, self._number):
+        # The first refusal of the open phase tells a cap best: later, more are in flight than it allows.
+        told = opening and self._window.suspected
+        if told or not self._window.suspects(now, ticket, self._number):
             if opening:
                 self._close_estimator(ticket.rate, ticket)
             else:
@@ -515,4 +493,8 @@ _FIELDS = {
     "_probing": flag, "_reopening": count, "_climbed_from": number, "_limited_at": number,
     "_refusal_latency": number, "_predicted_after": count, "_margin": positive,
 }  # fmt: skip
-_NESTED = ("version", "estimator", "window", "mark", "refused", "overloaded", "levels")
+_PARTS: dict[str, Any] = {
+    "estimator": RateEstimator, "window": ConcurrencyWindow, "mark": Mark, "refused": RandomRefusals,
+    "overloaded": RandomRefusals,
+}  # fmt: skip
+_NESTED = ("version", "levels", *_PARTS)

@@ -29,7 +29,7 @@ _EACH, _MOST_MORE = 0.5, 4.0
 random will go on."""
 _CREDIT = 25.0
 """The sum below zero that accepted requests may save up, because refusals of some of them may arrive late."""
-_RECENT = 24
+_RECENT = 48
 """Refusals that are tested together. They may arrive in another order than the requests were sent."""
 _MEMORY = 150.0
 """Requests over which the random share is averaged."""
@@ -51,6 +51,18 @@ _USUAL = 12.0
 """Mean seconds of sending between two refusals of a limit, also if several processes share it."""
 _BELOW_PROOF = 5.0
 """Sum of the log-likelihood ratios from which on refusals soon after a cut are random."""
+_ISOLATED = 3
+"""Requests that are accepted before a refusal far below a known limit, if it is a random one."""
+_KNOWN = 0.03
+"""Share of random refusals from which on a single refusal does not mark a known limit."""
+_FEW = 2
+"""Random refusals after each of which the outcome of the requests in flight is worth waiting for."""
+_CLIMB = 1.3
+"""Multiple of a rate that is tried again, up to which a limit that exists refuses most requests."""
+
+OVERLOAD_PROOF = 3.0
+"""More proof that 503 and 529 require: they say that the provider lacks a resource, and not that we sent too
+much."""
 
 
 class RandomRefusals:
@@ -112,18 +124,34 @@ class RandomRefusals:
     @property
     def share(self) -> float:
         """The share of requests that is refused at random; 0 if nothing shows that there is one."""
-        sent, refused = self._sent, self.refused
+        sent, refused = self._sent, self._refused
         if self._learning and self._recent:
             sent += self._recent[-1] - self._since
+            refused += len(self._recent)
         return refused / sent if refused >= 2 else 0.0
 
     @property
-    def refused(self) -> float:
-        """Random refusals in the record."""
-        return self._refused + len(self._recent) * self._learning
+    def known(self) -> bool:
+        """Whether so many refusals are random that a single one says nothing about a limit."""
+        return self.share >= _KNOWN
 
-    def limited(self) -> None:
-        """Record that there is a limit: the random share can hardly rise from now on."""
+    @property
+    def few(self) -> bool:
+        """Whether the record is so short that every refusal may be the first of a limit."""
+        return self._refused + len(self._recent) * self._learning <= _FEW
+
+    def limited(self, rate: float, tried: float) -> None:
+        """Record that a limit was found: the random share can hardly rise from now on.
+
+        Args:
+            rate: The rate at which it was found.
+            tried: The rate that was tried again because refusals seemed random; 0 if none was. If the limit
+                is near it, they were not.
+        """
+        if rate < _CLIMB * tried:
+            self._sent = self._refused = 0.0
+            self._recent.clear()
+            self._below_proof *= 2
         self._most = _MOST_RISE * self.share
 
     def follow_rate(self, number: int, *, learning: bool = True) -> bool:
@@ -192,6 +220,8 @@ class RandomRefusals:
             The estimate before the first of these refusals, if they come at random; else 0. The share is then
             known.
         """
+        if accepted < _ISOLATED:
+            return 0.0
         if not self._evidence:
             self._doubted = estimate
         self._evidence += math.log(_SOON) - (_SOON - 1) * seconds / _USUAL
@@ -204,12 +234,6 @@ class RandomRefusals:
             self._sent, self._refused, self._most = self._below_sent, self._below_refused, math.inf
         self._evidence = self._below_sent = self._below_refused = 0.0
         return self._doubted if random else 0.0
-
-    def disprove(self) -> None:
-        """Forget the random share: there is a limit after all. More proof is required from now on."""
-        self._sent = self._refused = 0.0
-        self._recent.clear()
-        self._below_proof *= 2
 
     def _keep(self, number: int, refused: int) -> None:
         """Move the requests until this one into the record."""

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     import random
 
 DEFAULT_MAX_RETRIES = 10
-"""Most requests after the first one. The SDKs' default of 2 suits one interactive call. A provider that refuses
-30 % of all requests at random refuses one call in 600,000 eleven times in a row, and full jitter keeps
-additional retries cheap."""
+"""Most requests after the first one. The SDKs' default of 2 suits one interactive call. A provider that
+refuses 30 % of all requests at random refuses one call in 600,000 eleven times in a row, and full jitter
+keeps additional retries cheap."""
 
 LONGEST_RETRY_AFTER = 120.0
 """Seconds. If a provider asks for a longer wait, the call fails at once."""
