@@ -82,13 +82,14 @@ class Checked:
 
     def refuse(self, index: int, retry_after: float | None, headroom: Headroom | None) -> None:
         ticket, controller = self.take(index), self.controller
-        rate, gate, window = controller.rate, controller.gate, controller.window
+        rate, gate, window, was_open = controller.rate, controller.gate, controller.window, controller.open
         late = ticket.number <= self.episode and not controller.open
         alone = controller.refused(self.now, ticket, retry_after, headroom)
         if late and ticket.in_flight < 0.9 * window:
             assert controller.rate == rate, "one cut per episode"
         if alone:
-            assert controller.rate >= rate, "a random refusal cuts nothing"
+            # Headers that prove wrong end the open phase too.
+            assert controller.rate >= rate or controller.open < was_open, "a random refusal cuts nothing"
         elif retry_after is not None:
             assert controller.gate >= max(gate, self.now + min(retry_after, 60.0))
         assert controller.gate >= gate
