@@ -25,6 +25,7 @@ from typing import Any
 
 from llm_provider._limits import controller, rate_estimator, window
 
+from . import random_refusals
 from .baselines import POLICIES, Oracle, Ours
 from .scenarios import FINITE, HELD_OUT, SCENARIOS
 from .simulation import Outcome, Scenario, Simulation
@@ -252,11 +253,12 @@ def main() -> None:
         held_out, cells = table(HELD_OUT, seeds)
         lines.append(summary(cells))
         print(lines[-1])
+        random_lines = random_refusals.table(seeds)
         if arguments.write:
-            _write(lines, held_out, arguments.seeds)
+            _write(lines, held_out, random_lines, arguments.seeds)
 
 
-def _write(lines: list[str], held_out: list[str], seeds: int) -> None:
+def _write(lines: list[str], held_out: list[str], random_lines: list[str], seeds: int) -> None:
     command = f"python -m benchmarks.rate_control --seeds {seeds} --write"
     today = datetime.datetime.now(datetime.UTC).date()
     RESULTS.parent.mkdir(exist_ok=True)
@@ -267,6 +269,12 @@ def _write(lines: list[str], held_out: list[str], seeds: int) -> None:
         + "\n".join(lines)
         + "\n\nThe held-out scenarios one by one:\n\n"
         + "\n".join(held_out)
+        + "\n\nA share of all requests is refused at random, at every rate: seconds of this controller / "
+        "AIMD / the bare SDK at the same number in flight until the last of the calls of 0.2 s is answered, "
+        "after the ratio to the better of the two others. Calls are lost if the default of `max_retries` is "
+        "not enough.\n\n"
+        + "\n".join(random_lines)
+        + f"\n\n{random_refusals.hopeless(range(FIRST_SEED, FIRST_SEED + seeds))}"
         + f"\n\n{recovery(range(FIRST_SEED, FIRST_SEED + seeds))}"
         + f"\n\n{second_run(range(FIRST_SEED, FIRST_SEED + seeds))}\n\n{overhead()}\n"
     )

@@ -19,6 +19,7 @@ class Ours:
     """The controller of `llm_provider`."""
 
     omniscient = False
+    at_once = 0
 
     def __init__(
         self,
@@ -30,18 +31,33 @@ class Ours:
     ) -> None:
         self.controller = AdaptiveController(random_source=source, remembered=remembered)
         self._max_in_flight = max_in_flight
-        self.sent = self.controller.sent
+        self._random = source
         self.succeeded = self.controller.succeeded
         self.failed = self.controller.failed
 
     def ready_at(self, now: float, tokens: float) -> float:
-        return self.controller.ready_at(now, tokens, self._max_in_flight)
+        return self.controller.ready_at(now, tokens, self._max_in_flight, self.at_once)
+
+    def sent(self, now: float, tokens: float) -> Ticket:
+        return self.controller.sent(now, tokens, self.at_once)
 
     def refused(
         self, now: float, ticket: Ticket, retry_after: float | None, headroom: Headroom | None, attempts: int
     ) -> float:
-        self.controller.refused(now, ticket, retry_after, headroom)
-        return 0.0
+        alone = self.controller.refused(now, ticket, retry_after, headroom)
+        return self._delay(retry_after, attempts) if alone else 0.0
+
+    def overloaded(
+        self, now: float, ticket: Ticket, retry_after: float | None, headroom: Headroom | None, attempts: int
+    ) -> float:
+        alone = self.controller.overloaded(now, ticket, retry_after)
+        return self._delay(retry_after, attempts) if alone else 0.0
+
+    def _delay(self, retry_after: float | None, attempts: int) -> float:
+        """Seconds that the call waits by itself, as `retry.judge` decides."""
+        if retry_after is not None:
+            return max(retry_after, 1e-3)
+        return self._random.uniform(1e-3, min(30.0, 0.5 * 2.0 ** min(attempts - 1, 16)))
 
     def woke(self, now: float) -> None:
         pass
@@ -54,6 +70,7 @@ class Window:
     """Common part of most baselines: a window of requests in flight, and calls that sleep by themselves."""
 
     omniscient = False
+    at_once = 0
     sleeping_holds_a_slot = False
 
     def __init__(self, provider: Provider, max_in_flight: int, source: random.Random) -> None:
@@ -77,6 +94,8 @@ class Window:
         self.in_flight -= not self.sleeping_holds_a_slot
         self.cut(now, ticket, retry_after)
         return self.delay(retry_after, attempts)
+
+    overloaded = refused
 
     def failed(self, now: float, ticket: float) -> None:
         self.in_flight -= 1
@@ -131,6 +150,31 @@ class AIMD(Window):
             self.size, self._last_cut, self._open = max(1.0, self.size / 2), now, False
 
 
+class BareSDK(Window):
+    """The openai SDK behind a semaphore: a sleeping call keeps its place, and nothing else is held back.
+
+    Its `max_retries` is 2, but here it sends until there is an answer.
+    """
+
+    sleeping_holds_a_slot = True
+
+    def __init__(self, provider: Provider, max_in_flight: int, source: random.Random) -> None:
+        super().__init__(provider, max_in_flight, source)
+        self.size = max_in_flight
+
+    def grow(self, now: float) -> None:
+        pass
+
+    def cut(self, now: float, sent: float, retry_after: float | None) -> None:
+        pass
+
+    def delay(self, retry_after: float | None, attempts: int) -> float:
+        """Retry-After up to a minute, else half a second, doubled per attempt up to 8 s, less a quarter."""
+        if retry_after is not None and 0 < retry_after <= 60:
+            return retry_after
+        return min(8.0, 0.5 * 2.0 ** min(attempts - 1, 16)) * self.random.uniform(0.75, 1.0)
+
+
 class InspectAI(Window):
     """inspect_ai's adaptive connections, from its documentation (inspect.aisi.org.uk, models-concurrency).
 
@@ -174,6 +218,7 @@ class Botocore:
     """
 
     omniscient = False
+    at_once = 0
 
     def __init__(self, provider: Provider, max_in_flight: int, source: random.Random) -> None:
         self.random, self.in_flight, self._max_in_flight = source, 0, max_in_flight
@@ -215,6 +260,8 @@ class Botocore:
         self._limit(now, self._last_max * 0.7)
         return max(1e-3, self.random.random() * min(20.0, 2.0 ** min(attempts, 16)))
 
+    overloaded = refused
+
     def failed(self, now: float, ticket: float) -> None:
         self.in_flight -= 1
 
@@ -248,6 +295,7 @@ class Oracle:
     """Sends exactly when the provider would admit."""
 
     omniscient = True
+    at_once = 0
 
     def __init__(self, provider: Provider, max_in_flight: int, source: random.Random) -> None:
         self._provider, self._max_in_flight, self._in_flight = provider, max_in_flight, 0
@@ -268,6 +316,8 @@ class Oracle:
     ) -> float:
         self._in_flight -= 1
         return 0.0
+
+    overloaded = refused
 
     def failed(self, now: float, ticket: None) -> None:
         self._in_flight -= 1

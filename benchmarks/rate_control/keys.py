@@ -74,6 +74,7 @@ class Pool:
     """A policy: our choice between our controllers, one for each key."""
 
     omniscient = False
+    at_once = 0
 
     def __init__(self, provider: Provider, max_in_flight: int, source: random.Random) -> None:
         assert isinstance(provider, KeyedProvider)
@@ -114,8 +115,10 @@ class Pool:
         attempts: int,
     ) -> float:
         controller, own = ticket
-        controller.refused(now, own, retry_after, headroom)
-        return 0.0
+        alone = controller.refused(now, own, retry_after, headroom)
+        return max(retry_after or 0.0, 0.1) if alone else 0.0
+
+    overloaded = refused
 
     def failed(self, now: float, ticket: tuple[AdaptiveController, Ticket]) -> None:
         controller, own = ticket

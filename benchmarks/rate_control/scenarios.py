@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from llm_provider._limits.headers import Allowance, Headroom
 
-from .simulation import Bucket, Cap, FixedWindow, Provider, Scenario, Workers
+from .simulation import Bucket, Cap, FixedWindow, Provider, Scenario, Shedding, Workers
 
 
 def bucket(rate: float, **facts: object) -> object:
@@ -16,6 +16,19 @@ def bucket(rate: float, **facts: object) -> object:
 
     def build(chance: random.Random) -> Provider:
         return Provider([Bucket(rate, max(1.0, rate))], **facts)  # type: ignore[arg-type]
+
+    return build
+
+
+def shedding(
+    rate: float, *shares: tuple[float, float], status: int = 429, retry_after: float | None = 1.0
+) -> object:
+    """A provider of `rate` requests per second, or without a limit, that also refuses a share at random."""
+
+    def build(chance: random.Random) -> Provider:
+        limits = [Bucket(rate, rate)] if rate < math.inf else []
+        random_refusals = Shedding(shares, status, retry_after)
+        return Provider([*limits], latency=2.0 if limits else 0.2, shedding=random_refusals)
 
     return build
 
@@ -143,9 +156,36 @@ SCENARIOS = [
         lambda chance: Provider([], latency=2.0, workers=Workers(64), deadline=30.0),
         300,
     ),
+    Scenario(
+        "800 calls of 0.3 s, cap 12",
+        lambda chance: Provider([Cap(12)], latency=0.3, retry_after="none"),
+        300,
+        calls=800,
+    ),
+    Scenario("6,000 RPM and 5 % at random", shedding(100.0, (0.0, 0.05)), 300),
+    Scenario(
+        "6,000 RPM and 5 % at random, no Retry-After", shedding(100.0, (0.0, 0.05), retry_after=None), 300
+    ),
+    Scenario("600 RPM and 5 % of 529", shedding(10.0, (0.0, 0.05), status=529), 300),
+    Scenario("600 RPM and 5 % at random", shedding(10.0, (0.0, 0.05)), 300),
+    Scenario("6,000 RPM, and 5 % at random after 100 s", shedding(100.0, (100.0, 0.05)), 300),
+    Scenario(
+        "0, 20, 2, 10 % at random, max 32",
+        shedding(math.inf, (15.0, 0.2), (30.0, 0.02), (45.0, 0.1)),
+        60,
+        max_in_flight=32,
+        at_once=32,
+    ),
+    Scenario(
+        "the same with 529",
+        shedding(math.inf, (15.0, 0.2), (30.0, 0.02), (45.0, 0.1), status=529),
+        60,
+        max_in_flight=32,
+        at_once=32,
+    ),
 ]
 
-FINITE = {"40 calls, 600 RPM", "40 calls, no limit"}
+FINITE = {"40 calls, 600 RPM", "40 calls, no limit", "800 calls of 0.3 s, cap 12"}
 """Scenarios judged by the time of the last answer instead of by answers per time."""
 
 

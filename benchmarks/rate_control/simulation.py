@@ -124,6 +124,21 @@ class Workers:
         return self._free[0] > now
 
 
+@dataclass(frozen=True)
+class Shedding:
+    """A share of the requests is refused at random, at every rate, and does not use up a limit."""
+
+    shares: tuple[tuple[float, float], ...]
+    """(time, share): from this time on, this share."""
+    status: int = 429
+    retry_after: float | None = None
+
+    def refuses(self, now: float, chance: random.Random) -> bool:
+        """Whether one request is refused."""
+        share = next((share for since, share in reversed(self.shares) if now >= since), 0.0)
+        return chance.random() < share
+
+
 @dataclass
 class Provider:
     """The limits, and the form of the answers."""
@@ -141,6 +156,7 @@ class Provider:
     workers: Workers | None = None
     deadline: float = math.inf
     """Seconds after which the client gives up a request."""
+    shedding: Shedding | None = None
 
     def wait(self, now: float, tokens: float) -> float:
         """Seconds until a request of this size is admitted; infinity if an answer must come first."""
@@ -173,6 +189,8 @@ class Policy(Protocol):
 
     omniscient: bool
     """Whether it gets the tokens that the provider will count instead of the client's estimate."""
+    at_once: int
+    """Requests that may be sent at once at the start."""
 
     def ready_at(self, now: float, tokens: float) -> float:
         """The time at which a request may be sent: `now`, later, or infinity if an answer must come first."""
@@ -187,6 +205,11 @@ class Policy(Protocol):
         self, now: float, ticket: Any, retry_after: float | None, headroom: Headroom | None, attempts: int
     ) -> float:
         """Record a refused request. Returns the seconds that its call sleeps by itself."""
+
+    def overloaded(
+        self, now: float, ticket: Any, retry_after: float | None, headroom: Headroom | None, attempts: int
+    ) -> float:
+        """Record a request that was refused with 529. Returns the seconds that its call sleeps by itself."""
 
     def failed(self, now: float, ticket: Any) -> None:
         """Record a request that was given up."""
@@ -225,6 +248,7 @@ class Process:
     done: int = 0
     done_late: int = 0
     """Answers after the first minute, from which fairness is computed."""
+    attempts: list[int] = field(default_factory=list)
 
 
 @dataclass
@@ -245,6 +269,10 @@ class Scenario:
     """Changes of the first limit: (time, factor on its first rate)."""
     max_in_flight: int = 1000
     """`max_concurrent` of each process."""
+    at_once: int = 0
+    """Requests that are sent at once at the start; equal to `max_concurrent` if that is given."""
+    max_retries: float = math.inf
+    """Requests of a call after the first. Then the call is lost."""
     tokens: Callable[[random.Random], float] | None = None
     estimate_error: float = 0.0
     """Sigma of the lognormal factor between a call's tokens and the client's estimate."""
@@ -264,6 +292,9 @@ class Outcome:
     lost: int
     mean_latency: float
     last_done: float
+    """Time of the last answer, or of the last loss."""
+    attempts: list[int]
+    """Requests that each call needed, in the order of the answers."""
     trace: list[tuple[float, int, int, float, float]]
     """Each second: (time, sent, admitted, rate or infinity, window or infinity), of the first process."""
 
@@ -305,6 +336,9 @@ class Simulation:
             )
             for source in sources
         ]
+        for process in self._processes:
+            for one, _ in process.keys:
+                one.at_once = scenario.at_once
         self._heap: list[tuple[float, int, int, Any, Any, Any]] = []
         self._sequence = 0
         self._units = 0.0
@@ -361,6 +395,7 @@ class Simulation:
             lost=sum(process.lost for process in processes),
             mean_latency=self._latencies / max(1, sum(done)),
             last_done=self._last_done,
+            attempts=[attempts for process in processes for attempts in process.attempts],
             trace=self._trace,
         )
 
@@ -415,12 +450,18 @@ class Simulation:
         process.sent += 1
         self._total += 1
         self._sent += 1
+        shedding = provider.shedding
+        if shedding and shedding.refuses(now, chance):
+            delay = provider.refusal_latency * chance.uniform(0.8, 1.2)
+            facts = (key, ticket, shedding.retry_after, None, now, shedding.status)
+            self._push(now + delay, _REPLY, process, call, facts)
+            return
         refused_for = provider.offer(now, call.charged)
         headroom = provider.headers(now, chance) if provider.headers else None
         if refused_for > 0:
             delay = provider.refusal_latency * chance.uniform(0.8, 1.2)
             told = provider.told(refused_for)
-            self._push(now + delay, _REPLY, process, call, (key, ticket, told, headroom, now))
+            self._push(now + delay, _REPLY, process, call, (key, ticket, told, headroom, now, 429))
             return
         self._admitted += 1
         spread = provider.spread
@@ -428,16 +469,16 @@ class Simulation:
         if provider.workers:
             latency = provider.workers.delay(now, latency)
         if latency > provider.deadline:
-            self._push(now + provider.deadline, _REPLY, process, None, (key, ticket, None, headroom, now))
+            self._push(now + provider.deadline, _REPLY, process, None, (key, ticket, None, headroom, now, 0))
         else:
-            self._push(now + latency, _REPLY, process, call, (key, ticket, -1.0, headroom, now))
+            self._push(now + latency, _REPLY, process, call, (key, ticket, None, headroom, now, 200))
 
     def _reply(self, now: float, process: Process, call: Call | None, facts: tuple[Any, ...]) -> None:
-        (policy, provider), ticket, told, headroom, sent = facts
+        (policy, provider), ticket, told, headroom, sent, status = facts
         if call is None:
             process.lost += 1
             policy.failed(now, ticket)
-        elif told == -1.0:
+        elif status == 200:
             for limit in provider.limits:
                 limit.release()
             process.done += 1
@@ -445,12 +486,17 @@ class Simulation:
             self._units += call.charged
             self._latencies += now - sent
             self._last_done = now
+            process.attempts.append(call.attempts)
             used = call.charged if self._scenario.tokens else None
             policy.succeeded(now, ticket, headroom, used)
         else:
             process.refused += 1
-            delay = policy.refused(now, ticket, told, headroom, call.attempts)
-            if delay > 0:
+            record = policy.overloaded if status == 529 else policy.refused
+            delay = record(now, ticket, told, headroom, call.attempts)
+            if call.attempts > self._scenario.max_retries:
+                process.lost += 1
+                self._last_done = now
+            elif delay > 0:
                 self._push(now + delay, _WAKE, process, policy, call)
             else:
                 process.again.append(call)

@@ -192,11 +192,11 @@ class _Sending:
                 since = time.perf_counter()
                 if attempt.error is None:
                     return self._answered(attempt, hold)
-                self._failed(attempt, attempt.error, waited, hold)
+                alone = self._failed(attempt, attempt.error, waited, hold)
                 if not self._verdict.retry:
                     raise attempt.error
-                # After a refusal the gate of the scope holds every call back, including this one.
-                await asyncio.sleep(0.0 if retry.is_congestion(attempt.error) else self._verdict.delay)
+                # After most refusals the gate of the scope holds every call back, including this one.
+                await asyncio.sleep(self._verdict.delay if alone else 0.0)
         except LLMError as error:
             raise self._explained(error) from None
 
@@ -241,10 +241,11 @@ class _Sending:
         self._selection.served()
         return sample
 
-    def _failed(self, attempt: Attempt, error: LLMError, waited: float, hold: Hold | None) -> None:
+    def _failed(self, attempt: Attempt, error: LLMError, waited: float, hold: Hold | None) -> bool:
+        """Judge a failure. Returns whether the call backs off by itself before its next request."""
         selection, sent, scope = self._selection, self._call.sent, self._selection.scope
         was_down = scope.outage.down_since is not None
-        scope.ended(self._ticket, error, caller=self)
+        alone = scope.ended(self._ticket, error, caller=self) or not retry.is_congestion(error)
         cost = None
         if error.maybe_billed:
             cost = self._sender.recorder.failed(self._call, error, self._bound, attempt.usage)
@@ -272,6 +273,7 @@ class _Sending:
             deadline=self._call.deadline,
             down=down,
         )
+        return alone
 
     def _charged(self, usage: Usage | None) -> float | None:
         """Tokens that the request counted against the provider's limit; None if the answer has no usage."""

@@ -31,9 +31,11 @@ class AIMD:
     >>> controller = AIMD()
     >>> tickets = [controller.sent(1.0) for _ in range(8)]
     >>> controller.refused(2.0, tickets[0], retry_after=5.0)
+    False
     >>> controller.window, controller.gate, controller.ready_at(2.5)
     (4.0, 7.0, inf)
     >>> controller.refused(2.1, tickets[1])  # sent before the cut, so in the same episode
+    False
     >>> controller.window
     4.0
     """
@@ -80,18 +82,23 @@ class AIMD:
             self.window += 1 / self.window
         self.in_flight -= 1
 
-    def refused(self, now: float, ticket: Ticket, retry_after: float | None = None) -> None:
-        """Record that the provider refused a request. Nothing is sent for `retry_after` seconds."""
+    def refused(self, now: float, ticket: Ticket, retry_after: float | None = None) -> bool:
+        """Record that the provider refused a request. Nothing is sent for `retry_after` seconds.
+
+        Returns:
+            False: the gate holds every call back.
+        """
         self.refusals += 1
         self.gate = max(self.gate, now + (_GATE if retry_after is None else retry_after))
         if ticket.at > self._last_cut:
             self.window = max(1.0, min(self.window, self.in_flight) * _CUT)
             self._last_cut = now
         self.in_flight -= 1
+        return False
 
-    def overloaded(self, now: float, ticket: Ticket, retry_after: float | None = None) -> None:
+    def overloaded(self, now: float, ticket: Ticket, retry_after: float | None = None) -> bool:
         """Record that the provider is overloaded, which counts as a refusal."""
-        self.refused(now, ticket, retry_after)
+        return self.refused(now, ticket, retry_after)
 
     def failed(self, now: float, ticket: Ticket) -> None:
         """Record that a request failed for another reason. The window stays."""

@@ -5,15 +5,19 @@ flight), the rate estimator (requests per second), and the headers as long as th
 
 | state | entered by | requests per second | effect of a refusal |
 |---|---|---|---|
-| open | the start | 80, doubled every 2 s | ends it: half of the rate, a wide step |
+| open | the start | 80, doubled every 2 s | random: none; else ends it: half of the rate, a wide step |
+| reopened | random refusals at a known limit | from twice the estimate | the same; then the estimate again |
 | sweeping | any refusal | estimate minus to plus a step | when due: mean of all intervals, narrower step |
 | | | | early: newest interval; after one that was due: following |
 | late | no refusal when due | grows exponentially | between the accepted and the sent rate, wider step |
 | following | an early refusal | the widest sweep | less if early, more if late; three when due: sweeping |
 | gated | any refusal | 0 | of a request from before the cut: only the gate moves |
+| hopeless | only refusals for 5 s; later, 90 s | as before | none: each call backs off by itself |
 | reopening | the gate opens | as before | at once: backs off, doubled each time, one probe |
 | capped | refusals at one concurrency | as before | above the cap: it stays; at the cap: one less |
 | predicted | headers | the remaining requests, less a margin | a wider margin, up to distrust |
+
+If refusals also come at random, only those beyond the random share (`random_refusals`) have an effect.
 
 The window is 256 and grows by one per answer while the controller is open. Later it is bounded by a cap that
 refusals have proved, and by a brake on latency that grows with concurrency. Times are seconds of one
@@ -28,11 +32,12 @@ import sys
 from typing import Any, Self
 
 from .headers import Allowance, Headroom, Level
-from .rate_estimator import Mark, RateEstimator, Ticket
+from .random_refusals import OVERLOAD_PROOF, RandomRefusals
+from .rate_estimator import EARLY, Mark, RateEstimator, Ticket
 from .state import InvalidStateError, count, flag, number, positive, restore, state_of
 from .window import COHORT, FIRST_WINDOW, ConcurrencyWindow
 
-_STATE_VERSION = 2
+_STATE_VERSION = 3
 """Version of the states of a controller and all of its parts. Any change of their fields needs a new one."""
 
 _LONGEST_GATE = 60.0
@@ -42,6 +47,15 @@ _SHORTEST_BACKOFF, _LONGEST_BACKOFF = 0.1, 30.0
 failures."""
 _FAST_REFUSAL = 0.5
 """Seconds. If refusals come faster than this, the answer to a single probe is awaited."""
+
+_LONG_WAIT = 5.0
+"""Seconds of Retry-After from which on a single refusal is one of a limit."""
+_REOPENING = 20
+"""Requests from a cut until the former rate is tried again beside random refusals; then four times more."""
+_DOUBTFUL = 30.0
+"""Seconds after the open phase in which refusals that go on after each cut may prove that it has no limit."""
+_HOPELESS_AT_FIRST, _HOPELESS = 5.0, 90.0
+"""Seconds without a success, at the start and later, after which each call backs off by itself."""
 
 _PROOF = 1.0
 """Seconds over which the served requests are a lower bound of a limit, whatever a bucket had saved."""
@@ -72,6 +86,7 @@ class AdaptiveController:
     >>> controller = AdaptiveController()
     >>> ticket = controller.sent(0.0)
     >>> controller.refused(0.05, ticket, retry_after=2.0)
+    False
     >>> controller.ready_at(0.1), controller.in_flight
     (2.05, 0)
     """
@@ -99,8 +114,13 @@ class AdaptiveController:
         episode."""
         self._cut_refused = 0
         self._failures = 0
+        self._failing_since = math.inf
         self._probing = False
         self._refusal_latency = 0.05
+        self._refused, self._overloaded = RandomRefusals(), RandomRefusals(OVERLOAD_PROOF)
+        self._reopening = _REOPENING
+        self._limited_at = -math.inf
+        self._climbed_from = 0.0
         self._levels: tuple[Level, Level] | None = None
         self._predicted_after = 0
         self._margin = 1.0
@@ -114,9 +134,7 @@ class AdaptiveController:
         return {
             "version": _STATE_VERSION,
             **state_of(self, _FIELDS),
-            "estimator": self._estimator.to_state(),
-            "window": self._window.to_state(),
-            "mark": self._mark.to_state(),
+            **{name: getattr(self, f"_{name}").to_state() for name in _PARTS},
             "levels": None if levels is None else [level.to_state() for level in levels],
         }
 
@@ -131,11 +149,9 @@ class AdaptiveController:
         restore(controller, state, _FIELDS, nested=_NESTED)
         if state["version"] != _STATE_VERSION:
             raise InvalidStateError("another version")
-        controller._estimator = RateEstimator.from_state(state["estimator"])
-        controller._window = ConcurrencyWindow.from_state(state["window"])
-        controller._mark = Mark.from_state(state["mark"])
-        levels = state["levels"]
-        if levels is not None:
+        for name, part in _PARTS.items():
+            setattr(controller, f"_{name}", part.from_state(state[name]))
+        if (levels := state["levels"]) is not None:
             if not isinstance(levels, list) or len(levels) != 2:
                 raise InvalidStateError("levels are two, or none")
             controller._levels = Level.from_state(levels[0]), Level.from_state(levels[1])
@@ -177,7 +193,7 @@ class AdaptiveController:
         if in_flight >= max_in_flight:
             return math.inf
         estimator = self._estimator
-        if estimator.open and in_flight < at_once + self._answered:
+        if estimator.open and in_flight < at_once + self._answered and not estimator.reopened:
             ready = max(now, self.gate)
         else:
             ready = estimator.ready_at(
@@ -209,7 +225,8 @@ class AdaptiveController:
         estimator = self._estimator
         rate = estimator.rate
         if estimator.open:
-            charge = 0.0 if self.in_flight < at_once + self._answered else 1.0
+            free = self.in_flight < at_once + self._answered and not estimator.reopened
+            charge = 0.0 if free else 1.0
             self._first_at = min(self._first_at, now)
         else:
             charge = tokens * self._number / self._tokens_sent if estimator.by_tokens else 1.0
@@ -281,20 +298,30 @@ class AdaptiveController:
         if self.gate <= ticket.at:  # a gate that has closed since then has reset the credit
             self._estimator.give_back(self._charge(ticket.tokens))
 
-    def overloaded(self, now: float, ticket: Ticket, retry_after: float | None = None) -> None:
-        """Record that the provider is overloaded (503, 529): the window shrinks, the learnt rate stays."""
+    def overloaded(self, now: float, ticket: Ticket, retry_after: float | None = None) -> bool:
+        """Record that the provider is overloaded (503, 529): the window shrinks, the learnt rate stays.
+
+        Returns whether only the call itself backs off; see `refused`.
+        """
         self.in_flight -= 1
         self.refusals += 1
         self._window.ended(ticket, self._number, None)
+        alone = not self._overloaded.follow_rate(ticket.number)
+        accepted_since_cut = self._accepted_since_cut(ticket)
         self._count(ticket)
+        if alone:
+            return True
         if ticket.number > self._cut:
+            if accepted_since_cut < 1 and self._is_hopeless(now):
+                return True
             self._window.overloaded(ticket.in_flight)
-            self._cut, self._cut_refused = self._number, 0
+            self._cut_now()
         self._close_gate(now, ticket, retry_after)
+        return False
 
     def refused(
         self, now: float, ticket: Ticket, retry_after: float | None = None, headroom: Headroom | None = None
-    ) -> None:
+    ) -> bool:
         """Record that the provider refused a request because of a limit (429).
 
         Args:
@@ -302,32 +329,90 @@ class AdaptiveController:
             ticket: Ticket of the request.
             retry_after: Seconds that the provider asked to wait, finite and not negative.
             headroom: Content of the refusal's headers.
+
+        Returns:
+            Whether only the call itself backs off, because a share of all requests is refused at random.
         """
         self.in_flight -= 1
         self.refusals += 1
         self._refusal_latency += (now - ticket.at - self._refusal_latency) * 0.2
         self._window.ended(ticket, self._number, None)
-        accepted_since_cut = ticket.number - self._cut - 1 - self._cut_refused
         if headroom is not None:
             self.on_headers(ticket, headroom)
-        if self._levels is not None:
-            if ticket.number > self._predicted_after:
-                self._doubt(1.0, ticket)
-        elif self._window.explains(now, ticket, self._number):
+        if self._levels is not None and ticket.number > self._predicted_after:
+            self._doubt(1.0, ticket)
+        if self._levels is None and self._window.explains(now, ticket, self._number):
             if retry_after is None:
                 # Only an answer makes room, and a full window waits for one anyway.
                 self._count(ticket)
-                return
-        elif ticket.number > self._cut:
-            if accepted_since_cut < 1 and not self._estimator.open:
-                self._failures += 1
-                self._probing = self._refusal_latency < _FAST_REFUSAL
-            else:
+                return False
+        elif self._is_random(ticket, retry_after):
+            self._count(ticket)
+            if self._estimator.open and not self._window.suspected:
+                self._window.suspects(now, ticket, self._number)
+            if self._refused.few:
+                self.gate = max(self.gate, now + self._refusal_latency)
+            return True
+        elif self._levels is None and ticket.number > self._cut:
+            if self._accepted_since_cut(ticket) >= 1 or self._estimator.open:
                 self._failures = 0
                 self._begin_episode(now, ticket)
-            self._cut, self._cut_refused = self._number, 0
+            elif self._is_hopeless(now):
+                self._count(ticket)
+                return True
+            else:
+                self._probing = self._refusal_latency < _FAST_REFUSAL
+            self._cut_now()
         self._count(ticket)
         self._close_gate(now, ticket, retry_after)
+        return False
+
+    def _is_random(self, ticket: Ticket, retry_after: float | None) -> bool:
+        """Record a refusal, and decide whether it is a random one."""
+        estimator, random_refusals = self._estimator, self._refused
+        if estimator.open:
+            if (retry_after or 0.0) >= _LONG_WAIT or not (self._answered or self.in_flight):
+                return False
+            learning = not estimator.reopened or self._climbed_from > 0
+            if not random_refusals.follow_rate(ticket.number, learning=learning):
+                return True
+            random_refusals.limited(ticket.rate, self._climbed_from)
+            self._climbed_from, self._limited_at = 0.0, ticket.at
+            return False
+        random = random_refusals.known
+        if ticket.number <= self._cut:
+            return random
+        accepted = self._accepted_since_cut(ticket)
+        if random:
+            if ticket.number - self._cut > self._reopening:
+                self._reopen()
+            return not random_refusals.follow_rate(ticket.number, learning=ticket.phase < EARLY)
+        if ticket.phase < EARLY and (ticket.at < self._limited_at + _DOUBTFUL or estimator.collapsed):
+            doubted = random_refusals.come_soon(estimator.swept(ticket), accepted, estimator.estimate)
+            if doubted:
+                self._reopen(doubted)
+                self._climbed_from = estimator.rate
+                return True
+        return False
+
+    def _reopen(self, rate: float = 0.0) -> None:
+        self._reopening *= 4
+        self._estimator.reopen(rate)
+
+    def _is_hopeless(self, now: float) -> bool:
+        """Record a refusal after which nothing was accepted. Whether everything has been refused for long."""
+        self._failures += 1
+        if self._failures == 1:
+            self._failing_since = now
+        return now - self._failing_since > (_HOPELESS if self._answered else _HOPELESS_AT_FIRST)
+
+    def _cut_now(self) -> None:
+        self._cut, self._cut_refused = self._number, 0
+        self._refused.skip(self._number)
+        self._overloaded.skip(self._number)
+
+    def _accepted_since_cut(self, ticket: Ticket) -> int:
+        return ticket.number - self._cut - 1 - self._cut_refused
 
     def _count(self, ticket: Ticket) -> None:
         self._mark.count(ticket)
@@ -336,7 +421,9 @@ class AdaptiveController:
 
     def _begin_episode(self, now: float, ticket: Ticket) -> None:
         estimator, opening = self._estimator, self._estimator.open
-        if not self._window.suspects(now, ticket, self._number):
+        # The first refusal of the open phase tells a cap best: later, more are in flight than it allows.
+        told = opening and self._window.suspected
+        if told or not self._window.suspects(now, ticket, self._number):
             if opening:
                 self._close_estimator(ticket.rate, ticket)
             else:
@@ -391,7 +478,7 @@ class AdaptiveController:
             if self._estimator.open:  # all requests that the headers held back would be sent at once
                 self._close_estimator(0.0, ticket)
                 self._estimator.resume(self.gate, 1.0)
-                self._cut, self._cut_refused = self._number, 0
+                self._cut_now()
 
     def _close_estimator(self, rate: float, ticket: Ticket) -> None:
         served = (ticket.number - ticket.in_flight) / max(ticket.at - self._first_at, _PROOF)
@@ -402,7 +489,12 @@ class AdaptiveController:
 _FIELDS = {
     "in_flight": count, "gate": number, "refusals": count, "_number": count, "_tokens_sent": number,
     "_answered": count, "_first_at": number, "_squared_tokens": number, "_estimated": positive,
-    "_used": positive, "_cut": count, "_cut_refused": count, "_failures": count, "_probing": flag,
+    "_used": positive, "_cut": count, "_cut_refused": count, "_failures": count, "_failing_since": number,
+    "_probing": flag, "_reopening": count, "_climbed_from": number, "_limited_at": number,
     "_refusal_latency": number, "_predicted_after": count, "_margin": positive,
 }  # fmt: skip
-_NESTED = ("version", "estimator", "window", "mark", "levels")
+_PARTS: dict[str, Any] = {
+    "estimator": RateEstimator, "window": ConcurrencyWindow, "mark": Mark, "refused": RandomRefusals,
+    "overloaded": RandomRefusals,
+}  # fmt: skip
+_NESTED = ("version", "levels", *_PARTS)

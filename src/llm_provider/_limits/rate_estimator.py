@@ -60,7 +60,7 @@ _SHRINK = 1.7
 """Divisor of the step at each refusal that was not early. The step never falls below the difference that one
 request makes to the estimate."""
 
-_EARLY, _DUE, _LATE = 0.4, 1.0, 1.25
+EARLY, _DUE, _LATE = 0.4, 1.0, 1.25
 """Phases of the sweep. It crosses the estimate at 0.5 and has spent its savings at 1. A refusal before
 `early` means that the limit is lower, or shared. After `late` no limit was found, and the rate grows."""
 _ANOTHER = 2.2
@@ -207,6 +207,8 @@ class RateEstimator:
 
     def __init__(self) -> None:
         self.open = True
+        self.reopened = False
+        """Whether it is open because refusals came at random, and not because there was none."""
         self.rate = _FIRST_RATE
         self.estimate = math.inf
         self.by_tokens = False
@@ -304,8 +306,23 @@ class RateEstimator:
             served: Requests per second that were served. The limit is at least this high.
         """
         self.open = False
-        self.estimate = max(rate * _FIRST_CUT, served)
+        self.estimate = max(self.estimate if self.reopened else rate * _FIRST_CUT, served)
         self._begin()
+
+    def reopen(self, rate: float) -> None:
+        """Grow again, at least from a rate: refusals also come at random, and were perhaps no limit's."""
+        self.open = self.reopened = True
+        self.rate = max(rate, self.estimate / _FIRST_CUT)
+        self.phase = _DOUBLING * math.log2(self.rate / _FIRST_RATE)
+
+    @property
+    def collapsed(self) -> bool:
+        """Whether the estimate is far below a limit that was known for certain."""
+        return self.estimate < _FALLEN * self._former
+
+    def swept(self, ticket: Ticket) -> float:
+        """Seconds of the present sweep until a request was sent. They pass only while the rate is used."""
+        return ticket.phase * self._cycle
 
     def learn(self, ticket: Ticket, mark: Mark, mean_tokens: float, spread: float) -> None:
         """Learn from a refusal: the limit was exhausted when the request was sent.
@@ -329,7 +346,7 @@ class RateEstimator:
             accepted += mark.used_by_refused(accepted / elapsed)
             # If the gate was closed for most of the time, as in fixed windows, the phase says nothing.
             waited = ticket.phase * self._cycle < elapsed / 2
-            early = ticket.phase < _EARLY
+            early = ticket.phase < EARLY
             if self.by_tokens:
                 expected = self.estimate * elapsed
                 early = expected - accepted > 3 + 2 * math.sqrt(expected)
@@ -388,7 +405,7 @@ class RateEstimator:
 
     def _begin(self) -> None:
         self.estimate = min(max(self.estimate, _SLOWEST), _FASTEST)
-        if self.estimate < _FALLEN * self._former:
+        if self.collapsed:
             narrow = _CYCLE_FALLEN
         else:
             narrow = _CYCLE_TOKENS if self.by_tokens else _CYCLE
@@ -424,7 +441,8 @@ class RateEstimator:
 
 
 _ESTIMATOR_FIELDS = {
-    "open": flag, "rate": positive, "estimate": positive, "by_tokens": flag, "phase": number, "_credit":
-    number, "_at": number, "_step": positive, "_cycle": positive, "_weight": positive, "_evidence": number,
-    "_following": flag, "_due": count, "_growth": positive, "_former": number, "_former_at": number,
+    "open": flag, "reopened": flag, "rate": positive, "estimate": positive, "by_tokens": flag, "phase":
+    number, "_credit": number, "_at": number, "_step": positive, "_cycle": positive, "_weight": positive,
+    "_evidence": number, "_following": flag, "_due": count, "_growth": positive, "_former": number,
+    "_former_at": number,
 }  # fmt: skip

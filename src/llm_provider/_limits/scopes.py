@@ -66,8 +66,8 @@ class Controller(Protocol):
     def admit(self, now: float, tokens: float, max_in_flight: int, at_once: int) -> Ticket | float: ...
     def on_headers(self, ticket: Ticket, headroom: Headroom) -> None: ...
     def succeeded(self, now: float, ticket: Ticket, *, tokens: float | None) -> None: ...
-    def refused(self, now: float, ticket: Ticket, retry_after: float | None) -> None: ...
-    def overloaded(self, now: float, ticket: Ticket, retry_after: float | None) -> None: ...
+    def refused(self, now: float, ticket: Ticket, retry_after: float | None) -> bool: ...
+    def overloaded(self, now: float, ticket: Ticket, retry_after: float | None) -> bool: ...
     def failed(self, now: float, ticket: Ticket) -> None: ...
     def cancelled(self, ticket: Ticket) -> None: ...
     def withdrawn(self, ticket: Ticket) -> None: ...
@@ -230,7 +230,7 @@ class Scope:
 
     def ended(
         self, ticket: Ticket, error: LLMError | None, *, tokens: float | None = None, caller: object = None
-    ) -> None:
+    ) -> bool:
         """End a request that was sent.
 
         Args:
@@ -238,8 +238,11 @@ class Scope:
             error: Its error; None after a success.
             tokens: Tokens that a limit has counted for the request, if known.
             caller: Identity of the call, so that failures of one call differ from those of many.
+
+        Returns:
+            Whether a call that was refused backs off by itself: the gate of the scope does not hold it back.
         """
-        now, controller = self._loop.time(), self.controller
+        now, controller, alone = self._loop.time(), self.controller, False
         was_down = self.outage.down_since is not None
         if error is None:
             controller.succeeded(now, ticket, tokens=tokens)
@@ -254,10 +257,11 @@ class Scope:
             if not is_congestion(error) or (was_down and is_outage(error)):
                 controller.failed(now, ticket)
             elif isinstance(error, OverloadedError):
-                controller.overloaded(now, ticket, error.retry_after)
+                alone = controller.overloaded(now, ticket, error.retry_after)
             else:
-                controller.refused(now, ticket, error.retry_after)
+                alone = controller.refused(now, ticket, error.retry_after)
         self.wake()
+        return alone
 
     def _works(self, now: float, ticket: Ticket) -> None:
         down_since = self.outage.down_since

@@ -255,15 +255,17 @@ class SharedController:
         """Record that the provider served a request. Its limit counted `tokens`, if known."""
         self._end(ticket, now, lambda controller: controller.succeeded(now, ticket, tokens=tokens))
 
-    def refused(self, now: float, ticket: Ticket, retry_after: float | None = None) -> None:
-        """Record that the provider refused a request because of a limit."""
-        self._end(ticket, now, lambda controller: controller.refused(now, ticket, retry_after))
+    def refused(self, now: float, ticket: Ticket, retry_after: float | None = None) -> bool:
+        """Record that the provider refused a request. Returns whether only its call backs off."""
+        alone = self._end(ticket, now, lambda controller: controller.refused(now, ticket, retry_after))
         self._join(now)
+        return alone is True
 
-    def overloaded(self, now: float, ticket: Ticket, retry_after: float | None = None) -> None:
-        """Record that the provider is overloaded."""
-        self._end(ticket, now, lambda controller: controller.overloaded(now, ticket, retry_after))
+    def overloaded(self, now: float, ticket: Ticket, retry_after: float | None = None) -> bool:
+        """Record that the provider is overloaded. Returns whether only the call backs off."""
+        alone = self._end(ticket, now, lambda controller: controller.overloaded(now, ticket, retry_after))
         self._join(now)
+        return alone is True
 
     def failed(self, now: float, ticket: Ticket) -> None:
         """Record that a request broke or timed out."""
@@ -277,13 +279,19 @@ class SharedController:
         """Record that a request was given up before it was sent."""
         self._end(ticket, ticket.at, lambda controller: controller.withdrawn(ticket))
 
-    def _end(self, ticket: Ticket, now: float, record: Callable[[AdaptiveController], None]) -> None:
+    def _end(
+        self, ticket: Ticket, now: float, record: Callable[[AdaptiveController], bool | None]
+    ) -> bool | None:
+        """Record an outcome. Returns the result of `record`; None if the outcome is of no use any more."""
         headroom = self._headrooms.pop(ticket.number, None)
 
+        result: bool | None = None
+
         def record_all(controller: AdaptiveController) -> None:
+            nonlocal result
             if headroom is not None:
                 controller.on_headers(ticket, headroom)
-            record(controller)
+            result = record(controller)
 
         self._own -= 1
         if ticket in self._former:
@@ -295,6 +303,7 @@ class SharedController:
         elif self._run(lambda connection: self._give_back(connection, ticket, now, record_all)) is None:
             self._go_alone(ending=1)
             record_all(self._controller)
+        return result
 
     def _join(self, now: float) -> None:
         """Share the controller from now on: there is a limit, which other processes may have too."""

@@ -117,6 +117,11 @@ class ConcurrencyWindow:
         self._probe, self._probe_at, self._changed = 1, now + _CAP_PROBE, sent
         return True
 
+    @property
+    def suspected(self) -> bool:
+        """Whether a refusal may have been one of a cap."""
+        return self._suspect < math.inf
+
     def suspects(self, now: float, ticket: Ticket, sent: int) -> bool:
         """Record the first refusal of an episode.
 

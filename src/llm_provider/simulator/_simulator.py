@@ -159,6 +159,7 @@ class Simulator:
         times: int | None = 1,
         match: str | None = None,
         key: str | None = None,
+        share: float = 1.0,
     ) -> None:
         """Order a fault.
 
@@ -168,9 +169,11 @@ class Simulator:
             times: the number of requests it applies to; None for all until :meth:`clear`.
             match: restrict it to requests whose last user message contains this text.
             key: restrict it to requests with this API key.
+            share: probability with which each of these requests meets the fault.
         """
         order = {
             "fault": fault.to_json(), "provider": provider, "times": times, "match": match, "key": key,
+            "share": share,
         }  # fmt: skip
         self._ask("POST", "inject", order)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import random
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -112,6 +113,7 @@ class _Order:
     match: str | None
     key: str | None
     left: int | None
+    share: float
 
     def matches(self, provider: str, text: str, key: str) -> bool:
         return (
@@ -134,6 +136,7 @@ class FaultQueue:
 
     def __init__(self) -> None:
         self._orders: list[_Order] = []
+        self._random = random.Random(0)
 
     def add(
         self,
@@ -143,15 +146,21 @@ class FaultQueue:
         times: int | None = 1,
         match: str | None = None,
         key: str | None = None,
+        share: float = 1.0,
     ) -> None:
-        """Order ``fault`` for the next ``times`` matching requests; None for all of them."""
+        """Order ``fault`` for the next ``times`` matching requests; None for all of them.
+
+        A ``share`` below 1 is the probability with which each of them meets the fault.
+        """
         if times is None or times > 0:
-            self._orders.append(_Order(fault, provider, match, key, times))
+            self._orders.append(_Order(fault, provider, match, key, times, share))
 
     def take(self, provider: str, text: str, key: str) -> Fault | None:
         """The fault for a request with this provider, last user message and API key; it counts as used."""
         for order in self._orders:
             if not order.matches(provider, text, key):
+                continue
+            if order.share < 1 and self._random.random() >= order.share:
                 continue
             if order.left is not None:
                 order.left -= 1

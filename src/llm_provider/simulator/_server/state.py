@@ -116,5 +116,10 @@ class State:
         """Order a fault, described as on the control channel."""
         fault = Fault.from_json(order["fault"])
         self.faults.add(
-            fault, provider=order["provider"], times=order["times"], match=order["match"], key=order["key"]
+            fault,
+            provider=order["provider"],
+            times=order["times"],
+            match=order["match"],
+            key=order["key"],
+            share=order["share"],
         )
