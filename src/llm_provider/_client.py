@@ -41,7 +41,7 @@ from ._requests.api_keys import KeyList
 from ._requests.embed_request import EmbedParameters, EmbedRequest
 from ._requests.request import CacheMode, Parameters, Request, check, seal
 from ._requests.routing import Transport, priced_as, resolve
-from ._settings import KEPT_BY_DEFAULT, RateControl, decide, dollars
+from ._settings import KEPT_BY_DEFAULT, MAX_RESPONSE_BYTES, RateControl, decide, dollars
 from ._types import Embeddings, FinishReason, Prompt, Response, Usage
 
 # The event loop, asyncio and their modules are imported by the first call that is not stored: their import
@@ -86,6 +86,8 @@ class Client(BatchMethods):
         timeout: Seconds for one attempt, without the wait for a slot, or `Timeouts`. A call's own timeouts
             replace them one by one: `Timeouts(idle=30)` here and `timeout=60` there set both.
         max_retries: The most requests after the first one, if each fails in a way that may pass.
+        max_response_bytes: The most bytes of an answer after decompression. A larger one is not read to its
+            end, and its call fails.
         on_result: For logs and metrics. It is called with the `Response` or `Embeddings` of each call, stored
             ones too, or with its `LLMError`, in the thread or task of the call. An exception that it raises
             becomes a warning.
@@ -124,6 +126,7 @@ class Client(BatchMethods):
         budget: float | Decimal | Budget | None = None,
         timeout: float | Timeouts = DEFAULT_TIMEOUT,
         max_retries: int = DEFAULT_MAX_RETRIES,
+        max_response_bytes: int = MAX_RESPONSE_BYTES,
         on_result: Callable[[Any], object] | None = None,
         rate_control: RateControl = "adaptive",
         transport: Transport | None = None,
@@ -136,6 +139,7 @@ class Client(BatchMethods):
         settings = decide(
             timeout=timeout,
             max_retries=max_retries,
+            max_response_bytes=max_response_bytes,
             cache=cache,
             cache_finish_reasons=cache_finish_reasons,
             rate_control=rate_control,

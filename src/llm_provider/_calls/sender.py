@@ -112,7 +112,8 @@ class Sender:
         name = (call.target.route.adapter, transport)
         connection = self._connections.get(name)
         if connection is None:
-            connection = self._connections[name] = call.adapter.connect(transport)
+            most_bytes = self._settings.max_response_bytes
+            connection = self._connections[name] = call.adapter.connect(transport, most_bytes)
         return connection
 
     def statistics(self) -> list[ScopeStatistics]:

@@ -3,7 +3,7 @@
 An adapter is a module that speaks one wire format through its provider's SDK:
 
 - `encode(request, target) -> EncodedRequest` pure: builds the payload
-- `connect(transport) -> Connection`     imports the SDK; the connection has `send`, `stream` and `close`
+- `connect(transport, most_bytes) -> Connection` imports the SDK; it has `send`, `stream` and `close`
 - `decode(reply) -> Answer`              pure: reads a reply; an incomplete one raises
 - `split(reply) -> list`                 pure: divides a reply of several samples into one reply for each
 - `variant(encoded) -> str`              pure: the service level that a request asks for
@@ -172,8 +172,12 @@ class Adapter(Protocol):
     def facts(self, encoded: EncodedRequest) -> RequestFacts:
         """The facts about a request that estimates, budgets and rate limits need."""
 
-    def connect(self, transport: str) -> Connection:
-        """Import the SDK and open a connection. Raises `MissingDependencyError` if it is not installed."""
+    def connect(self, transport: str, most_bytes: int = ...) -> Connection:
+        """Import the SDK and open a connection, which reads at most `most_bytes` of an answer.
+
+        Raises:
+            MissingDependencyError: the SDK is not installed.
+        """
 
     def map_error(self, error: BaseException) -> Any: ...
 

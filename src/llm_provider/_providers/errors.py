@@ -200,6 +200,10 @@ def from_exception(error: BaseException) -> LLMError:
     >>> from_exception(ConnectionRefusedError("refused")).maybe_billed
     False
     """
+    # The SDKs wrap an error that this library raised while they read an answer.
+    for link in exception_chain(error):
+        if isinstance(link, LLMError):
+            return link
     links = _chain_from_aiohttp(error)
     names = [name for link in links for name in _names(link)]
     # The messages of the SDKs' wrappers name no cause.

@@ -20,6 +20,8 @@ from types import ModuleType
 from typing import Any
 from urllib.request import getproxies
 
+from . import body_size
+
 KEEPALIVE_SECONDS = 60.0
 """Seconds for which an idle connection is kept. The SDKs' 5 s cost new handshakes after every pause."""
 
@@ -88,10 +90,11 @@ def client_class(library: ModuleType) -> Any:
     class AioHttpClient(library.AsyncClient):  # type: ignore[name-defined,misc]  # known at run time only
         """Sends over one aiohttp session, which the first request opens."""
 
-        def __init__(self) -> None:
+        def __init__(self, most_bytes: int) -> None:
             # Without a transport, the base class would build a connection pool and load certificates.
             super().__init__(transport=library.AsyncBaseTransport(), trust_env=False)
             self._aiohttp: Any = None
+            self._most_bytes = most_bytes
 
         def build_request(
             self, method: str, url: Any, *, headers: Any, content: Any = None, timeout: Any = None, **_: Any
@@ -111,8 +114,8 @@ def client_class(library: ModuleType) -> Any:
             )
             try:
                 if stream and answer.status == 200:
-                    return _Streaming(request, answer)
-                body = await answer.read()
+                    return _Streaming(request, answer, self._most_bytes)
+                body = await body_size.of_aiohttp(answer, self._most_bytes)
             except BaseException:
                 answer.close()
                 raise
@@ -176,22 +179,22 @@ class _Succeeded:
 class _Streaming(_Succeeded):
     """An answer with status 200 whose body is read as it arrives."""
 
-    __slots__ = ("_answer",)
+    __slots__ = ("_answer", "_most_bytes")
 
     is_closed = False
 
-    def __init__(self, request: _Prepared, answer: Any) -> None:
+    def __init__(self, request: _Prepared, answer: Any, most_bytes: int) -> None:
         super().__init__(request, answer.headers, b"")
         self._answer = answer
+        self._most_bytes = most_bytes
 
     @property
     def is_read(self) -> bool:
         """Whether the end of the body has arrived. The libraries' responses have no such attribute."""
         return bool(self._answer.content.at_eof())
 
-    async def aiter_bytes(self) -> AsyncIterator[bytes]:
-        async for chunk in self._answer.content.iter_any():
-            yield chunk
+    def aiter_bytes(self) -> AsyncIterator[bytes]:
+        return body_size.chunks_of_aiohttp(self._answer, self._most_bytes)
 
     async def aclose(self) -> None:
         # Does nothing after the end of the body, when the connection is back in the pool.

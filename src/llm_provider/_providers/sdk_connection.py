@@ -17,7 +17,8 @@ from types import ModuleType
 from typing import Any
 
 from .._runtime.canonical_json import canonical
-from . import http_client
+from .._settings import MAX_RESPONSE_BYTES
+from . import body_size, http_client
 from .adapter import OnHeaders, Outgoing
 from .sse import events
 
@@ -46,6 +47,7 @@ class PostConnection:
     Args:
         sdk: The SDK's module.
         transport: "aiohttp" (HTTP/1.1), "http2" or "http1".
+        most_bytes: The most decoded bytes of an answer.
         client_class: The SDK's asynchronous client class.
         path: Returns an operation's path below the base URL.
         stream_fields: Returns the fields that a streamed request adds to its payload.
@@ -57,6 +59,7 @@ class PostConnection:
         self,
         sdk: ModuleType,
         transport: str,
+        most_bytes: int,
         *,
         client_class: str,
         path: Callable[[str], str],
@@ -68,6 +71,7 @@ class PostConnection:
         self._sdk = sdk
         self._response_class = http_client.library_of(sdk.DefaultAsyncHttpxClient).Response
         self._transport = transport
+        self._most_bytes = most_bytes
         self._client_class = client_class
         self._client_options = client_options
         self._post_options = post_options
@@ -93,7 +97,7 @@ class PostConnection:
         client = self._clients.get(identity)
         if client is None:
             if self._http_client is None:
-                self._http_client = build_http_client(self._sdk, self._transport)
+                self._http_client = build_http_client(self._sdk, self._transport, self._most_bytes)
             client = self._clients[identity] = getattr(self._sdk, self._client_class)(
                 base_url=outgoing.target.base_url,
                 api_key=outgoing.key.reveal(),
@@ -186,16 +190,19 @@ class PostConnection:
             await client.aclose()
 
 
-def build_http_client(sdk: ModuleType, transport: str) -> Any:
+def build_http_client(sdk: ModuleType, transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> Any:
     """The SDK's kind of HTTP client over a transport: "aiohttp", "http2" or "http1".
+
+    It reads at most `most_bytes` of an answer.
 
     Redirects are never followed: they would carry the prompt, and with some clients the key, to another host.
     """
     library = http_client.library_of(sdk.DefaultAsyncHttpxClient)
     if transport == "aiohttp" and http_client.is_direct():
-        return http_client.client_class(library)()
+        return http_client.client_class(library)(most_bytes)
     options: dict[str, Any] = {
         "follow_redirects": False,
+        "headers": {"accept-encoding": body_size.ACCEPTED_ENCODINGS},
         "limits": library.Limits(
             max_connections=MAX_CONNECTIONS,
             max_keepalive_connections=MAX_CONNECTIONS,
@@ -203,5 +210,28 @@ def build_http_client(sdk: ModuleType, transport: str) -> Any:
         ),
     }
     if transport == "aiohttp":
-        return sdk.DefaultAioHttpClient(**options)
-    return sdk.DefaultAsyncHttpxClient(http2=transport == "http2", **options)
+        return _limited(sdk.DefaultAioHttpClient, library)(most_bytes, **options)
+    return _limited(sdk.DefaultAsyncHttpxClient, library)(most_bytes, http2=transport == "http2", **options)
+
+
+@functools.cache
+def _limited(client_class: Any, library: ModuleType) -> Any:
+    """A client class of an SDK that reads only a number of bytes of each answer."""
+
+    class LimitedClient(client_class):  # type: ignore[misc]  # known at run time only
+        def __init__(self, most_bytes: int, **options: Any) -> None:
+            super().__init__(**options)
+            self._most_bytes = most_bytes
+
+        async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
+            response = await super().send(request, stream=True, **options)
+            body_size.limit_httpx(library, response, self._most_bytes)
+            if not stream:
+                try:
+                    await response.aread()
+                except BaseException:
+                    await response.aclose()
+                    raise
+            return response
+
+    return LimitedClient

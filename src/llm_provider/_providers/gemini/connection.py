@@ -15,6 +15,7 @@ import ssl
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from typing import Any
 
+from ..._settings import MAX_RESPONSE_BYTES
 from .. import http_client
 from ..adapter import OnHeaders, Outgoing, SendInChunks
 from . import sdk_http_clients
@@ -27,17 +28,21 @@ class GeminiConnection:
 
     Args:
         transport: "aiohttp" (HTTP/1.1), "http2" or "http1" (both httpx2).
+        most_bytes: The most decoded bytes of an answer.
         private: Whether to use the SDK's private methods; None decides by its release.
     """
 
-    def __init__(self, transport: str, *, private: bool | None = None) -> None:
+    def __init__(
+        self, transport: str, most_bytes: int = MAX_RESPONSE_BYTES, *, private: bool | None = None
+    ) -> None:
         # Imported here and not with the first client: the import takes seconds, which would count as part of
         # the first attempt.
         sdk = importlib.import_module("google.genai")
         http_client.load(transport)
         private = is_known(sdk.__version__) if private is None else private
-        self._requests = PrivateRequests() if private else TypedRequests()
+        self._requests = PrivateRequests(most_bytes) if private else TypedRequests()
         self._transport = transport
+        self._most_bytes = most_bytes
         self._http_client: Any = None
         self._clients: dict[tuple[str | None, str], Any] = {}
         self._certificates: ssl.SSLContext | None = None
@@ -56,7 +61,7 @@ class GeminiConnection:
         if self._http_client is None:
             # Shared by all clients: the SDK would read the system's certificates four times for each.
             self._certificates = sdk_http_clients.certificates()
-            self._http_client = sdk_http_clients.build(self._transport, self._certificates)
+            self._http_client = sdk_http_clients.build(self._transport, self._certificates, self._most_bytes)
         parameter = "aiohttp_client" if self._transport == "aiohttp" else "httpx_async_client"
         options = types.HttpOptions(
             base_url=outgoing.target.base_url,
@@ -74,7 +79,7 @@ class GeminiConnection:
         response = await self._requests.send(self._client(outgoing), outgoing)
         try:
             on_headers(response.headers)
-            return await sdk_http_clients.read(response)
+            return await sdk_http_clients.read(response, self._most_bytes)
         except BaseException:
             await sdk_http_clients.close_response(response)
             raise

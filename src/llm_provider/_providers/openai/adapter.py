@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..._requests.request import Request
 from ..._requests.routing import Target
+from ..._settings import MAX_RESPONSE_BYTES
 from ..._types import Usage
 from ..adapter import Answer, EncodedRequest, Outgoing, refuse
 from ..errors import from_sdk as map_error
@@ -171,7 +172,7 @@ def _stream_fields(outgoing: Outgoing) -> Mapping[str, Any]:
     return {}
 
 
-def connect(transport: str) -> PostConnection:
+def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> PostConnection:
     """Connect through the openai SDK, for OpenAI and all compatible hosts."""
     import openai
 
@@ -180,6 +181,7 @@ def connect(transport: str) -> PostConnection:
     return PostConnection(
         openai,
         transport,
+        most_bytes,
         client_class="AsyncOpenAI",
         path=lambda operation: f"/{operation}",
         stream_fields=_stream_fields,
