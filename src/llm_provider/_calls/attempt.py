@@ -11,7 +11,7 @@ import orjson
 
 from .._errors import APIResponseValidationError, APITimeoutError, FailedAttempt, LLMError
 from .._limits.timeouts import Timeouts
-from .._providers.adapter import AnyAnswer, Connection, OnHeaders, Outgoing, SendInChunks
+from .._providers.adapter import AnyAnswer, Connection, OnHeaders, Outgoing, SendInChunks, reply_body
 from .._providers.errors import failure_headers
 from .._types import Step, Usage
 from .call import Call, Sample
@@ -66,9 +66,9 @@ class Attempt:
                 else:
                     self._body = await connection.send(self._outgoing, self._on_headers)
             if self._emit is not None:
-                self._body, reply = orjson.dumps(streamed), streamed
+                self._body, reply = reply_body(streamed), streamed
             else:
-                reply = _parsed(self._body)
+                reply = _parsed(self._body, nests=self._call.operation.nests)
             self._answer = self._call.operation.decode(self._call, reply, self._count)
         except LLMError as error:
             self.error = error
@@ -152,6 +152,10 @@ class Attempt:
         )
 
 
+_SURELY_FLAT = 250
+"""A body with so few brackets cannot be nested too deep."""
+
+
 class _Watch:
     """Moves the end of an attempt's timer as its answer arrives.
 
@@ -207,9 +211,13 @@ def _with_limit(error: LLMError, timeouts: Timeouts) -> LLMError:
     return error
 
 
-def _parsed(body: bytes) -> Any:
+def _parsed(body: bytes, *, nests: bool) -> Any:
+    """The reply in a body. If a reply of this operation can be nested, its depth is limited."""
     try:
-        return orjson.loads(body)
+        reply = orjson.loads(body)
+        if nests and body.count(b"{") + body.count(b"[") > _SURELY_FLAT:
+            reply_body(reply)
+        return reply
     except ValueError:
         shown = body[:60].decode("utf-8", "replace")
         raise APIResponseValidationError(

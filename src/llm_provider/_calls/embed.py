@@ -36,6 +36,8 @@ _TOO_MANY_TOKENS = "max_tokens_per_request"
 class Embed(Operation[Embeddings]):
     """Embedding of texts. Its parts are the distinct texts, numbered by their first place in the list."""
 
+    nests = False
+
     def encode(self, request: Any, target: Target, adapter: Adapter) -> EncodedRequest:
         """See `Operation.encode`. The payload has no texts."""
         return registry.load_embeddings(target).encode(request, target)

@@ -23,6 +23,8 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequenc
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
+import orjson
+
 from .._errors import APIResponseValidationError, RequestError, UnsupportedParameterError
 from .._limits.timeouts import Timeouts
 from .._requests.api_keys import APIKey
@@ -296,6 +298,19 @@ def split_reply(reply: dict[str, Any], samples: str, usage: str) -> list[Any]:
         shared = reply if place == 0 or usage not in reply else {**reply, usage: {}}
         replies.append({**shared, samples: [{**sample, "index": 0}]})
     return replies
+
+
+def reply_body(reply: Any) -> bytes:
+    """A reply as JSON.
+
+    Raises:
+        APIResponseValidationError: it is nested more than 254 levels deep, or has an integer beyond 64 bits or
+            a lone surrogate. Reading it again, printing and pickling would fail, or change it.
+    """
+    try:
+        return orjson.dumps(reply)
+    except TypeError as error:
+        raise APIResponseValidationError(f"the answer is no JSON that can be kept: {error}") from None
 
 
 def expect_dict(value: Any, what: str) -> dict[str, Any]:
