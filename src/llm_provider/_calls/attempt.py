@@ -215,11 +215,11 @@ def _parsed(body: bytes, *, nests: bool) -> Any:
     """The reply in a body. If a reply of this operation can be nested, its depth is limited."""
     try:
         reply = orjson.loads(body)
-        if nests and body.count(b"{") + body.count(b"[") > _SURELY_FLAT:
-            reply_body(reply)
-        return reply
     except ValueError:
         shown = body[:60].decode("utf-8", "replace")
         raise APIResponseValidationError(
             f"the answer is not JSON: {shown!r}" if body else "the answer is empty"
         ) from None
+    if nests and body.count(b"{") + body.count(b"[") > _SURELY_FLAT:
+        reply_body(reply)
+    return reply

@@ -263,8 +263,10 @@ class _Sending:
         error.provider = self._call.target.provider
         error.model = self._call.request.model
         error.attempts, error.failures = len(self._failures), self._failures
+        facts = vars(error)
         for key in self._selection.secrets:
-            error.message = key.scrub(error.message)
+            # Servers quote keys in messages, and may echo them as codes or as ids of requests.
+            facts |= {name: key.scrub(fact) for name, fact in facts.items() if type(fact) is str}
         if self._verdict.reason:
             error.message += f" ({self._verdict.reason})"
         error.args = (error.message,)

@@ -304,8 +304,8 @@ def reply_body(reply: Any) -> bytes:
     """A reply as JSON.
 
     Raises:
-        APIResponseValidationError: it is nested more than 254 levels deep, or has an integer beyond 64 bits or
-            a lone surrogate. Reading it again, printing and pickling would fail, or change it.
+        APIResponseValidationError: it is nested more than 254 levels deep, or has an integer beyond 64 bits
+            or a lone surrogate. Reading it again, printing and pickling would fail, or change it.
     """
     try:
         return orjson.dumps(reply)

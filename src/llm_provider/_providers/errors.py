@@ -30,6 +30,7 @@ from .._errors import (
 from .._limits.retry import ORDERLY_END, retry_after
 
 _LONGEST_MESSAGE = 500
+_LONGEST_NAME = 200
 
 _CODE_FIELDS = ("code", "type", "status")
 
@@ -140,14 +141,18 @@ def from_answer(
     error = kind(
         readable_message(message) or unexplained,
         status=status,
-        code=next((code for code in codes if code), None),
-        request_id=headers.get("x-request-id") or headers.get("request-id"),
+        code=_short(next((code for code in codes if code), None)),
+        request_id=_short(headers.get("x-request-id") or headers.get("request-id")),
         retry_after=after,
     )
     # The provider may have done, and billed, the work for a failure that came late or inside a stream.
     if kind in (APITimeoutError, InternalServerError) or status in (None, 200):
         error.maybe_billed = True
     return error
+
+
+def _short(name: str | None) -> str | None:
+    return name[:_LONGEST_NAME] if name else None
 
 
 def _class_of(status: int | None, codes: tuple[str | None, ...], message: str) -> type[LLMError]:
