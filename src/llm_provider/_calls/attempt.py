@@ -98,7 +98,8 @@ class Attempt:
         assembler, watch = self._call.adapter.assembler(self._call.encoded), self._watch
         if watch is not None:
             watch.begin()
-        async with contextlib.aclosing(connection.stream(self._outgoing, self._on_headers)) as batches:
+        stream = connection.stream(self._outgoing, self._on_headers, assembler.is_complete)
+        async with contextlib.aclosing(stream) as batches:
             async for batch in batches:
                 if watch is not None:
                     watch.arrived()
@@ -108,6 +109,8 @@ class Attempt:
                         step = assembler.feed(event)
                         if step:
                             steps.append(step)
+                        elif assembler.is_complete():
+                            break
                 finally:
                     # These steps also count if the stream failed directly after them.
                     if steps:

@@ -113,6 +113,15 @@ OnHeaders: TypeAlias = Callable[[Mapping[str, str]], object]
 case, or the mapping ignores case."""
 
 
+IsComplete: TypeAlias = Callable[[], bool]
+"""Whether the events of a stream so far are a complete answer."""
+
+
+def never() -> bool:
+    """An `IsComplete` for formats whose streams end with their last byte."""
+    return False
+
+
 class Connection(Protocol):
     """An adapter's open clients, which all calls share. It belongs to one event loop."""
 
@@ -126,10 +135,13 @@ class Connection(Protocol):
         None where the SDK returns an answer only when all of it has arrived.
         """
 
-    def stream(self, outgoing: Outgoing, on_headers: OnHeaders) -> AsyncGenerator[Iterable[Any], None]:
+    def stream(
+        self, outgoing: Outgoing, on_headers: OnHeaders, is_complete: IsComplete = ...
+    ) -> AsyncGenerator[Iterable[Any], None]:
         """Send and yield the decoded events of the stream, in batches of those that arrived together.
 
-        Closing the iterator cancels the request.
+        It ends when `is_complete`, which is asked after each batch, is true. Closing the iterator cancels the
+        request.
         """
 
     async def close(self) -> None:
@@ -141,6 +153,12 @@ class StreamAssembler(Protocol):
 
     def feed(self, event: Any) -> Step:
         """Take one event; returns the text or delta that it adds, which may be empty."""
+
+    def is_complete(self) -> bool:
+        """Whether the event that ends the answer has been fed. Nothing after it is read.
+
+        False where the format has no such event, or where `sse.events` ends with it.
+        """
 
     def reply(self) -> Any:
         """The reply that the same request would have got without streaming.

@@ -19,7 +19,7 @@ from typing import Any
 from .._runtime.canonical_json import canonical
 from .._settings import MAX_RESPONSE_BYTES
 from . import body_size, http_client
-from .adapter import OnHeaders, Outgoing
+from .adapter import IsComplete, OnHeaders, Outgoing, never
 from .sse import events
 
 MAX_CONNECTIONS = 4096
@@ -27,7 +27,7 @@ MAX_CONNECTIONS = 4096
 requests opens 156 new ones. Concurrency is limited by `_limits`, not by the pool."""
 
 READ_TO_END_SECONDS = 0.1
-"""Seconds to wait for the end of a body after `[DONE]`; openai 3 waits as long."""
+"""Seconds to wait for the end of a body after its last event; openai 3 waits as long."""
 
 
 class _Endpoint:
@@ -120,7 +120,9 @@ class PostConnection:
         content: bytes = response.content
         return content
 
-    async def stream(self, outgoing: Outgoing, on_headers: OnHeaders) -> AsyncGenerator[Iterable[Any], None]:
+    async def stream(
+        self, outgoing: Outgoing, on_headers: OnHeaders, is_complete: IsComplete = never
+    ) -> AsyncGenerator[Iterable[Any], None]:
         """Post and yield the JSON of the events, in batches of those that arrived together."""
         payload = {**outgoing.encoded.payload, "stream": True, **self._stream_fields(outgoing)}
         response = await self._open(outgoing, canonical(payload))
@@ -129,6 +131,8 @@ class PostConnection:
             on_headers(response.headers)
             async for batch in events(chunks):
                 yield batch
+                if is_complete():
+                    break
             # A connection that is closed before the end of the body is lost to the pool. The answer is
             # complete, so an error from here on does not make it fail.
             if not getattr(response, "is_read", False):

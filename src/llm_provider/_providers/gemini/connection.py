@@ -17,7 +17,7 @@ from typing import Any
 
 from ..._settings import MAX_RESPONSE_BYTES
 from .. import http_client
-from ..adapter import OnHeaders, Outgoing, SendInChunks
+from ..adapter import IsComplete, OnHeaders, Outgoing, SendInChunks, never
 from . import sdk_http_clients
 from .private_requests import PrivateRequests, is_known
 from .typed_requests import TypedRequests
@@ -92,8 +92,13 @@ class GeminiConnection:
             return None
         return lambda outgoing, on_headers: send(self._client(outgoing), outgoing, on_headers)
 
-    def stream(self, outgoing: Outgoing, on_headers: OnHeaders) -> AsyncGenerator[Iterable[Any], None]:
-        """Post and yield the JSON of the events, in batches of those that arrived together."""
+    def stream(
+        self, outgoing: Outgoing, on_headers: OnHeaders, is_complete: IsComplete = never
+    ) -> AsyncGenerator[Iterable[Any], None]:
+        """Post and yield the JSON of the events, in batches of those that arrived together.
+
+        `is_complete` is not used: Gemini's usage may come after its finish reason.
+        """
         return self._requests.stream(self._client(outgoing), outgoing, on_headers)
 
     async def close(self) -> None:

@@ -352,6 +352,10 @@ class Assembler:
         if pieces:
             parts[-1]["text"] = "".join((parts[-1]["text"], *pieces))
 
+    def is_complete(self) -> bool:
+        """False: no event says so."""
+        return False
+
     def reply(self) -> Any:
         """The response that the events add up to."""
         for index, candidate in self._candidates.items():

@@ -15,7 +15,7 @@ import orjson
 
 from ..._errors import APIResponseValidationError, MissingDependencyError
 from ..._requests.api_keys import NO_KEY
-from ..adapter import OnHeaders, Outgoing, reply_body
+from ..adapter import IsComplete, OnHeaders, Outgoing, never, reply_body
 from ..openai import embeddings
 
 INSTALL = "pip install 'llm-provider[litellm]'"
@@ -105,8 +105,12 @@ class LiteLLMConnection:
         """None: litellm returns an answer only when all of it has arrived."""
         return None
 
-    async def stream(self, outgoing: Outgoing, on_headers: OnHeaders) -> AsyncGenerator[Iterable[Any], None]:
+    async def stream(
+        self, outgoing: Outgoing, on_headers: OnHeaders, is_complete: IsComplete = never
+    ) -> AsyncGenerator[Iterable[Any], None]:
         """Call `acompletion` for a stream and yield each chunk by itself.
+
+        `is_complete` is not used: litellm ends a stream itself.
 
         Raises:
             APIResponseValidationError: the stream ended without a finish reason.

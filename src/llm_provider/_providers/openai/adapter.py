@@ -17,7 +17,7 @@ from ..._settings import MAX_RESPONSE_BYTES
 from ..._types import Usage
 from ..adapter import Answer, EncodedRequest, Outgoing, refuse
 from ..errors import from_sdk as map_error
-from . import chat, responses
+from . import chat, responses, responses_stream
 from .facts import facts, variant
 
 if TYPE_CHECKING:
@@ -143,15 +143,19 @@ def _check(request: Request, family: _Family) -> None:
 
 def decode(reply: Any) -> Answer:
     """Turn a chat completion or a response object into an `Answer`."""
-    if isinstance(reply, dict) and reply.get("object") == "response":
-        return responses.decode(reply)
-    return chat.decode(reply)
+    return responses.decode(reply) if _is_response(reply) else chat.decode(reply)
 
 
 def usage(reply: Any) -> Usage | None:
     """The usage in a reply of either format; see `Adapter.usage`."""
-    is_response = isinstance(reply, dict) and reply.get("object") == "response"
-    return responses.usage(reply) if is_response else chat.usage(reply)
+    return responses.usage(reply) if _is_response(reply) else chat.usage(reply)
+
+
+def _is_response(reply: Any) -> bool:
+    # Not every server writes the type of its object.
+    return isinstance(reply, dict) and (
+        reply.get("object") == "response" or ("output" in reply and "choices" not in reply)
+    )
 
 
 def split(reply: Any) -> list[Any]:
@@ -159,9 +163,9 @@ def split(reply: Any) -> list[Any]:
     return chat.split(reply) if "choices" in reply else [reply]
 
 
-def assembler(encoded: EncodedRequest) -> chat.Assembler | responses.Assembler:
+def assembler(encoded: EncodedRequest) -> chat.Assembler | responses_stream.Assembler:
     """Folds a stream in the format of its endpoint."""
-    return responses.Assembler() if encoded.operation == responses.OPERATION else chat.Assembler()
+    return responses_stream.Assembler() if encoded.operation == responses.OPERATION else chat.Assembler()
 
 
 def _stream_fields(outgoing: Outgoing) -> Mapping[str, Any]:
