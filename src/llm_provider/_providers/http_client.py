@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import importlib
 import io
+import select
 import ssl
 import sys
 from collections.abc import AsyncIterator
@@ -57,10 +58,53 @@ def session(certificates: ssl.SSLContext, kind: Any = None, **options: Any) -> A
     import aiohttp
 
     return (kind or aiohttp.ClientSession)(
-        connector=aiohttp.TCPConnector(limit=0, ssl=certificates, keepalive_timeout=KEEPALIVE_SECONDS),
+        connector=_connector_class()(limit=0, ssl=certificates, keepalive_timeout=KEEPALIVE_SECONDS),
         cookie_jar=aiohttp.DummyCookieJar(),
         **options,
     )
+
+
+@functools.cache
+def _connector_class() -> Any:
+    import aiohttp
+
+    class Connector(aiohttp.TCPConnector):
+        """Gives out no pooled connection that its server has closed.
+
+        aiohttp notices a closed connection when its event loop reads from the socket, which may be after the
+        next request was written to it. That request would fail, although no server had read it.
+        """
+
+        async def connect(self, *arguments: Any, **named: Any) -> Any:
+            connection = await super().connect(*arguments, **named)
+            # A server that closes every connection at once is left to fail.
+            for _ in range(_MOST_CLOSED):
+                if not is_closed_by_peer(connection.transport):
+                    break
+                connection.close()
+                connection = await super().connect(*arguments, **named)
+            return connection
+
+    return Connector
+
+
+_MOST_CLOSED = 8
+"""Closed connections that are replaced for one request."""
+
+_PEER_CLOSED = getattr(select, "POLLRDHUP", 0)
+"""The event of a socket whose other side sends no more. Only Linux has it."""
+
+
+def is_closed_by_peer(transport: Any) -> bool:
+    """Whether the server has closed a connection, also if the event loop has not noticed it yet."""
+    if not _PEER_CLOSED or transport is None:
+        return False
+    socket = transport.get_extra_info("socket")
+    if socket is None or socket.fileno() < 0:
+        return False
+    poll = select.poll()
+    poll.register(socket, _PEER_CLOSED)
+    return bool(poll.poll(0))
 
 
 @functools.lru_cache(maxsize=64)
