@@ -23,6 +23,7 @@ from .._limits.rate_estimator import Ticket
 from .._limits.scopes import Controller, Limiter, ScopeStatistics
 from .._limits.shared_controller import SharedController, SharedStateFile
 from .._providers.adapter import Connection, Outgoing
+from .._providers.proxies import check_proxy
 from .._settings import Settings
 from .._tokens.counting import charged_tokens
 from .._types import Usage
@@ -58,6 +59,7 @@ class Sender:
             quiet=settings.rate_control != "shared",
         )
         self._connections: dict[tuple[str, str], Connection] = {}
+        self._servers: set[tuple[str, str | None]] = set()
         self.recorder = recorder
         self._limiter = Limiter(self._controller)
         self._keys = KeyPools(settings.keys, self._limiter)
@@ -109,7 +111,11 @@ class Sender:
 
     def _connection(self, call: Call[Any]) -> Connection:
         transport = self._settings.transport_of(call.target.route)
-        name = (call.target.route.adapter, transport)
+        name, server = (call.target.route.adapter, transport), (transport, call.target.base_url)
+        if server not in self._servers:
+            # litellm has clients of its own.
+            check_proxy(call.target.base_url, "litellm" if name[0] == "litellm" else transport)
+            self._servers.add(server)
         connection = self._connections.get(name)
         if connection is None:
             most_bytes = self._settings.max_response_bytes

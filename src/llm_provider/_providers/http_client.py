@@ -19,7 +19,6 @@ import sys
 from collections.abc import AsyncIterator
 from types import ModuleType
 from typing import Any
-from urllib.request import getproxies
 
 from . import body_size
 
@@ -33,12 +32,6 @@ _LARGE_BYTES = 2**20
 def body_of(content: bytes) -> Any:
     """A body in the form that aiohttp sends without a warning."""
     return content if len(content) <= _LARGE_BYTES else io.BytesIO(content)
-
-
-def is_direct() -> bool:
-    """Whether no proxy is set in the environment; the SDKs' own clients carry requests through proxies."""
-    # `getproxies` also returns NO_PROXY, which names no proxy.
-    return not any(getproxies().get(scheme) for scheme in ("http", "https", "all"))
 
 
 def load(transport: str) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 from .._runtime.canonical_json import canonical
 from .._settings import MAX_RESPONSE_BYTES
-from . import body_size, http_client
+from . import body_size, http_client, proxies
 from .adapter import IsComplete, OnHeaders, Outgoing, never
 from .sse import events
 
@@ -202,7 +202,7 @@ def build_http_client(sdk: ModuleType, transport: str, most_bytes: int = MAX_RES
     Redirects are never followed: they would carry the prompt, and with some clients the key, to another host.
     """
     library = http_client.library_of(sdk.DefaultAsyncHttpxClient)
-    if transport == "aiohttp" and http_client.is_direct():
+    if transport == "aiohttp" and proxies.is_direct():
         return http_client.client_class(library)(most_bytes)
     options: dict[str, Any] = {
         "follow_redirects": False,
@@ -213,6 +213,11 @@ def build_http_client(sdk: ModuleType, transport: str, most_bytes: int = MAX_RES
             keepalive_expiry=http_client.KEEPALIVE_SECONDS,
         ),
     }
+    if not proxies.all_work(transport):
+        # With one of its own, the client would fail for every server.
+        options["transport"] = library.AsyncHTTPTransport(
+            verify=library.create_ssl_context(), http2=transport == "http2", limits=options["limits"]
+        )
     if transport == "aiohttp":
         return _limited(sdk.DefaultAioHttpClient, library)(most_bytes, **options)
     return _limited(sdk.DefaultAsyncHttpxClient, library)(most_bytes, http2=transport == "http2", **options)

@@ -67,8 +67,9 @@ class GeminiConnection:
             base_url=outgoing.target.base_url,
             # A single attempt also turns off the SDK's hidden second one after a broken connection.
             retry_options=types.HttpRetryOptions(attempts=1),
-            client_args={"verify": self._certificates},
-            async_client_args={"ssl": self._certificates},
+            # For clients that the SDK builds and nothing uses: they cannot fail because of a proxy.
+            client_args={"verify": self._certificates, "trust_env": False},
+            async_client_args={"ssl": self._certificates, "trust_env": False},
             **{parameter: self._http_client},
         )
         with _without_warning("Both GOOGLE_API_KEY"):

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextvars import ContextVar
 from typing import Any
 
-from .. import body_size, http_client
+from .. import body_size, http_client, proxies
 from ..adapter import Outgoing
 from ..errors import headers_of
 from ..sdk_connection import MAX_CONNECTIONS
@@ -105,7 +105,7 @@ def _aiohttp_session(trusted: ssl.SSLContext, most_bytes: int) -> Any:
                 return exchange.response
 
     # With a proxy in the environment, aiohttp looks it up in another thread, twice per request.
-    return http_client.session(trusted, Session, trust_env=not http_client.is_direct())
+    return http_client.session(trusted, Session, trust_env=not proxies.is_direct())
 
 
 def _httpx_client(trusted: ssl.SSLContext, most_bytes: int, *, http2: bool) -> Any:
@@ -134,6 +134,7 @@ def _httpx_client(trusted: ssl.SSLContext, most_bytes: int, *, http2: bool) -> A
 
     return Client(
         http2=http2,
+        trust_env=proxies.all_work("http2" if http2 else "http1"),
         headers={"accept-encoding": body_size.ACCEPTED_ENCODINGS},
         verify=trusted,
         follow_redirects=False,
