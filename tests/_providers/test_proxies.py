@@ -121,8 +121,8 @@ async def refuse(writer: asyncio.StreamWriter) -> None:
 
 
 @pytest.mark.usefixtures("listening")
-# The bridge from httpx to aiohttp uses it for a proxy with a password.
-@pytest.mark.filterwarnings("ignore:BasicAuth is deprecated:DeprecationWarning")
+# The bridges from httpx to aiohttp use them for a proxy with a password.
+@pytest.mark.filterwarnings("ignore:.*(BasicAuth|proxy_auth).* deprecated:DeprecationWarning")
 @pytest.mark.parametrize("transport", ["aiohttp", "http1", "http2"])
 @pytest.mark.parametrize("model", ["gpt-6.1-sol", "claude-sonnet-5-5", "gemini/gemini-4-argon"])
 def test_an_http_proxy_is_asked_and_its_failure_shows_no_password(
