@@ -7,6 +7,7 @@ import contextlib
 import socket
 import struct
 import threading
+import zlib
 from collections.abc import Awaitable, Callable
 from typing import Any, Self
 
@@ -93,6 +94,23 @@ async def slow_drip(writer: asyncio.StreamWriter) -> None:
             writer.write(b" ")
             await writer.drain()
             await asyncio.sleep(DRIP_SECONDS)
+
+
+def expanding(head: bytes, block: bytes, times: int, *, status: int = 200) -> Behaviour:
+    """An answer that is `head`, and then `block` so many times. On the wire it is a thousandth of that."""
+    encoder = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    # What is compressed between two full flushes does not depend on what came before, and can be repeated.
+    first = encoder.compress(head) + encoder.flush(zlib.Z_FULL_FLUSH)
+    repeated = encoder.compress(block) + encoder.flush(zlib.Z_FULL_FLUSH)
+    body = b"\x1f\x8b\x08" + bytes(7) + first + repeated * times + encoder.flush() + bytes(8)
+
+    async def behaviour(writer: asyncio.StreamWriter) -> None:
+        fields = b"content-type: application/json\r\ncontent-encoding: gzip\r\ncontent-length: %d" % len(body)
+        writer.write(b"HTTP/1.1 %d OK\r\n%b\r\n\r\n%b" % (status, fields, body))
+        with contextlib.suppress(ConnectionError):
+            await writer.drain()
+
+    return behaviour
 
 
 class RawServer:

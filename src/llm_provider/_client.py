@@ -41,7 +41,7 @@ from ._requests.api_keys import KeyList
 from ._requests.embed_request import EmbedParameters, EmbedRequest
 from ._requests.request import CacheMode, Parameters, Request, check, seal
 from ._requests.routing import Transport, priced_as, resolve
-from ._settings import KEPT_BY_DEFAULT, RateControl, decide, dollars
+from ._settings import KEPT_BY_DEFAULT, MAX_RESPONSE_BYTES, RateControl, decide, dollars
 from ._types import Embeddings, FinishReason, Prompt, Response, Usage
 
 # The event loop, asyncio and their modules are imported by the first call that is not stored: their import
@@ -88,6 +88,8 @@ class Client(BatchMethods):
         max_retries: The most requests after the first one, if each fails in a way that may pass.
         outage_patience: Seconds that calls wait for a provider that is down; see docs/reliability.md. Default
             60 for a single call, and 3,600 for `embed` and for the calls of a batch, together.
+        max_response_bytes: The most bytes of an answer after decompression. A larger one is not read to its
+            end, and its call fails.
         on_result: For logs and metrics. It is called with the `Response` or `Embeddings` of each call, stored
             ones too, or with its `LLMError`, in the thread or task of the call. An exception that it raises
             becomes a warning.
@@ -127,6 +129,7 @@ class Client(BatchMethods):
         timeout: float | Timeouts = DEFAULT_TIMEOUT,
         max_retries: int = DEFAULT_MAX_RETRIES,
         outage_patience: float | None = None,
+        max_response_bytes: int = MAX_RESPONSE_BYTES,
         on_result: Callable[[Any], object] | None = None,
         rate_control: RateControl = "adaptive",
         transport: Transport | None = None,
@@ -140,6 +143,7 @@ class Client(BatchMethods):
             timeout=timeout,
             max_retries=max_retries,
             outage_patience=outage_patience,
+            max_response_bytes=max_response_bytes,
             cache=cache,
             cache_finish_reasons=cache_finish_reasons,
             rate_control=rate_control,

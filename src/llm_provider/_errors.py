@@ -73,7 +73,8 @@ class LLMError(Exception):
         status: The HTTP status, where there was an answer.
         code: The provider's code for the failure, such as "insufficient_quota".
         request_id: The provider's id of the request, which its support asks for.
-        attempts: The number of requests that were sent for this call.
+        attempts: The number of requests that were sent for this call, at most. If a connection broke before
+            the answer, its server may not have read the request, and a refused connection counts as well.
         retryable: Whether the same request may succeed later.
         retry_after: The wait in seconds that the provider asked for; None if it gave none.
         maybe_billed: Whether the provider may have charged for this call.
@@ -125,7 +126,8 @@ class LLMError(Exception):
         if self.request_id:
             facts.append(f"request {self.request_id}")
         if self.attempts > 1:
-            facts.append(f"{self.attempts} attempts")
+            at_most = any(failure.error == "APIConnectionError" for failure in self.failures)
+            facts.append(f"{'at most ' if at_most else ''}{self.attempts} attempts")
         return f"{self.message} [{', '.join(facts)}]" if facts else self.message
 
     def __reduce__(self) -> tuple[Any, ...]:

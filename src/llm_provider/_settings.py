@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 from ._errors import RequestError
 from ._limits.timeouts import DEFAULT_TIMEOUTS, Timeouts
 from ._requests.api_keys import Accounts, KeyList, sealed
-from ._requests.request import check
+from ._requests.request import check, number
 from ._requests.routing import ROUTES, Route, Transport
 from ._types import FinishReason
 
@@ -30,6 +30,11 @@ KEPT_BY_DEFAULT: tuple[FinishReason, ...] = ("stop", "tool_calls")
 """The finish reasons of answers that the cache keeps and serves unless a client says otherwise."""
 
 
+MAX_RESPONSE_BYTES = 64_000_000
+"""The most decoded bytes of an answer, streamed or not. A stream of 128,000 tokens, each in an event of 350
+bytes, has 45 MB."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The checked settings of a client, the same for all its calls."""
@@ -38,6 +43,7 @@ class Settings:
     max_retries: int
     outage_patience: float | None
     """Seconds; None means 60 for a call and 3,600 for a batch."""
+    max_response_bytes: int
     cache: str
     kept: frozenset[str]
     """Finish reasons of the answers that the cache keeps; "empty" for answers without text and tool calls."""
@@ -57,6 +63,7 @@ def decide(
     timeout: float | Timeouts,
     max_retries: int,
     outage_patience: float | None,
+    max_response_bytes: int,
     cache: str | bool | None,
     cache_finish_reasons: Collection[str],
     rate_control: RateControl,
@@ -73,6 +80,7 @@ def decide(
         timeout=check("timeout", timeout).over(DEFAULT_TIMEOUTS),
         max_retries=check("max_retries", max_retries),
         outage_patience=None if outage_patience is None else check("outage_patience", outage_patience),
+        max_response_bytes=int(_size("max_response_bytes", max_response_bytes)),
         cache=_cache_mode() if cache is None else check("cache", cache),
         kept=_kept(cache_finish_reasons),
         rate_control=_one_of("rate_control", rate_control, get_args(RateControl)),
@@ -80,6 +88,9 @@ def decide(
         keys=sealed(keys, ROUTES),
         budget=_budget_of_environment() if budget is None else check("budget", budget),
     )
+
+
+_size = number(1, 2**40, whole=True)
 
 
 def _one_of(name: str, value: T, known: tuple[T, ...]) -> T:

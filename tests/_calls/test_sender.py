@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import pickle
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,7 @@ from llm_provider import (
     Response,
 )
 from llm_provider.simulator import Fault, Simulator
+from raw_server import Behaviour, RawServer
 from support import TooSlowError, patiently
 
 MODEL = "gpt-6.1-sol"
@@ -192,3 +196,65 @@ def test_statistics_name_each_scope(client: Client) -> None:
         ("openai", 0),
         ("anthropic", 0),
     }
+
+
+KEY = "sk-canary-0123456789-abcdefghijklmnop"
+"""A constant of the module, so that no frame of a test has it as a local."""
+
+
+def echoing(status: int) -> Behaviour:
+    """A failure that has the API key wherever a failure has text: in its headers, codes and message."""
+    error = {"type": KEY, "code": KEY, "status": KEY, "param": KEY, "reason": KEY, "error_code": KEY}
+    error |= {"message": f"{'x' * 475} {KEY}", "details": [{"reason": KEY, "error_code": KEY}]}
+    body = json.dumps({"type": "error", "error": error, "request_id": KEY}).encode()
+    names = ("x-request-id", "request-id", "x-echo", "server", "cf-ray", "retry-after")
+    headers = "".join(f"{name}: {KEY}\r\n" for name in names).encode()
+
+    async def behaviour(writer: asyncio.StreamWriter) -> None:
+        line = b"HTTP/1.1 %d %b\r\ncontent-type: application/json\r\n" % (status, KEY.encode())
+        writer.write(line + headers + b"content-length: %d\r\n\r\n" % len(body) + body)
+
+    return behaviour
+
+
+ECHOED_TO = {
+    MODEL: "/v1",
+    "gpt-5.5-pro": "/v1",
+    CLAUDE: "",
+    "gemini/gemini-4-argon": "",
+    "litellm/anthropic/claude-sonnet-5-5": "",
+    "litellm/openai/gpt-5.1": "/v1",
+}
+
+
+@pytest.mark.parametrize("how", ["call", "stream"])
+@pytest.mark.parametrize("status", [200, 400, 401, 429, 500])
+@pytest.mark.parametrize(
+    "model",
+    [
+        pytest.param(
+            name,
+            marks=(
+                pytest.mark.skipif(
+                    "litellm" in name and find_spec("litellm") is None, reason="litellm is not installed"
+                ),
+                pytest.mark.filterwarnings(
+                    "ignore::UserWarning:pydantic", "ignore::DeprecationWarning:litellm"
+                ),
+            ),
+        )
+        for name in ECHOED_TO
+    ],
+)
+def test_a_key_that_the_server_echoes_is_in_no_field(
+    own_cache: Path, model: str, status: int, how: str
+) -> None:
+    with RawServer(echoing(status)) as raw, Client(cache_dir=own_cache, max_retries=0) as client:
+        where: dict[str, Any] = {"base_url": raw.root + ECHOED_TO[model], "api_key": KEY}
+        with pytest.raises(LLMError) as caught:
+            client.call(model, "Hi", **where) if how == "call" else list(client.stream(model, "Hi", **where))
+        error = caught.value
+        # Not even the beginning, where a message was cut.
+        for shown in (str(error), repr(error), repr(vars(error)), repr(error.args), str(pickle.dumps(error))):
+            assert "sk-can" not in shown
+        assert raw.requests == 1

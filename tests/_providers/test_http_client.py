@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import socket
+import ssl
+import sys
+import time
 from typing import Any
 
 import pytest
 
-from llm_provider import BadRequestError, Client
+from llm_provider import APIConnectionError, BadRequestError, Client
 from llm_provider._providers import http_client, sdk_connection
 from llm_provider.simulator import Fault, Simulator
+from raw_server import RawServer, close_before_headers
 
 SDKS = ["openai", "anthropic"]
 
@@ -63,3 +68,56 @@ def test_one_connection_serves_calls_streams_and_failures(
         with pytest.raises(BadRequestError):
             client.call(model, "Hi", cache="off")
     assert simulator.ledger().connections == 1
+
+
+async def answer_and_close(writer: asyncio.StreamWriter) -> None:
+    """A whole answer on a connection that could be kept, and its end."""
+    writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 2\r\n\r\nOK")
+    await writer.drain()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells that the other side has closed")
+def test_a_kept_connection_that_its_server_has_closed_gets_no_request() -> None:
+    async def ask(root: str) -> list[bytes]:
+        session = http_client.session(ssl.create_default_context())
+        answers = []
+        async with session:
+            for _ in range(3):
+                async with session.post(root) as answer:
+                    answers.append(await answer.read())
+                # The end arrives while the event loop does something else. An `await` would let it notice.
+                time.sleep(0.2)  # noqa: ASYNC251
+        return answers
+
+    with RawServer(answer_and_close) as raw:
+        assert asyncio.run(ask(raw.root)) == [b"OK"] * 3
+        assert raw.requests == 3
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells that the other side has closed")
+def test_a_connection_is_closed_when_its_other_side_is() -> None:
+    class Transport:
+        def __init__(self, endpoint: socket.socket | None) -> None:
+            self._endpoint = endpoint
+
+        def get_extra_info(self, _: str) -> socket.socket | None:
+            return self._endpoint
+
+    here, there = socket.socketpair()
+    with here, there:
+        assert not http_client.is_closed_by_peer(Transport(here))
+        there.send(b"a ticket of TLS, perhaps")
+        assert not http_client.is_closed_by_peer(Transport(here))
+        there.close()
+        assert http_client.is_closed_by_peer(Transport(here))
+    assert not http_client.is_closed_by_peer(Transport(here))
+    assert not http_client.is_closed_by_peer(Transport(None))
+    assert not http_client.is_closed_by_peer(None)
+
+
+def test_a_server_that_closes_every_connection_is_a_failure(client: Client) -> None:
+    with (
+        RawServer(close_before_headers) as raw,
+        pytest.raises(APIConnectionError, match="at most 2 attempts"),
+    ):
+        client.call("gpt-6.1-sol", "Hi", api_key="sk-test", base_url=f"{raw.root}/v1", max_retries=1)

@@ -11,7 +11,7 @@ import orjson
 
 from .._errors import APIResponseValidationError, APITimeoutError, FailedAttempt, LLMError
 from .._limits.timeouts import Timeouts
-from .._providers.adapter import AnyAnswer, Connection, OnHeaders, Outgoing, SendInChunks
+from .._providers.adapter import AnyAnswer, Connection, OnHeaders, Outgoing, SendInChunks, reply_body
 from .._providers.errors import failure_headers
 from .._runtime.imports import is_unfinished
 from .._types import Step, Usage
@@ -69,9 +69,9 @@ class Attempt:
                 else:
                     self._body = await connection.send(self._outgoing, self._on_headers)
             if self._emit is not None:
-                self._body, reply = orjson.dumps(streamed), streamed
+                self._body, reply = reply_body(streamed), streamed
             else:
-                reply = _parsed(self._body)
+                reply = _parsed(self._body, nests=self._call.operation.nests)
             self._answer = self._call.operation.decode(self._call, reply, self._count)
         except LLMError as error:
             self.error = error
@@ -102,7 +102,8 @@ class Attempt:
         assembler, watch = self._call.adapter.assembler(self._call.encoded), self._watch
         if watch is not None:
             watch.begin()
-        async with contextlib.aclosing(connection.stream(self._outgoing, self._on_headers)) as batches:
+        stream = connection.stream(self._outgoing, self._on_headers, assembler.is_complete)
+        async with contextlib.aclosing(stream) as batches:
             async for batch in batches:
                 if watch is not None:
                     watch.arrived()
@@ -112,6 +113,8 @@ class Attempt:
                         step = assembler.feed(event)
                         if step:
                             steps.append(step)
+                        elif assembler.is_complete():
+                            break
                 finally:
                     # These steps also count if the stream failed directly after them.
                     if steps:
@@ -154,6 +157,10 @@ class Attempt:
             failures=failures,
             first_token=self.first_token,
         )
+
+
+_SURELY_FLAT = 250
+"""A body with so few brackets cannot be nested too deep."""
 
 
 class _Watch:
@@ -211,11 +218,15 @@ def _with_limit(error: LLMError, timeouts: Timeouts) -> LLMError:
     return error
 
 
-def _parsed(body: bytes) -> Any:
+def _parsed(body: bytes, *, nests: bool) -> Any:
+    """The reply in a body. If a reply of this operation can be nested, its depth is limited."""
     try:
-        return orjson.loads(body)
+        reply = orjson.loads(body)
     except ValueError:
         shown = body[:60].decode("utf-8", "replace")
         raise APIResponseValidationError(
             f"the answer is not JSON: {shown!r}" if body else "the answer is empty"
         ) from None
+    if nests and body.count(b"{") + body.count(b"[") > _SURELY_FLAT:
+        reply_body(reply)
+    return reply

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from .._cache.key import cache_key
 from .._cache.storage.entry import Asked, Entry
@@ -39,6 +39,9 @@ class Operation(ABC, Generic[T]):
 
     patience = DEFAULT_PATIENCE
     """Seconds that a call waits for a provider that is down, unless the user sets them."""
+
+    nests: ClassVar[bool]
+    """Whether the user receives parts of a reply that can be nested to any depth."""
 
     @abstractmethod
     def encode(self, request: Any, target: Target, adapter: Adapter) -> EncodedRequest:

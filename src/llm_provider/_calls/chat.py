@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 class Chat(Operation[Response]):
     """Text generation. Its parts are samples, numbered from `draw` on."""
 
+    nests = True
+
     def encode(self, request: Any, target: Target, adapter: Adapter) -> EncodedRequest:
         """See `Operation.encode`."""
         return adapter.encode(request, target)

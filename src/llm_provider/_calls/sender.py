@@ -24,6 +24,7 @@ from .._limits.rate_estimator import Ticket
 from .._limits.scopes import Controller, Limiter, ScopeStatistics
 from .._limits.shared_controller import SharedController, SharedStateFile
 from .._providers.adapter import Connection, Outgoing
+from .._providers.proxies import check_proxy
 from .._runtime.imports import LONGEST_IMPORT, PAUSE, when_imported
 from .._settings import Settings
 from .._tokens.counting import charged_tokens
@@ -60,6 +61,7 @@ class Sender:
             quiet=settings.rate_control != "shared",
         )
         self._connections: dict[tuple[str, str], Connection] = {}
+        self._servers: set[tuple[str, str | None]] = set()
         self.recorder = recorder
         self._limiter = Limiter(self._controller)
         self._keys = KeyPools(settings.keys, self._limiter)
@@ -111,10 +113,15 @@ class Sender:
 
     def _connection(self, call: Call[Any]) -> Connection:
         transport = self._settings.transport_of(call.target.route)
-        name = (call.target.route.adapter, transport)
+        name, server = (call.target.route.adapter, transport), (transport, call.target.base_url)
+        if server not in self._servers:
+            # litellm has clients of its own.
+            check_proxy(call.target.base_url, "litellm" if name[0] == "litellm" else transport)
+            self._servers.add(server)
         connection = self._connections.get(name)
         if connection is None:
-            connection = when_imported(lambda: call.adapter.connect(transport))
+            most_bytes = self._settings.max_response_bytes
+            connection = when_imported(lambda: call.adapter.connect(transport, most_bytes))
             self._connections[name] = connection
         return connection
 
@@ -288,8 +295,10 @@ class _Sending:
         error.model = self._call.request.model
         error.attempts, error.failures = len(self._failures), self._failures
         error.maybe_billed |= any(failure.maybe_billed for failure in self._failures)
+        facts = vars(error)
         for key in self._selection.secrets:
-            error.message = key.scrub(error.message)
+            # Servers quote keys in messages, and may echo them as codes or as ids of requests.
+            facts |= {name: key.scrub(fact) for name, fact in facts.items() if type(fact) is str}
         if self._verdict.reason:
             error.message += f" ({self._verdict.reason})"
         error.args = (error.message,)

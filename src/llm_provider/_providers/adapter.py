@@ -3,7 +3,7 @@
 An adapter is a module that speaks one wire format through its provider's SDK:
 
 - `encode(request, target) -> EncodedRequest` pure: builds the payload
-- `connect(transport) -> Connection`     imports the SDK; the connection has `send`, `stream` and `close`
+- `connect(transport, most_bytes) -> Connection` imports the SDK; it has `send`, `stream` and `close`
 - `decode(reply) -> Answer`              pure: reads a reply; an incomplete one raises
 - `split(reply) -> list`                 pure: divides a reply of several samples into one reply for each
 - `variant(encoded) -> str`              pure: the service level that a request asks for
@@ -22,6 +22,8 @@ import re
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
+
+import orjson
 
 from .._errors import APIResponseValidationError, RequestError, UnsupportedParameterError
 from .._limits.timeouts import Timeouts
@@ -111,6 +113,15 @@ OnHeaders: TypeAlias = Callable[[Mapping[str, str]], object]
 case, or the mapping ignores case."""
 
 
+IsComplete: TypeAlias = Callable[[], bool]
+"""Whether the events of a stream so far are a complete answer."""
+
+
+def never() -> bool:
+    """An `IsComplete` for formats whose streams end with their last byte."""
+    return False
+
+
 class Connection(Protocol):
     """An adapter's open clients, which all calls share. It belongs to one event loop."""
 
@@ -124,10 +135,13 @@ class Connection(Protocol):
         None where the SDK returns an answer only when all of it has arrived.
         """
 
-    def stream(self, outgoing: Outgoing, on_headers: OnHeaders) -> AsyncGenerator[Iterable[Any], None]:
+    def stream(
+        self, outgoing: Outgoing, on_headers: OnHeaders, is_complete: IsComplete = ...
+    ) -> AsyncGenerator[Iterable[Any], None]:
         """Send and yield the decoded events of the stream, in batches of those that arrived together.
 
-        Closing the iterator cancels the request.
+        It ends when `is_complete`, which is asked after each batch, is true. Closing the iterator cancels the
+        request.
         """
 
     async def close(self) -> None:
@@ -139,6 +153,12 @@ class StreamAssembler(Protocol):
 
     def feed(self, event: Any) -> Step:
         """Take one event; returns the text or delta that it adds, which may be empty."""
+
+    def is_complete(self) -> bool:
+        """Whether the event that ends the answer has been fed. Nothing after it is read.
+
+        False where the format has no such event, or where `sse.events` ends with it.
+        """
 
     def reply(self) -> Any:
         """The reply that the same request would have got without streaming.
@@ -172,8 +192,12 @@ class Adapter(Protocol):
     def facts(self, encoded: EncodedRequest) -> RequestFacts:
         """The facts about a request that estimates, budgets and rate limits need."""
 
-    def connect(self, transport: str) -> Connection:
-        """Import the SDK and open a connection. Raises `MissingDependencyError` if it is not installed."""
+    def connect(self, transport: str, most_bytes: int = ...) -> Connection:
+        """Import the SDK and open a connection, which reads at most `most_bytes` of an answer.
+
+        Raises:
+            MissingDependencyError: the SDK is not installed.
+        """
 
     def map_error(self, error: BaseException) -> Any: ...
 
@@ -292,6 +316,19 @@ def split_reply(reply: dict[str, Any], samples: str, usage: str) -> list[Any]:
         shared = reply if place == 0 or usage not in reply else {**reply, usage: {}}
         replies.append({**shared, samples: [{**sample, "index": 0}]})
     return replies
+
+
+def reply_body(reply: Any) -> bytes:
+    """A reply as JSON.
+
+    Raises:
+        APIResponseValidationError: it is nested more than 254 levels deep, or has an integer beyond 64 bits
+            or a lone surrogate. Reading it again, printing and pickling would fail, or change it.
+    """
+    try:
+        return orjson.dumps(reply)
+    except TypeError as error:
+        raise APIResponseValidationError(f"the answer is no JSON that can be kept: {error}") from None
 
 
 def expect_dict(value: Any, what: str) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from .._errors import (
 from .._limits.retry import ORDERLY_END, retry_after
 
 _LONGEST_MESSAGE = 500
+_LONGEST_NAME = 200
 
 _CODE_FIELDS = ("code", "type", "status")
 
@@ -140,14 +141,18 @@ def from_answer(
     error = kind(
         readable_message(message) or unexplained,
         status=status,
-        code=next((code for code in codes if code), None),
-        request_id=headers.get("x-request-id") or headers.get("request-id"),
+        code=_short(next((code for code in codes if code), None)),
+        request_id=_short(headers.get("x-request-id") or headers.get("request-id")),
         retry_after=after,
     )
     # The provider may have done, and billed, the work for a failure that came late or inside a stream.
     if kind in (APITimeoutError, InternalServerError) or status in (None, 200):
         error.maybe_billed = True
     return error
+
+
+def _short(name: str | None) -> str | None:
+    return name[:_LONGEST_NAME] if name else None
 
 
 def _class_of(status: int | None, codes: tuple[str | None, ...], message: str) -> type[LLMError]:
@@ -200,6 +205,10 @@ def from_exception(error: BaseException) -> LLMError:
     >>> from_exception(ConnectionRefusedError("refused")).maybe_billed
     False
     """
+    # The SDKs wrap an error that this library raised while they read an answer.
+    for link in exception_chain(error):
+        if isinstance(link, LLMError):
+            return link
     links = _chain_from_aiohttp(error)
     names = [name for link in links for name in _names(link)]
     # The messages of the SDKs' wrappers name no cause.

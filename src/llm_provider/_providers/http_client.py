@@ -13,12 +13,14 @@ from __future__ import annotations
 import functools
 import importlib
 import io
+import select
 import ssl
 import sys
 from collections.abc import AsyncIterator
 from types import ModuleType
 from typing import Any
-from urllib.request import getproxies
+
+from . import body_size
 
 KEEPALIVE_SECONDS = 60.0
 """Seconds for which an idle connection is kept. The SDKs' 5 s cost new handshakes after every pause."""
@@ -30,12 +32,6 @@ _LARGE_BYTES = 2**20
 def body_of(content: bytes) -> Any:
     """A body in the form that aiohttp sends without a warning."""
     return content if len(content) <= _LARGE_BYTES else io.BytesIO(content)
-
-
-def is_direct() -> bool:
-    """Whether no proxy is set in the environment; the SDKs' own clients carry requests through proxies."""
-    # `getproxies` also returns NO_PROXY, which names no proxy.
-    return not any(getproxies().get(scheme) for scheme in ("http", "https", "all"))
 
 
 def load(transport: str) -> None:
@@ -55,10 +51,53 @@ def session(certificates: ssl.SSLContext, kind: Any = None, **options: Any) -> A
     import aiohttp
 
     return (kind or aiohttp.ClientSession)(
-        connector=aiohttp.TCPConnector(limit=0, ssl=certificates, keepalive_timeout=KEEPALIVE_SECONDS),
+        connector=_connector_class()(limit=0, ssl=certificates, keepalive_timeout=KEEPALIVE_SECONDS),
         cookie_jar=aiohttp.DummyCookieJar(),
         **options,
     )
+
+
+@functools.cache
+def _connector_class() -> Any:
+    import aiohttp
+
+    class Connector(aiohttp.TCPConnector):
+        """Gives out no pooled connection that its server has closed.
+
+        aiohttp notices a closed connection when its event loop reads from the socket, which may be after the
+        next request was written to it. That request would fail, although no server had read it.
+        """
+
+        async def connect(self, *arguments: Any, **named: Any) -> Any:
+            connection = await super().connect(*arguments, **named)
+            # A server that closes every connection at once is left to fail.
+            for _ in range(_MOST_CLOSED):
+                if not is_closed_by_peer(connection.transport):
+                    break
+                connection.close()
+                connection = await super().connect(*arguments, **named)
+            return connection
+
+    return Connector
+
+
+_MOST_CLOSED = 8
+"""Closed connections that are replaced for one request."""
+
+_PEER_CLOSED = getattr(select, "POLLRDHUP", 0)
+"""The event of a socket whose other side sends no more. Only Linux has it."""
+
+
+def is_closed_by_peer(transport: Any) -> bool:
+    """Whether the server has closed a connection, also if the event loop has not noticed it yet."""
+    if not _PEER_CLOSED or transport is None:
+        return False
+    socket = transport.get_extra_info("socket")
+    if socket is None or socket.fileno() < 0:
+        return False
+    poll = select.poll()
+    poll.register(socket, _PEER_CLOSED)
+    return bool(poll.poll(0))
 
 
 @functools.lru_cache(maxsize=64)
@@ -88,10 +127,11 @@ def client_class(library: ModuleType) -> Any:
     class AioHttpClient(library.AsyncClient):  # type: ignore[name-defined,misc]  # known at run time only
         """Sends over one aiohttp session, which the first request opens."""
 
-        def __init__(self) -> None:
+        def __init__(self, most_bytes: int) -> None:
             # Without a transport, the base class would build a connection pool and load certificates.
             super().__init__(transport=library.AsyncBaseTransport(), trust_env=False)
             self._aiohttp: Any = None
+            self._most_bytes = most_bytes
 
         def build_request(
             self, method: str, url: Any, *, headers: Any, content: Any = None, timeout: Any = None, **_: Any
@@ -111,8 +151,8 @@ def client_class(library: ModuleType) -> Any:
             )
             try:
                 if stream and answer.status == 200:
-                    return _Streaming(request, answer)
-                body = await answer.read()
+                    return _Streaming(request, answer, self._most_bytes)
+                body = await body_size.of_aiohttp(answer, self._most_bytes)
             except BaseException:
                 answer.close()
                 raise
@@ -176,22 +216,22 @@ class _Succeeded:
 class _Streaming(_Succeeded):
     """An answer with status 200 whose body is read as it arrives."""
 
-    __slots__ = ("_answer",)
+    __slots__ = ("_answer", "_most_bytes")
 
     is_closed = False
 
-    def __init__(self, request: _Prepared, answer: Any) -> None:
+    def __init__(self, request: _Prepared, answer: Any, most_bytes: int) -> None:
         super().__init__(request, answer.headers, b"")
         self._answer = answer
+        self._most_bytes = most_bytes
 
     @property
     def is_read(self) -> bool:
         """Whether the end of the body has arrived. The libraries' responses have no such attribute."""
         return bool(self._answer.content.at_eof())
 
-    async def aiter_bytes(self) -> AsyncIterator[bytes]:
-        async for chunk in self._answer.content.iter_any():
-            yield chunk
+    def aiter_bytes(self) -> AsyncIterator[bytes]:
+        return body_size.chunks_of_aiohttp(self._answer, self._most_bytes)
 
     async def aclose(self) -> None:
         # Does nothing after the end of the body, when the connection is back in the pool.

@@ -17,8 +17,9 @@ from types import ModuleType
 from typing import Any
 
 from .._runtime.canonical_json import canonical
-from . import http_client
-from .adapter import OnHeaders, Outgoing
+from .._settings import MAX_RESPONSE_BYTES
+from . import body_size, http_client, proxies
+from .adapter import IsComplete, OnHeaders, Outgoing, never
 from .sse import events
 
 MAX_CONNECTIONS = 4096
@@ -26,7 +27,7 @@ MAX_CONNECTIONS = 4096
 requests opens 156 new ones. Concurrency is limited by `_limits`, not by the pool."""
 
 READ_TO_END_SECONDS = 0.1
-"""Seconds to wait for the end of a body after `[DONE]`; openai 3 waits as long."""
+"""Seconds to wait for the end of a body after its last event; openai 3 waits as long."""
 
 
 class _Endpoint:
@@ -46,6 +47,7 @@ class PostConnection:
     Args:
         sdk: The SDK's module.
         transport: "aiohttp" (HTTP/1.1), "http2" or "http1".
+        most_bytes: The most decoded bytes of an answer.
         client_class: The SDK's asynchronous client class.
         path: Returns an operation's path below the base URL.
         stream_fields: Returns the fields that a streamed request adds to its payload.
@@ -57,6 +59,7 @@ class PostConnection:
         self,
         sdk: ModuleType,
         transport: str,
+        most_bytes: int,
         *,
         client_class: str,
         path: Callable[[str], str],
@@ -68,6 +71,7 @@ class PostConnection:
         self._sdk = sdk
         self._response_class = http_client.library_of(sdk.DefaultAsyncHttpxClient).Response
         self._transport = transport
+        self._most_bytes = most_bytes
         self._client_class = client_class
         self._client_options = client_options
         self._post_options = post_options
@@ -93,7 +97,7 @@ class PostConnection:
         client = self._clients.get(identity)
         if client is None:
             if self._http_client is None:
-                self._http_client = build_http_client(self._sdk, self._transport)
+                self._http_client = build_http_client(self._sdk, self._transport, self._most_bytes)
             client = self._clients[identity] = getattr(self._sdk, self._client_class)(
                 base_url=outgoing.target.base_url,
                 api_key=outgoing.key.reveal(),
@@ -116,7 +120,9 @@ class PostConnection:
         content: bytes = response.content
         return content
 
-    async def stream(self, outgoing: Outgoing, on_headers: OnHeaders) -> AsyncGenerator[Iterable[Any], None]:
+    async def stream(
+        self, outgoing: Outgoing, on_headers: OnHeaders, is_complete: IsComplete = never
+    ) -> AsyncGenerator[Iterable[Any], None]:
         """Post and yield the JSON of the events, in batches of those that arrived together."""
         payload = {**outgoing.encoded.payload, "stream": True, **self._stream_fields(outgoing)}
         response = await self._open(outgoing, canonical(payload))
@@ -125,6 +131,8 @@ class PostConnection:
             on_headers(response.headers)
             async for batch in events(chunks):
                 yield batch
+                if is_complete():
+                    break
             # A connection that is closed before the end of the body is lost to the pool. The answer is
             # complete, so an error from here on does not make it fail.
             if not getattr(response, "is_read", False):
@@ -186,22 +194,53 @@ class PostConnection:
             await client.aclose()
 
 
-def build_http_client(sdk: ModuleType, transport: str) -> Any:
+def build_http_client(sdk: ModuleType, transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> Any:
     """The SDK's kind of HTTP client over a transport: "aiohttp", "http2" or "http1".
+
+    It reads at most `most_bytes` of an answer.
 
     Redirects are never followed: they would carry the prompt, and with some clients the key, to another host.
     """
     library = http_client.library_of(sdk.DefaultAsyncHttpxClient)
-    if transport == "aiohttp" and http_client.is_direct():
-        return http_client.client_class(library)()
+    if transport == "aiohttp" and proxies.is_direct():
+        return http_client.client_class(library)(most_bytes)
     options: dict[str, Any] = {
         "follow_redirects": False,
+        "headers": {"accept-encoding": body_size.ACCEPTED_ENCODINGS},
         "limits": library.Limits(
             max_connections=MAX_CONNECTIONS,
             max_keepalive_connections=MAX_CONNECTIONS,
             keepalive_expiry=http_client.KEEPALIVE_SECONDS,
         ),
     }
+    if not proxies.all_work(transport):
+        # With one of its own, the client would fail for every server.
+        options["transport"] = library.AsyncHTTPTransport(
+            verify=library.create_ssl_context(), http2=transport == "http2", limits=options["limits"]
+        )
     if transport == "aiohttp":
-        return sdk.DefaultAioHttpClient(**options)
-    return sdk.DefaultAsyncHttpxClient(http2=transport == "http2", **options)
+        return _limited(sdk.DefaultAioHttpClient, library)(most_bytes, **options)
+    return _limited(sdk.DefaultAsyncHttpxClient, library)(most_bytes, http2=transport == "http2", **options)
+
+
+@functools.cache
+def _limited(client_class: Any, library: ModuleType) -> Any:
+    """A client class of an SDK that reads only a number of bytes of each answer."""
+
+    class LimitedClient(client_class):  # type: ignore[misc]  # known at run time only
+        def __init__(self, most_bytes: int, **options: Any) -> None:
+            super().__init__(**options)
+            self._most_bytes = most_bytes
+
+        async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
+            response = await super().send(request, stream=True, **options)
+            body_size.limit_httpx(library, response, self._most_bytes)
+            if not stream:
+                try:
+                    await response.aread()
+                except BaseException:
+                    await response.aclose()
+                    raise
+            return response
+
+    return LimitedClient

@@ -15,6 +15,12 @@ from .._errors import APIResponseValidationError
 
 DONE = b"[DONE]"
 
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+_LONG = 2**20
+"""Bytes of an incomplete event above which its pieces are joined only at its end. Joining each piece at once
+takes quadratic time."""
+
 
 class EventSplitter:
     r"""Splits a stream of bytes, in chunks of any size, into the data of its events.
@@ -26,14 +32,28 @@ class EventSplitter:
     [b'{"a": 1}', b'[DONE]']
     """
 
-    __slots__ = ("_rest",)
+    __slots__ = ("_begun", "_pieces", "_rest")
 
     def __init__(self) -> None:
         self._rest = b""
+        self._pieces: list[bytes] = []
+        self._begun = False
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Take the next chunk; returns the data of every event that is now complete."""
+        if len(self._rest) > _LONG and self._is_within(chunk):
+            self._pieces.append(chunk)
+            return []
+        if self._pieces:
+            self._rest = b"".join((self._rest, *self._pieces))
+            self._pieces.clear()
         buffer = self._rest + chunk if self._rest else chunk
+        if not self._begun:
+            if len(buffer) < 3 and _BYTE_ORDER_MARK.startswith(buffer):
+                self._rest = buffer
+                return []
+            self._begun = True
+            buffer = buffer.removeprefix(_BYTE_ORDER_MARK)
         held = b""
         if b"\r" in buffer:
             # A line ends with \r, \n or \r\n. After an \r at the end of the chunk, the \n may follow in the
@@ -47,9 +67,13 @@ class EventSplitter:
             # Most events are one line. Taking it as a whole saves 5 % of a stream.
             if block.startswith(b"data: ") and b"\n" not in block:
                 found.append(block[6:])
-            elif data := [_value(line) for line in block.split(b"\n") if line.startswith(b"data:")]:
+            elif block and (data := [_value(line) for line in block.split(b"\n") if line[:5] == b"data:"]):
                 found.append(b"\n".join(data))
         return found
+
+    def _is_within(self, chunk: bytes) -> bool:
+        """Whether a chunk continues a line, so that no event ends in it."""
+        return b"\n" not in chunk and b"\r" not in chunk and not self._rest.endswith(b"\r")
 
     def end(self) -> list[bytes]:
         """The data of a last event without its closing blank line, which some servers leave out."""
@@ -69,12 +93,14 @@ async def events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[Iterable[Any], 
         APIResponseValidationError: the data of an event is not JSON.
     """
     splitter = EventSplitter()
-    # The bytes so far, until the first event.
-    plain: bytes | None = b""
+    # The bytes so far, until the first event, if they may be JSON.
+    plain: bytearray | None = bytearray()
     async for chunk in chunks:
         found = splitter.feed(chunk)
         if plain is not None:
-            plain = None if found else plain + chunk
+            plain += chunk
+            if found or bytes(plain[:100]).lstrip()[:1] not in (b"", b"{"):
+                plain = None
         if found:
             done = DONE in found
             yield _decoded(found[: found.index(DONE)] if done else found)
@@ -82,7 +108,7 @@ async def events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[Iterable[Any], 
                 return
     rest = [data for data in splitter.end() if data != DONE]
     if not rest and plain is not None and plain.lstrip().startswith(b"{"):
-        rest = [plain]
+        rest = [bytes(plain)]
     if rest:
         yield _decoded(rest)
 

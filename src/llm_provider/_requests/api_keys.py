@@ -20,6 +20,10 @@ KeyList: TypeAlias = str | Sequence[str | Sequence[str]]
 """One key, or a list of accounts: each a key, or a list of the keys that share one account."""
 
 
+_SHORTEST_SCRUBBED = 6
+"""Characters of a key, or of its beginning, that are too few to be told from other text."""
+
+
 class APIKey:
     """A secret. Only `reveal()` returns the text; `identity` is a fingerprint that tells keys apart.
 
@@ -47,8 +51,18 @@ class APIKey:
         return self._text
 
     def scrub(self, text: str) -> str:
-        """`text` with every occurrence of the key replaced, since providers quote keys in their errors."""
-        return text.replace(self._text, "***") if len(self._text) >= 6 else text
+        """`text` with every occurrence of the key replaced, since providers quote keys in their errors.
+
+        A text that was cut may end with the beginning of the key, which is replaced as well.
+        """
+        if len(self._text) < _SHORTEST_SCRUBBED:
+            return text
+        text = text.replace(self._text, "***")
+        whole = text.removesuffix("...")
+        for length in range(min(len(self._text), len(whole)), _SHORTEST_SCRUBBED - 1, -1):
+            if whole.endswith(self._text[:length]):
+                return f"{whole[:-length]}***{text[len(whole) :]}"
+        return text
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, APIKey) and other._text == self._text

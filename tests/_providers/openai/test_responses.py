@@ -18,7 +18,7 @@ from llm_provider._errors import (
     RequestError,
     UnsupportedParameterError,
 )
-from llm_provider._providers.openai import chat, responses
+from llm_provider._providers.openai import chat, responses, responses_stream
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import resolve
 from llm_provider._runtime.canonical_json import canonical
@@ -130,7 +130,7 @@ def stream_of(reply: dict[str, Any], size: int = 3) -> list[dict[str, Any]]:
 
 
 def assemble(events: list[dict[str, Any]]) -> tuple[list[Delta], Any]:
-    assembler = responses.Assembler()
+    assembler = responses_stream.Assembler()
     deltas = [delta_of(assembler.feed(event)) for event in events]
     return deltas, assembler.reply()
 
@@ -530,7 +530,7 @@ class TestAssembler:
         with pytest.raises(APIResponseValidationError, match="cut"):
             assemble(stream_of(self.REPLIES[0])[:-1])
         with pytest.raises(APIResponseValidationError):
-            responses.Assembler().reply()
+            responses_stream.Assembler().reply()
 
     @pytest.mark.parametrize(
         ("event", "kind", "code"),
@@ -554,7 +554,7 @@ class TestAssembler:
     )
     def test_an_error_event_is_its_error(self, event: Any, kind: type[LLMError], code: str | None) -> None:
         with pytest.raises(kind) as caught:
-            responses.Assembler().feed(event)
+            responses_stream.Assembler().feed(event)
         assert caught.value.code == code
 
     @given(
@@ -568,7 +568,7 @@ class TestAssembler:
             {"type": kind, **dict.fromkeys(names, value)},
             {"type": kind, "item": {"type": value}},
         ):
-            assembler = responses.Assembler()
+            assembler = responses_stream.Assembler()
             try:
                 assembler.feed(event)
                 assembler.reply()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..._errors import RequestError
 from ..._requests.request import Request
 from ..._requests.routing import Target
+from ..._settings import MAX_RESPONSE_BYTES
 from ..adapter import EncodedRequest, merge, refuse, schema_of
 from ..errors import from_sdk as map_error
 from .decode import OPERATION, PROVIDER, Assembler, decode, usage
@@ -323,7 +324,7 @@ def assembler(encoded: EncodedRequest) -> Assembler:
     return Assembler()
 
 
-def connect(transport: str) -> PostConnection:
+def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> PostConnection:
     """Connect through the anthropic SDK."""
     import anthropic
 
@@ -332,6 +333,7 @@ def connect(transport: str) -> PostConnection:
     return PostConnection(
         anthropic,
         transport,
+        most_bytes,
         client_class="AsyncAnthropic",
         path=lambda operation: f"/v1/{operation}",
         # A stream reports its usage without being asked.

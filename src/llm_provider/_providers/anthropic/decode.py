@@ -161,11 +161,13 @@ class Assembler:
             APIResponseValidationError: the event does not fit those before it.
             LLMError: the event reports a failure.
         """
+        if self._ended:
+            return ""
         event = expect_dict(event, "stream event")
         _raise_error(event)
         match event.get("type"):
             case "message_start":
-                self._message = dict(expect_dict(event.get("message"), "message_start"))
+                self._message = dict(expect_dict(event.get("message") or {}, "message_start"))
             case "content_block_start":
                 return self._begin(event)
             case "content_block_delta":
@@ -219,7 +221,7 @@ class Assembler:
 
     def _update(self, event: dict[str, Any]) -> None:
         if self._message is None:
-            raise APIResponseValidationError("the stream does not begin with its message")
+            self._message = {}
         # Fields of the message that arrive late, such as context_management, are outside `delta`.
         late = {name: value for name, value in event.items() if name not in ("type", "delta", "usage")}
         self._message |= late
@@ -227,12 +229,18 @@ class Assembler:
         totals = {name: value for name, value in part(event, "usage").items() if value is not None}
         self._message["usage"] = {**part(self._message, "usage"), **totals}
 
+    def is_complete(self) -> bool:
+        """Whether `message_stop` has been fed."""
+        return self._ended
+
     def reply(self) -> Any:
         """The message that the events add up to."""
-        if self._message is None:
-            raise APIResponseValidationError("the stream was empty")
         if not self._ended:
-            raise APIResponseValidationError("the stream ended before message_stop: it was cut")
+            began = self._message is not None or self._blocks
+            raise APIResponseValidationError(
+                "the stream ended before message_stop: it was cut" if began else "the stream was empty"
+            )
+        self._message = self._message or {}
         cut = _FINISH.get(str(self._message.get("stop_reason"))) == "length"
         blocks = {index: dict(block) for index, block in sorted(self._blocks.items())}
         for (index, field), pieces in self._pieces.items():

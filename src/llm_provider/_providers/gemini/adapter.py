@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ..._errors import LLMError, RequestError
 from ..._requests.request import Request
 from ..._requests.routing import Target
+from ..._settings import MAX_RESPONSE_BYTES
 from ..adapter import EncodedRequest, merge, refuse, schema_of
 from ..errors import from_exception, headers_of
 from .decode import PROVIDER, Assembler, decode, error_of, split, usage
@@ -250,11 +251,11 @@ def assembler(encoded: EncodedRequest) -> Assembler:
     return Assembler()
 
 
-def connect(transport: str) -> GeminiConnection:
+def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> GeminiConnection:
     """Connect through the google-genai SDK."""
     from .connection import GeminiConnection
 
-    return GeminiConnection(transport)
+    return GeminiConnection(transport, most_bytes)
 
 
 def map_error(error: BaseException) -> LLMError:

@@ -15,8 +15,9 @@ import ssl
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from typing import Any
 
+from ..._settings import MAX_RESPONSE_BYTES
 from .. import http_client
-from ..adapter import OnHeaders, Outgoing, SendInChunks
+from ..adapter import IsComplete, OnHeaders, Outgoing, SendInChunks, never
 from . import sdk_http_clients
 from .private_requests import PrivateRequests, is_known
 from .typed_requests import TypedRequests
@@ -27,17 +28,21 @@ class GeminiConnection:
 
     Args:
         transport: "aiohttp" (HTTP/1.1), "http2" or "http1" (both httpx2).
+        most_bytes: The most decoded bytes of an answer.
         private: Whether to use the SDK's private methods; None decides by its release.
     """
 
-    def __init__(self, transport: str, *, private: bool | None = None) -> None:
+    def __init__(
+        self, transport: str, most_bytes: int = MAX_RESPONSE_BYTES, *, private: bool | None = None
+    ) -> None:
         # Imported here and not with the first client: the import takes seconds, which would count as part of
         # the first attempt.
         sdk = importlib.import_module("google.genai")
         http_client.load(transport)
         private = is_known(sdk.__version__) if private is None else private
-        self._requests = PrivateRequests() if private else TypedRequests()
+        self._requests = PrivateRequests(most_bytes) if private else TypedRequests()
         self._transport = transport
+        self._most_bytes = most_bytes
         self._http_client: Any = None
         self._clients: dict[tuple[str | None, str], Any] = {}
         self._certificates: ssl.SSLContext | None = None
@@ -56,14 +61,15 @@ class GeminiConnection:
         if self._http_client is None:
             # Shared by all clients: the SDK would read the system's certificates four times for each.
             self._certificates = sdk_http_clients.certificates()
-            self._http_client = sdk_http_clients.build(self._transport, self._certificates)
+            self._http_client = sdk_http_clients.build(self._transport, self._certificates, self._most_bytes)
         parameter = "aiohttp_client" if self._transport == "aiohttp" else "httpx_async_client"
         options = types.HttpOptions(
             base_url=outgoing.target.base_url,
             # A single attempt also turns off the SDK's hidden second one after a broken connection.
             retry_options=types.HttpRetryOptions(attempts=1),
-            client_args={"verify": self._certificates},
-            async_client_args={"ssl": self._certificates},
+            # For clients that the SDK builds and nothing uses: they cannot fail because of a proxy.
+            client_args={"verify": self._certificates, "trust_env": False},
+            async_client_args={"ssl": self._certificates, "trust_env": False},
             **{parameter: self._http_client},
         )
         with _without_warning("Both GOOGLE_API_KEY"):
@@ -74,7 +80,7 @@ class GeminiConnection:
         response = await self._requests.send(self._client(outgoing), outgoing)
         try:
             on_headers(response.headers)
-            return await sdk_http_clients.read(response)
+            return await sdk_http_clients.read(response, self._most_bytes)
         except BaseException:
             await sdk_http_clients.close_response(response)
             raise
@@ -87,8 +93,13 @@ class GeminiConnection:
             return None
         return lambda outgoing, on_headers: send(self._client(outgoing), outgoing, on_headers)
 
-    def stream(self, outgoing: Outgoing, on_headers: OnHeaders) -> AsyncGenerator[Iterable[Any], None]:
-        """Post and yield the JSON of the events, in batches of those that arrived together."""
+    def stream(
+        self, outgoing: Outgoing, on_headers: OnHeaders, is_complete: IsComplete = never
+    ) -> AsyncGenerator[Iterable[Any], None]:
+        """Post and yield the JSON of the events, in batches of those that arrived together.
+
+        `is_complete` is not used: Gemini's usage may come after its finish reason.
+        """
         return self._requests.stream(self._client(outgoing), outgoing, on_headers)
 
     async def close(self) -> None:

@@ -269,6 +269,10 @@ class Assembler:
     def __init__(self) -> None:
         self._head: dict[str, Any] = {}
         self._candidates: dict[int, dict[str, Any]] = {}
+        # Both by candidate: the pieces of text that its last part does not yet have, and its function calls
+        # so far. Appending each piece to a long text would take quadratic time.
+        self._pieces: dict[int, list[str]] = {}
+        self._calls: dict[int, int] = {}
 
     def feed(self, event: Any) -> Step:
         """Take one event; returns the text or delta of the first sample."""
@@ -301,29 +305,61 @@ class Assembler:
         if not isinstance(added, list):
             raise APIResponseValidationError(f"the stream's parts are {type(added).__name__}, not a list")
         parts = candidate["content"].setdefault("parts", [])
-        before = sum(entry.get("functionCall") is not None for entry in parts)
         text, reasoning, calls = read_parts(added)
         for entry in added:
-            _append_part(parts, entry)
+            self._append_part(index, parts, entry)
         if not (reasoning or calls):
             return text
         response_id = _str(self._head.get("responseId"))
+        before = self._calls.get(index, 0)
+        self._calls[index] = before + len(calls)
         return Delta(
             text=text,
             reasoning=reasoning,
             tool_calls=tuple(
                 ToolCallDelta(
-                    index=index,
-                    id=call_id(call, response_id, index),
+                    index=place,
+                    id=call_id(call, response_id, place),
                     name=call["name"],
                     arguments=_arguments(call),
                 )
-                for index, call in enumerate(calls, before)
+                for place, call in enumerate(calls, before)
             ),
         )
 
+    def _append_part(self, index: int, parts: list[dict[str, Any]], piece: dict[str, Any]) -> None:
+        """Append a part, or extend the last one if both are pieces of the same text.
+
+        A signature ends its part. It comes with the last piece of text, or with an empty piece after it.
+        """
+        last = parts[-1] if parts else {}
+        fields = {"text", "thought"}
+        plain = last.keys() <= fields and piece.keys() <= fields | {"thoughtSignature"}
+        if (
+            plain
+            and _is_text(last)
+            and _is_text(piece)
+            and bool(last.get("thought")) == bool(piece.get("thought"))
+        ):
+            self._pieces.setdefault(index, []).append(piece["text"])
+            last.update((name, value) for name, value in piece.items() if name != "text")
+        else:
+            self._join(index, parts)
+            parts.append(dict(piece))
+
+    def _join(self, index: int, parts: list[dict[str, Any]]) -> None:
+        pieces = self._pieces.pop(index, None)
+        if pieces:
+            parts[-1]["text"] = "".join((parts[-1]["text"], *pieces))
+
+    def is_complete(self) -> bool:
+        """False: no event says so."""
+        return False
+
     def reply(self) -> Any:
         """The response that the events add up to."""
+        for index, candidate in self._candidates.items():
+            self._join(index, candidate["content"].get("parts", []))
         if not self._candidates and not part(self._head, "promptFeedback").get("blockReason"):
             raise APIResponseValidationError("the stream ended before its first candidate: it was cut")
         for candidate in self._candidates.values():
@@ -331,25 +367,6 @@ class Assembler:
                 raise APIResponseValidationError("the stream ended before its finish reason: it was cut")
         ordered = [candidate for _, candidate in sorted(self._candidates.items())]
         return {**({"candidates": ordered} if ordered else {}), **self._head}
-
-
-def _append_part(parts: list[dict[str, Any]], piece: dict[str, Any]) -> None:
-    """Append a part, or extend the last one if both are pieces of the same text.
-
-    A signature ends its part. It comes with the last piece of text, or with an empty piece after it.
-    """
-    last = parts[-1] if parts else {}
-    fields = {"text", "thought"}
-    plain = last.keys() <= fields and piece.keys() <= fields | {"thoughtSignature"}
-    if (
-        plain
-        and _is_text(last)
-        and _is_text(piece)
-        and bool(last.get("thought")) == bool(piece.get("thought"))
-    ):
-        parts[-1] = {**last, **piece, "text": last["text"] + piece["text"]}
-    else:
-        parts.append(dict(piece))
 
 
 def _is_text(entry: Mapping[str, Any]) -> bool:

@@ -34,12 +34,13 @@ def is_known(version: str) -> bool:
 
 
 class PrivateRequests:
-    """Requests of one connection.
+    """Requests of one connection, which read at most `most_bytes` of an answer.
 
     The SDK prepares a request once, without its body, for all that follow. This saves a fifth of a call.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
         self.prepare = functools.lru_cache(MOST_PREPARED)(_prepare)
 
     async def send(self, client: Any, outgoing: Outgoing) -> Any:
@@ -53,7 +54,7 @@ class PrivateRequests:
         response = await self._post(client, outgoing, streamed=False)
         try:
             on_headers(response.headers)
-            async for chunk in chunks_of(response):
+            async for chunk in chunks_of(response, self._most_bytes):
                 yield chunk
         finally:
             await close_response(response)
@@ -65,7 +66,7 @@ class PrivateRequests:
         response = await self._post(client, outgoing, streamed=True)
         try:
             on_headers(response.headers)
-            async for batch in events(chunks_of(response)):
+            async for batch in events(chunks_of(response, self._most_bytes)):
                 yield batch
         finally:
             await close_response(response)

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextvars import ContextVar
 from typing import Any
 
-from .. import http_client
+from .. import body_size, http_client, proxies
 from ..adapter import Outgoing
 from ..errors import headers_of
 from ..sdk_connection import MAX_CONNECTIONS
@@ -24,10 +24,11 @@ from .decode import error_of
 class Exchange:
     """One request and its response, which the HTTP client reads and writes while the SDK works."""
 
-    __slots__ = ("outgoing", "response")
+    __slots__ = ("by_sdk", "outgoing", "response")
 
-    def __init__(self, outgoing: Outgoing) -> None:
+    def __init__(self, outgoing: Outgoing, *, by_sdk: bool) -> None:
         self.outgoing = outgoing
+        self.by_sdk = by_sdk
         self.response: Any = None
 
 
@@ -35,13 +36,15 @@ _EXCHANGE: ContextVar[Exchange] = ContextVar("exchange")
 
 
 @contextlib.contextmanager
-def exchanging(outgoing: Outgoing) -> Iterator[Exchange]:
+def exchanging(outgoing: Outgoing, *, by_sdk: bool = False) -> Iterator[Exchange]:
     """Makes the HTTP client send `outgoing.body`, and keep the response in the exchange that is yielded.
+
+    With `by_sdk`, the SDK reads the body of a success. It always reads the body of a failure.
 
     Raises:
         LLMError: the response is a failure whose body the SDK cannot read; the error is that of its status.
     """
-    exchange = Exchange(outgoing)
+    exchange = Exchange(outgoing, by_sdk=by_sdk)
     token = _EXCHANGE.set(exchange)
     try:
         yield exchange
@@ -64,14 +67,17 @@ def certificates() -> ssl.SSLContext:
     )
 
 
-def build(transport: str, trusted: ssl.SSLContext) -> Any:
-    """The HTTP client for a transport: "aiohttp" (HTTP/1.1), "http2" or "http1" (both httpx2)."""
+def build(transport: str, trusted: ssl.SSLContext, most_bytes: int) -> Any:
+    """The HTTP client for a transport: "aiohttp" (HTTP/1.1), "http2" or "http1" (both httpx2).
+
+    It reads at most `most_bytes` of an answer.
+    """
     if transport == "aiohttp":
-        return _aiohttp_session(trusted)
-    return _httpx_client(trusted, http2=transport == "http2")
+        return _aiohttp_session(trusted, most_bytes)
+    return _httpx_client(trusted, most_bytes, http2=transport == "http2")
 
 
-def _aiohttp_session(trusted: ssl.SSLContext) -> Any:
+def _aiohttp_session(trusted: ssl.SSLContext, most_bytes: int) -> Any:
     import aiohttp
 
     with warnings.catch_warnings():
@@ -94,13 +100,15 @@ def _aiohttp_session(trusted: ssl.SSLContext) -> Any:
                     timeout=http_client.connecting_within(exchange.outgoing.timeouts.connect),
                     allow_redirects=False,
                 )
+                if exchange.by_sdk or exchange.response.status != 200:
+                    exchange.response.content = body_size.LimitedContent(exchange.response, most_bytes)
                 return exchange.response
 
     # With a proxy in the environment, aiohttp looks it up in another thread, twice per request.
-    return http_client.session(trusted, Session, trust_env=not http_client.is_direct())
+    return http_client.session(trusted, Session, trust_env=not proxies.is_direct())
 
 
-def _httpx_client(trusted: ssl.SSLContext, *, http2: bool) -> Any:
+def _httpx_client(trusted: ssl.SSLContext, most_bytes: int, *, http2: bool) -> Any:
     import httpx2
 
     class Client(httpx2.AsyncClient):
@@ -112,12 +120,22 @@ def _httpx_client(trusted: ssl.SSLContext, *, http2: bool) -> Any:
             return request
 
         async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-            response = await super().send(request, **options)
+            stream = options.pop("stream", False)
+            response = await super().send(request, stream=True, **options)
+            body_size.limit_httpx(httpx2, response, most_bytes)
             _EXCHANGE.get().response = response
+            if not stream:
+                try:
+                    await response.aread()
+                except BaseException:
+                    await response.aclose()
+                    raise
             return response
 
     return Client(
         http2=http2,
+        trust_env=proxies.all_work("http2" if http2 else "http1"),
+        headers={"accept-encoding": body_size.ACCEPTED_ENCODINGS},
         verify=trusted,
         follow_redirects=False,
         limits=httpx2.Limits(
@@ -128,16 +146,24 @@ def _httpx_client(trusted: ssl.SSLContext, *, http2: bool) -> Any:
     )
 
 
-def read(response: Any) -> Awaitable[bytes]:
+def read(response: Any, most_bytes: int) -> Awaitable[bytes]:
     """The whole body of a response of either client."""
-    body: Awaitable[bytes] = response.aread() if hasattr(response, "aread") else response.read()
+    if hasattr(response, "aread"):
+        body: Awaitable[bytes] = response.aread()
+    elif isinstance(response.content, body_size.LimitedContent):
+        # The SDK may have read it, and the response keeps it then.
+        body = response.read()
+    else:
+        body = body_size.of_aiohttp(response, most_bytes)
     return body
 
 
-def chunks_of(response: Any) -> AsyncIterator[bytes]:
+def chunks_of(response: Any, most_bytes: int) -> AsyncIterator[bytes]:
     """The body of a response of either client, in chunks as they arrive."""
     httpx = hasattr(response, "aiter_bytes")
-    chunks: AsyncIterator[bytes] = response.aiter_bytes() if httpx else response.content.iter_any()
+    chunks: AsyncIterator[bytes] = (
+        response.aiter_bytes() if httpx else body_size.chunks_of_aiohttp(response, most_bytes)
+    )
     return chunks
 
 

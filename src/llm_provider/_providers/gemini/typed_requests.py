@@ -34,7 +34,7 @@ class TypedRequests:
     async def send(self, client: Any, outgoing: Outgoing) -> Any:
         """Post and return the HTTP response, which the SDK leaves unread."""
         arguments = self._arguments(outgoing, streamed=False)
-        with exchanging(outgoing) as exchange:
+        with exchanging(outgoing, by_sdk=True) as exchange:
             if outgoing.encoded.operation.endswith(_EMBEDS):
                 await _embed(client.aio.models, arguments, exchange)
             else:
@@ -51,7 +51,7 @@ class TypedRequests:
         try:
             # The SDK sends the request when the first event is asked for. A context variable cannot be kept
             # set across a `yield`.
-            with exchanging(outgoing) as exchange:
+            with exchanging(outgoing, by_sdk=True) as exchange:
                 chunk = await anext(stream, None)
             on_headers(exchange.response.headers)
             while chunk is not None:

@@ -16,6 +16,7 @@ from ..._errors import RequestError
 from ..._requests.embed_request import EmbedRequest
 from ..._requests.request import Request
 from ..._requests.routing import Target
+from ..._settings import MAX_RESPONSE_BYTES
 from ..._types import Message, Step
 from ..adapter import Answer, EncodedRequest
 from ..openai import chat
@@ -158,8 +159,12 @@ def assembler(encoded: EncodedRequest) -> Assembler:
     return Assembler()
 
 
-def connect(transport: str) -> LiteLLMConnection:
+def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> LiteLLMConnection:
     """Import litellm and return a connection; litellm chooses its transport itself.
+
+    Args:
+        transport: Not used.
+        most_bytes: Not used: litellm reads answers of any size.
 
     Raises:
         MissingDependencyError: litellm is not installed.

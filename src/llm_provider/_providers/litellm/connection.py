@@ -15,7 +15,7 @@ import orjson
 
 from ..._errors import APIResponseValidationError, MissingDependencyError
 from ..._requests.api_keys import NO_KEY
-from ..adapter import OnHeaders, Outgoing
+from ..adapter import IsComplete, OnHeaders, Outgoing, never, reply_body
 from ..openai import embeddings
 
 INSTALL = "pip install 'llm-provider[litellm]'"
@@ -88,7 +88,7 @@ class LiteLLMConnection:
             return await self._embed(outgoing, on_headers)
         response = await self._litellm.acompletion(**self._arguments(outgoing))
         on_headers(_success_headers(response))
-        return orjson.dumps(response.model_dump(warnings=False))
+        return reply_body(response.model_dump(warnings=False))
 
     async def _embed(self, outgoing: Outgoing, on_headers: OnHeaders) -> bytes:
         arguments = {**self._arguments(outgoing), "max_retries": _NO_RETRIES}
@@ -98,15 +98,19 @@ class LiteLLMConnection:
         if not any((reply.get("usage") or {}).values()):
             # litellm writes zeros where the provider counts nothing.
             reply["usage"] = None
-        return orjson.dumps(reply)
+        return reply_body(reply)
 
     @property
     def send_in_chunks(self) -> None:
         """None: litellm returns an answer only when all of it has arrived."""
         return None
 
-    async def stream(self, outgoing: Outgoing, on_headers: OnHeaders) -> AsyncGenerator[Iterable[Any], None]:
+    async def stream(
+        self, outgoing: Outgoing, on_headers: OnHeaders, is_complete: IsComplete = never
+    ) -> AsyncGenerator[Iterable[Any], None]:
         """Call `acompletion` for a stream and yield each chunk by itself.
+
+        `is_complete` is not used: litellm ends a stream itself.
 
         Raises:
             APIResponseValidationError: the stream ended without a finish reason.

@@ -37,7 +37,7 @@ _PARAMETERS = (
 )
 _UNREADABLE = re.compile(
     r"Unable to get json response|Empty or invalid response|provider returned|while decompressing"
-    r"|'str' object has no attribute 'model_dump'"
+    r"|'str' object has no attribute 'model_dump'|maximum recursion depth|Invalid response object"
 )
 _TRANSPORT_ERRORS = frozenset({"TransportError", "ClientError", "OSError", "TimeoutError"})
 

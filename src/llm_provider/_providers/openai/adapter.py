@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..._requests.request import Request
 from ..._requests.routing import Target
+from ..._settings import MAX_RESPONSE_BYTES
 from ..._types import Usage
 from ..adapter import Answer, EncodedRequest, Outgoing, refuse
 from ..errors import from_sdk as map_error
-from . import chat, responses
+from . import chat, responses, responses_stream
 from .facts import facts, variant
 
 if TYPE_CHECKING:
@@ -142,15 +143,19 @@ def _check(request: Request, family: _Family) -> None:
 
 def decode(reply: Any) -> Answer:
     """Turn a chat completion or a response object into an `Answer`."""
-    if isinstance(reply, dict) and reply.get("object") == "response":
-        return responses.decode(reply)
-    return chat.decode(reply)
+    return responses.decode(reply) if _is_response(reply) else chat.decode(reply)
 
 
 def usage(reply: Any) -> Usage | None:
     """The usage in a reply of either format; see `Adapter.usage`."""
-    is_response = isinstance(reply, dict) and reply.get("object") == "response"
-    return responses.usage(reply) if is_response else chat.usage(reply)
+    return responses.usage(reply) if _is_response(reply) else chat.usage(reply)
+
+
+def _is_response(reply: Any) -> bool:
+    # Not every server writes the type of its object.
+    return isinstance(reply, dict) and (
+        reply.get("object") == "response" or ("output" in reply and "choices" not in reply)
+    )
 
 
 def split(reply: Any) -> list[Any]:
@@ -158,9 +163,9 @@ def split(reply: Any) -> list[Any]:
     return chat.split(reply) if "choices" in reply else [reply]
 
 
-def assembler(encoded: EncodedRequest) -> chat.Assembler | responses.Assembler:
+def assembler(encoded: EncodedRequest) -> chat.Assembler | responses_stream.Assembler:
     """Folds a stream in the format of its endpoint."""
-    return responses.Assembler() if encoded.operation == responses.OPERATION else chat.Assembler()
+    return responses_stream.Assembler() if encoded.operation == responses.OPERATION else chat.Assembler()
 
 
 def _stream_fields(outgoing: Outgoing) -> Mapping[str, Any]:
@@ -171,7 +176,7 @@ def _stream_fields(outgoing: Outgoing) -> Mapping[str, Any]:
     return {}
 
 
-def connect(transport: str) -> PostConnection:
+def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> PostConnection:
     """Connect through the openai SDK, for OpenAI and all compatible hosts."""
     import openai
 
@@ -180,6 +185,7 @@ def connect(transport: str) -> PostConnection:
     return PostConnection(
         openai,
         transport,
+        most_bytes,
         client_class="AsyncOpenAI",
         path=lambda operation: f"/{operation}",
         stream_fields=_stream_fields,

@@ -310,6 +310,10 @@ class Assembler:
         text += refusal or ""
         return Delta(text=text, reasoning=reasoning, tool_calls=calls) if reasoning or calls else text
 
+    def is_complete(self) -> bool:
+        """False: `[DONE]` ends the stream."""
+        return False
+
     def reply(self) -> Any:
         """The completion that the chunks add up to."""
         self._join()

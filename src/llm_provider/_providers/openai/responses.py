@@ -15,7 +15,7 @@ from typing import Any
 from ..._errors import APIResponseValidationError, RequestError
 from ..._requests.request import Request
 from ..._requests.routing import Target
-from ..._types import Choice, Delta, FinishReason, Message, Step, ToolCall, ToolCallDelta, Usage
+from ..._types import Choice, FinishReason, Message, ToolCall, Usage
 from ..adapter import Answer, EncodedRequest, count, expect_dict, merge, part, refuse
 from ..errors import error_fields, from_answer
 from . import chat
@@ -202,7 +202,7 @@ def decode(reply: Any) -> Answer:
         LLMError: the reply is an error that came with status 200.
     """
     reply = expect_dict(reply, "answer")
-    ended_early = _end_before_completion(reply)
+    ended_early = end_before_completion(reply)
     items = reply.get("output")
     if not isinstance(items, list) or not (items or ended_early):
         raise APIResponseValidationError("the answer holds no output")
@@ -220,13 +220,13 @@ def decode(reply: Any) -> Answer:
     return Answer(
         choices=(choice,),
         usage=usage(reply),
-        model=_text(reply.get("model")),
-        id=_text(reply.get("id")),
+        model=text_of(reply.get("model")),
+        id=text_of(reply.get("id")),
         service_tier=tier_variant(reply.get("service_tier")),
     )
 
 
-def _end_before_completion(reply: dict[str, Any]) -> FinishReason | None:
+def end_before_completion(reply: dict[str, Any]) -> FinishReason | None:
     """The reason for which the answer ended early; None where it is complete.
 
     Raises:
@@ -250,7 +250,7 @@ def _end_before_completion(reply: dict[str, Any]) -> FinishReason | None:
 
 def _message(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The assistant message, in the form of Chat Completions, for the output items of a response."""
-    parts = [entry for item in items if item.get("type") == "message" for entry in _parts(item, "content")]
+    parts = [entry for item in items if item.get("type") == "message" for entry in parts_of(item, "content")]
     text = "".join(_required(entry, "text") for entry in parts if entry.get("type") == "output_text")
     refusal = "".join(_required(entry, "refusal") for entry in parts if entry.get("type") == "refusal")
     calls = [
@@ -274,7 +274,7 @@ def _message(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def _reasoning_texts(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for item in items:
         if item.get("type") == "reasoning":
-            for entry in (*_parts(item, "summary"), *_parts(item, "content")):
+            for entry in (*parts_of(item, "summary"), *parts_of(item, "content")):
                 yield _required(entry, "text")
 
 
@@ -284,14 +284,14 @@ def _logprobs(items: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
         logprob
         for item in items
         if item.get("type") == "message"
-        for entry in _parts(item, "content")
+        for entry in parts_of(item, "content")
         if isinstance(entry.get("logprobs"), list)
         for logprob in entry["logprobs"]
     ]
     return {"content": entries, "refusal": None} if entries else None
 
 
-def _parts(item: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+def parts_of(item: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     value = item.get(name)
     if value is None:
         return []
@@ -326,75 +326,5 @@ def _usage(usage: Mapping[str, Any]) -> Usage:
     )
 
 
-def _text(value: Any) -> str | None:
+def text_of(value: Any) -> str | None:
     return value if isinstance(value, str) else None
-
-
-class Assembler:
-    """Reads a stream of response events, the last of which contains the whole response."""
-
-    def __init__(self) -> None:
-        self._response: dict[str, Any] | None = None
-        self._items: list[dict[str, Any]] = []
-        self._calls: dict[Any, int] = {}
-        self._reasoned = False
-
-    def feed(self, event: Any) -> Step:
-        """Take one event.
-
-        Raises:
-            LLMError: the event reports that the response failed.
-        """
-        event = expect_dict(event, "stream event")
-        kind = event.get("type")
-        if kind == "error" or event.get("error"):
-            codes, message = error_fields(event)
-            # On the top level, "type" is the event's name and not a code of the failure.
-            codes = tuple(code for code in codes if code != "error")
-            raise from_answer(200, codes=codes, message=message or "the stream failed")
-        if kind in ("response.completed", "response.incomplete", "response.failed"):
-            self._response = expect_dict(event.get("response"), "response")
-            _end_before_completion(self._response)
-            return ""
-        if kind == "response.output_item.done":
-            self._items.append(expect_dict(event.get("item"), "output item"))
-        if kind == "response.output_item.added":
-            return self._begin(event)
-        return self._continue(kind, event)
-
-    def _begin(self, event: Mapping[str, Any]) -> Step:
-        item = expect_dict(event.get("item"), "output item")
-        if item.get("type") != "function_call":
-            return ""
-        index = self._calls[_key(event)] = len(self._calls)
-        name, arguments = _text(item.get("name")) or "", _text(item.get("arguments")) or ""
-        call = ToolCallDelta(index=index, id=_text(item.get("call_id")) or "", name=name, arguments=arguments)
-        return Delta(tool_calls=(call,))
-
-    def _continue(self, kind: Any, event: Mapping[str, Any]) -> Step:
-        piece = _text(event.get("delta")) or ""
-        if kind in ("response.output_text.delta", "response.refusal.delta"):
-            return piece
-        if kind == "response.function_call_arguments.delta":
-            return Delta(tool_calls=(ToolCallDelta(index=self._calls.get(_key(event), 0), arguments=piece),))
-        if kind in ("response.reasoning_summary_part.added", "response.content_part.added"):
-            reasoning = part(event, "part").get("type") in ("summary_text", "reasoning_text")
-            return Delta(reasoning="\n\n" if reasoning and self._reasoned else "")
-        if kind in ("response.reasoning_summary_text.delta", "response.reasoning_text.delta"):
-            self._reasoned = self._reasoned or bool(piece)
-            return Delta(reasoning=piece)
-        return ""
-
-    def reply(self) -> Any:
-        """The response of the last event."""
-        if self._response is None:
-            raise APIResponseValidationError("the stream ended before the response did: it was cut")
-        if self._items and not self._response.get("output"):
-            # Servers that do not store responses may leave the items out of the last event.
-            return {**self._response, "output": self._items}
-        return self._response
-
-
-def _key(event: Mapping[str, Any]) -> int:
-    place = event.get("output_index")
-    return place if isinstance(place, int) else 0

@@ -1,0 +1,242 @@
+"""Streams of the Responses format → the response that they add up to. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from ..._errors import APIResponseValidationError
+from ..._types import Delta, Step, ToolCallDelta, delta_of
+from ..adapter import expect_dict, part
+from ..errors import error_fields, from_answer
+from .responses import end_before_completion, parts_of, text_of
+
+_LAST_EVENTS = ("response.completed", "response.incomplete", "response.failed")
+
+# Events that are held back until a missing one arrives. With more, a server's numbers are of another kind.
+_MOST_HELD = 32
+
+_DIFFERENT = "the stream's deltas are not those of its final answer"
+
+
+class Assembler:
+    """Reads a stream of response events, the last of which contains the whole response.
+
+    Events are taken in the order of their sequence numbers, and each of them once. The last event decides.
+    Text that only this event has becomes a delta too.
+    """
+
+    def __init__(self) -> None:
+        self._response: dict[str, Any] | None = None
+        self._items: dict[int, dict[str, Any]] = {}
+        # By the place of its item: a call's number, and the pieces of its arguments that were shown.
+        self._calls: dict[int, int] = {}
+        self._arguments: list[list[str]] = []
+        self._texts: list[str] = []
+        self._reasoned = False
+        self._order = _Order()
+
+    def is_complete(self) -> bool:
+        """Whether the last event has arrived."""
+        return self._response is not None
+
+    def feed(self, event: Any) -> Step:
+        """Take one event.
+
+        Raises:
+            LLMError: the event reports that the response failed.
+            APIResponseValidationError: the response is not what the deltas before it have shown.
+        """
+        if self._response is not None:
+            return ""
+        event = expect_dict(event, "stream event")
+        kind = event.get("type")
+        if kind == "error" or event.get("error"):
+            codes, message = error_fields(event)
+            # On the top level, "type" is the event's name and not a code of the failure.
+            codes = tuple(code for code in codes if code != "error")
+            raise from_answer(200, codes=codes, message=message or "the stream failed")
+        last = kind in _LAST_EVENTS
+        steps = [self._take(ready) for ready in self._order.ready(event, last=last)]
+        if last:
+            self._response = {
+                "object": "response",
+                "status": str(kind).removeprefix("response."),
+                **_without_nulls(expect_dict(event.get("response") or {}, "response")),
+            }
+            end_before_completion(self._response)
+            steps.append(self._rest())
+        return steps[0] if len(steps) == 1 else _joined(steps)
+
+    def _take(self, event: Mapping[str, Any]) -> Step:
+        kind = event.get("type")
+        if kind == "response.output_item.done":
+            self._items[_place(event, len(self._items))] = expect_dict(event.get("item"), "output item")
+        if kind == "response.output_item.added":
+            return self._begin(event)
+        return self._continue(kind, event)
+
+    def _begin(self, event: Mapping[str, Any]) -> Step:
+        item = expect_dict(event.get("item"), "output item")
+        index = len(self._arguments)
+        place = _place(event, index)
+        if item.get("type") != "function_call" or place in self._calls:
+            return ""
+        self._calls[place] = index
+        arguments = text_of(item.get("arguments")) or ""
+        self._arguments.append([arguments])
+        return Delta(tool_calls=(_call_delta(index, item, arguments),))
+
+    def _continue(self, kind: Any, event: Mapping[str, Any]) -> Step:
+        piece = text_of(event.get("delta")) or ""
+        if kind in ("response.output_text.delta", "response.refusal.delta"):
+            self._texts.append(piece)
+            return piece
+        if kind == "response.function_call_arguments.delta":
+            index = self._calls.get(_place(event, len(self._arguments) - 1))
+            if index is None:
+                # The last event has the whole call.
+                return ""
+            self._arguments[index].append(piece)
+            return Delta(tool_calls=(ToolCallDelta(index=index, arguments=piece),))
+        if kind in ("response.reasoning_summary_part.added", "response.content_part.added"):
+            reasoning = part(event, "part").get("type") in ("summary_text", "reasoning_text")
+            return Delta(reasoning="\n\n" if reasoning and self._reasoned else "")
+        if kind in ("response.reasoning_summary_text.delta", "response.reasoning_text.delta"):
+            self._reasoned = self._reasoned or bool(piece)
+            return Delta(reasoning=piece)
+        return ""
+
+    def _rest(self) -> Step:
+        """The text and the calls of the response that no delta has shown.
+
+        Raises:
+            APIResponseValidationError: the deltas have shown something else.
+        """
+        items = self._output()
+        parts = [
+            entry for item in items if item.get("type") == "message" for entry in parts_of(item, "content")
+        ]
+        whole = "".join(text_of(entry.get("text")) or text_of(entry.get("refusal")) or "" for entry in parts)
+        shown = "".join(self._texts)
+        if not whole.startswith(shown):
+            raise APIResponseValidationError(_DIFFERENT, retryable=False)
+        calls: list[ToolCallDelta] = []
+        for index, item in enumerate(item for item in items if item.get("type") == "function_call"):
+            arguments = text_of(item.get("arguments")) or ""
+            if index >= len(self._arguments):
+                calls.append(_call_delta(index, item, arguments))
+                continue
+            already = "".join(self._arguments[index])
+            if arguments.startswith(already):
+                if arguments != already:
+                    calls.append(ToolCallDelta(index=index, arguments=arguments[len(already) :]))
+            elif not _is_same_json(arguments, already):
+                raise APIResponseValidationError(_DIFFERENT, retryable=False)
+        text = whole[len(shown) :]
+        return Delta(text=text, tool_calls=tuple(calls)) if calls else text
+
+    def _output(self) -> list[dict[str, Any]]:
+        """The output items of the response, which may leave them out in its last event."""
+        assert self._response is not None
+        output = self._response.get("output")
+        if isinstance(output, list) and output:
+            return [item for item in output if isinstance(item, dict)]
+        if not self._items and self._texts:
+            content = [{"type": "output_text", "text": "".join(self._texts), "annotations": []}]
+            return [{"type": "message", "role": "assistant", "status": "completed", "content": content}]
+        return [item for _, item in sorted(self._items.items())]
+
+    def reply(self) -> Any:
+        """The response of the last event."""
+        if self._response is None:
+            raise APIResponseValidationError("the stream ended before the response did: it was cut")
+        if not self._response.get("output"):
+            return {**self._response, "output": self._output()}
+        return self._response
+
+
+def _without_nulls(response: Mapping[str, Any]) -> dict[str, Any]:
+    """A response without the nulls in place of fields that it must have."""
+    required = ("object", "status")
+    return {name: value for name, value in response.items() if value is not None or name not in required}
+
+
+class _Order:
+    """Puts the events of a stream in the order of their sequence numbers, as far as a server has them.
+
+    An event that comes early is held back until those before it have arrived. A second copy of an event is
+    dropped. Where the numbers prove to be of another kind, events are taken as they come.
+    """
+
+    def __init__(self) -> None:
+        self._next: int | None = None
+        self._ordered = True
+        self._held: dict[int, Mapping[str, Any]] = {}
+        self._last: Mapping[str, Any] = {}
+
+    def ready(self, event: Mapping[str, Any], *, last: bool) -> list[Mapping[str, Any]]:
+        """The events that can be taken after this one arrived."""
+        number = event.get("sequence_number")
+        if not self._ordered or type(number) is not int:
+            return [event]
+        if self._next is None:
+            # Some servers begin with 1.
+            self._next = number if event.get("type") == "response.created" else 0
+        if number == self._next:
+            found = [event]
+            self._next = number + 1
+            while self._held and self._next in self._held:
+                found.append(self._held.pop(self._next))
+                self._next += 1
+            self._last = found[-1]
+            return found
+        if last:
+            # An event is missing. What follows it is also in the last event, unless that has no output.
+            return [event] if part(event, "response").get("output") else [*self._release(), event]
+        if number < self._next:
+            if number == self._next - 1 and event != self._last:
+                # Two events have the same number.
+                self._ordered = False
+                return [*self._release(), event]
+            return []
+        self._held.setdefault(number, event)
+        if len(self._held) <= _MOST_HELD:
+            return []
+        self._ordered = False
+        return self._release()
+
+    def _release(self) -> list[Mapping[str, Any]]:
+        held = [event for _, event in sorted(self._held.items())]
+        self._held.clear()
+        return held
+
+
+def _joined(steps: Sequence[Step]) -> Step:
+    deltas = [delta_of(step) for step in steps]
+    return Delta(
+        text="".join(delta.text for delta in deltas),
+        reasoning="".join(delta.reasoning for delta in deltas),
+        tool_calls=tuple(call for delta in deltas for call in delta.tool_calls),
+    )
+
+
+def _call_delta(index: int, item: Mapping[str, Any], arguments: str) -> ToolCallDelta:
+    name, identifier = text_of(item.get("name")) or "", text_of(item.get("call_id")) or ""
+    return ToolCallDelta(index=index, id=identifier, name=name, arguments=arguments)
+
+
+def _is_same_json(one: str, other: str) -> bool:
+    """Whether two texts are the same JSON: a server may write the whole arguments with other spaces."""
+    try:
+        return bool(orjson.loads(one) == orjson.loads(other))
+    except ValueError:
+        return False
+
+
+def _place(event: Mapping[str, Any], usual: int) -> int:
+    """The place of an event's item in the output; not every server says it."""
+    place = event.get("output_index")
+    return place if type(place) is int else usual
