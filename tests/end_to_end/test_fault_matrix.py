@@ -1,7 +1,8 @@
 """Every fault of `faults.py` on every route and in every way to call: it ends as the table says.
 
-`make test` meets each variant of each row once whole, once streamed and once over httpx on each route, in ways
-that rotate. `make matrix` meets it in all ways. Whatever the fault, `check_error` holds for its error.
+`make test` takes a sample: it meets each row whole, streamed and over httpx on each route, in ways that rotate,
+and further variants of a row in one of these. `make matrix` runs all cells. Whatever the fault, `check_error`
+holds for its error.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from end_to_end.faults import (
     PROMPT,
     PROXY_PASSWORD,
     ROUTES,
+    USUAL,
     Address,
     Cell,
     Environment,
@@ -76,7 +78,7 @@ class Meeting:
         return [self.given.messages]
 
     def ask(self) -> None:
-        model = self.cell.route.model if self.given is ORDINARY or self.given.model is None else self.given.model
+        model = self.cell.route.model if self.given.model is USUAL else self.given.model
         try:
             getattr(self, f"_{self.cell.way}")(model, self.given.messages)
         except Exception as error:
@@ -113,7 +115,9 @@ ORDINARY = Given()
 class Bench:
     """The servers and clients that all cells of a process share."""
 
-    def __init__(self, simulator: Simulator, tls: Simulator, stack: contextlib.ExitStack, folder: Any) -> None:
+    def __init__(
+        self, simulator: Simulator, tls: Simulator, stack: contextlib.ExitStack, folder: Any
+    ) -> None:
         self.simulator = simulator
         self.tls = tls
         self._stack = stack
@@ -154,7 +158,12 @@ def meet(bench: Bench, cell: Cell, client: Client) -> None:
     def attempt(longer: float) -> None:
         key = f"{CANARY}-{next(NUMBERS)}"
         with served(bench, cell, key) as (url, given, requests):
-            parameters = {"base_url": url, "api_key": key, "max_retries": cell.end.retries, **given.parameters}
+            parameters = {
+                "base_url": url,
+                "api_key": key,
+                "max_retries": cell.end.retries,
+                **given.parameters,
+            }
             if cell.row.timeout is not None:
                 parameters["timeout"] = cell.row.timeout * longer
             meeting = Meeting(cell, client, parameters, given)
@@ -205,7 +214,9 @@ def check(meeting: Meeting, requests: Callable[[], int] | None) -> None:
         seen = requests()
         # litellm sends once more by itself when a connection breaks before its answer.
         twice = cell.route.name == "litellm" and isinstance(cell.row.variants[cell.variant], Raw)
-        assert seen == told or (twice and told < seen <= 2 * told), f"{told} attempts told, {seen} requests seen"
+        assert seen == told or (twice and told < seen <= 2 * told), (
+            f"{told} attempts told, {seen} requests seen"
+        )
     for result in meeting.results:
         if isinstance(result, Response) and (end.error is None or end.readable):
             check_answer(meeting, result)
@@ -273,13 +284,18 @@ def check_error(meeting: Meeting, error: Any) -> None:
 
 
 def sampled(cells: Sequence[Cell], number: int) -> list[Cell]:
-    """One whole and one streamed cell over aiohttp, and one over httpx, in ways that rotate."""
+    """One whole and one streamed cell over aiohttp, and one over httpx, in ways that rotate.
+
+    Of a row's variants after the first, only one of these three.
+    """
     kinds = (
         [cell for cell in cells if cell.transport == "aiohttp" and not cell.streamed],
         [cell for cell in cells if cell.transport == "aiohttp" and cell.streamed],
         [cell for cell in cells if cell.transport != "aiohttp"],
     )
-    return [kind[number % len(kind)] for kind in kinds if kind]
+    some = [kind[number % len(kind)] for kind in kinds if kind]
+    first = not cells or cells[0].variant == next(iter(cells[0].row.variants))
+    return some if first else [some[number % len(some)]]
 
 
 def product() -> Iterator[Any]:
@@ -288,8 +304,11 @@ def product() -> Iterator[Any]:
     for row in itertools.chain(*GROUPS.values()):
         for variant, route in itertools.product(row.variants, ROUTES.values()):
             cells = row.cells(variant, route)
-            some = sampled(cells, next(numbers))
-            for part, marks in ((some, ()), ([cell for cell in cells if cell not in some], (pytest.mark.matrix,))):
+            some = [] if row.slow else sampled(cells, next(numbers))
+            for part, marks in (
+                (some, ()),
+                ([cell for cell in cells if cell not in some], (pytest.mark.matrix,)),
+            ):
                 sound = [cell for cell in part if cell.defect is None]
                 groups = [sound, *([cell] for cell in part if cell.defect is not None)]
                 for group in filter(None, groups):
