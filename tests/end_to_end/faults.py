@@ -1,11 +1,11 @@
 """The table of faults: how each is made, and how a call that meets it has to end.
 
-`test_fault_matrix.py` meets every row on every route and in every way to call. `reliability.py` writes the tables
-of docs/reliability.md from the same rows.
+`test_fault_matrix.py` meets every row on every route and in every way to call. `reliability.py` writes the
+tables of docs/reliability.md from the same rows.
 
-A row has one or more variants, such as the bodies that are no answer. `ends` says how a call ends, by selector:
-a selector is a set of words, each the name of a route, of a way, or one of the words `TAGS` explains. The entry
-with the most words that all apply to a cell counts.
+A row has one or more variants, such as the bodies that are no answer. `Row.ends` says by selector how a call
+ends. A selector is a set of words: names of routes, ways and variants, and those of `TAGS`. The entry with
+the most words that all apply to a cell counts.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ import gzip
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any, TypeAlias
 
 import orjson
+import pytest
 
 import raw_server
 from llm_provider import _errors as errors
@@ -24,8 +26,24 @@ from llm_provider._errors import LLMError
 from llm_provider.simulator import Fault
 from wire_shapes import SHAPES, TEXT, Shape
 
+CANARY = "sk-canary-0123456789-abcdefghijklmnop"
+"""The beginning of every API key."""
+
+LATE = 5.0
+"""Seconds in which a server has seen what a client sent before it gave up."""
+
+LITELLM = (
+    pytest.mark.skipif(find_spec("litellm") is None, reason="litellm is not installed"),
+    # Its use of pydantic, not ours of litellm.
+    pytest.mark.filterwarnings("ignore::UserWarning:pydantic", "ignore::DeprecationWarning:litellm"),
+)
+
 PROMPT = "one two three"
 """The simulator answers it with `TEXT`."""
+
+
+MADE_UP = "made up for the test"
+"""The message of errors that the simulator answers with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +240,7 @@ def select(table: Mapping[str, Any], cell: Cell) -> Any:
 
 
 def status(code: int, **changes: Any) -> Fault:
-    return Fault(**{"status": code, "message": "made up for the test", "retry_after": "0", **changes})
+    return Fault(**{"status": code, "message": MADE_UP, "retry_after": "0", **changes})
 
 
 def sse(body: bytes) -> Fault:
@@ -254,7 +272,7 @@ REFUSED_WITHOUT_HINT = {"sent": 1, "retries": 0}
 
 def reported(code: int, advice: str, kind: type[LLMError], **kinds: type[LLMError]) -> Row:
     """An answer with a status. `kinds` are the routes that have a word of their own for it."""
-    facts = {"says": "made up for the test", "fields": {"status": code, "retry_after": 0.0}}
+    facts = {"says": MADE_UP, "fields": {"status": code, "retry_after": 0.0}}
     ends = {"": ends_in(kind, **facts)}
     ends |= {route: ends_in(other, **facts) for route, other in kinds.items()}
     # litellm reports some statuses as others.
@@ -795,9 +813,7 @@ HOSTILE = [
         },
         ends={"": ANSWERED},
         ways=STREAMS,
-        defects={
-            route: "what follows the last event is read" for route in ("responses", "anthropic", "gemini")
-        },
+        defects=dict.fromkeys(("responses", "anthropic", "gemini"), "what follows the last event is read"),
         happens="The answer is complete, so nothing after it is read.",
         advice="none",
     ),
@@ -877,7 +893,7 @@ ENVIRONMENT = [
     Row(
         name="A proxy that cannot be used",
         variants={
-            name: Environment({variable: url for variable in ("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY")})
+            name: Environment(dict.fromkeys(("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY"), url))
             for name, url in PROXIES.items()
         },
         ends={"": End(error=errors.LLMError, sent=0, says="_PROXY", billed=False)},

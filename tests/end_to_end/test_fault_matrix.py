@@ -1,8 +1,8 @@
 """Every fault of `faults.py` on every route and in every way to call: it ends as the table says.
 
-`make test` takes a sample: it meets each row whole, streamed and over httpx on each route, in ways that rotate,
-and further variants of a row in one of these. `make matrix` runs all cells. Whatever the fault, `check_error`
-holds for its error.
+`make test` takes a sample: it meets each row whole, streamed and over httpx on each route, in ways that
+rotate, and further variants of a row in one of these. `make matrix` runs all cells. Whatever the fault,
+`check_error` holds for its error.
 """
 
 from __future__ import annotations
@@ -18,12 +18,16 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import Any
 
 import pytest
+
 from end_to_end.faults import (
+    CANARY,
     GROUPS,
+    LATE,
+    LITELLM,
+    MADE_UP,
     PROMPT,
     PROXY_PASSWORD,
     ROUTES,
@@ -36,7 +40,6 @@ from end_to_end.faults import (
     Route,
     Row,
 )
-
 from llm_provider import Client, Response
 from llm_provider._errors import LLMError
 from llm_provider.simulator import Simulator
@@ -44,24 +47,13 @@ from llm_provider.simulator._records.recorded_requests import fingerprint
 from raw_server import RawServer
 from support import TooSlowError, patiently, wait_until
 
-CANARY = "sk-canary-0123456789-abcdefghijklmnop"
-"""The beginning of every API key."""
-
 NUMBERS = itertools.count()
 KEY_HEADERS = ("authorization", "x-api-key", "x-goog-api-key")
-LATE = 5.0
-"""Seconds in which a server has seen what a client sent before it gave up."""
-
-LITELLM = (
-    pytest.mark.skipif(find_spec("litellm") is None, reason="litellm is not installed"),
-    # Its use of pydantic, not ours of litellm.
-    pytest.mark.filterwarnings("ignore::UserWarning:pydantic", "ignore::DeprecationWarning:litellm"),
-)
 
 
 @dataclass(slots=True)
 class Meeting:
-    """One call that meets a fault. The key is in no `repr`, so that a traceback with locals may not show it."""
+    """One call that meets a fault. Its `repr` has no key, since tracebacks are formatted with locals."""
 
     cell: Cell
     client: Client
@@ -251,6 +243,8 @@ def check_end(meeting: Meeting, error: LLMError) -> None:
     assert error.attempts == end.sent, repr(error)
     assert end.billed is None or error.maybe_billed == end.billed
     assert end.says in str(error)
+    if end.says == MADE_UP:
+        assert str(error.request_id).startswith("req_")
     assert len(str(error)) < 1000
     assert not cell.streamed or end.shown is None or meeting.shown == end.shown
     for name, value in end.fields.items():
@@ -299,7 +293,7 @@ def sampled(cells: Sequence[Cell], number: int) -> list[Cell]:
 
 
 def product() -> Iterator[Any]:
-    """The cells that run at the same time: those of one variant on one route. One with a defect runs alone."""
+    """The cells that run at the same time: those of a variant on a route. One with a defect runs alone."""
     numbers = itertools.count()
     for row in itertools.chain(*GROUPS.values()):
         for variant, route in itertools.product(row.variants, ROUTES.values()):
