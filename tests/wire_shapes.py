@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -26,8 +26,8 @@ class Shape:
 
     format: str
     name: str
-    whole: JSON
-    events: Sequence[JSON]
+    whole: JSON = field(repr=False)
+    events: Sequence[JSON] = field(repr=False)
 
     @property
     def ending(self) -> bytes:

@@ -311,7 +311,7 @@ def product() -> Iterator[Any]:
 
 def parameter(row: Row, variant: str, route: Route, cells: list[Cell], marks: Any) -> Any:
     defect = cells[0].defect
-    expected = () if defect is None else (pytest.mark.xfail(strict=True, reason=defect),)
+    expected = () if defect is None else (pytest.mark.xfail(strict=True, reason=defect, run=not row.slow),)
     ways = "+".join(cell.way if cell.transport == "aiohttp" else cell.transport for cell in cells)
     name = f"{row.name}-{variant}-{route.name}-{ways}".encode("ascii", "replace").decode()
     through = LITELLM if route.name == "litellm" else ()
