@@ -14,7 +14,7 @@ from wire_shapes import SHAPES, Shape
 
 FUZZING = settings.get_current_profile_name() == "fuzz"
 
-fuzzed = settings() if FUZZING else settings(max_examples=3000, derandomize=True, database=None, deadline=None)
+fuzzed = settings() if FUZZING else settings(max_examples=300, derandomize=True, database=None, deadline=None)
 """The settings of every fuzz test: the profile of `make fuzz`, else a few hundred examples, always the same."""
 
 

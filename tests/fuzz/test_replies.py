@@ -61,7 +61,7 @@ class Outcome:
     """What a call would have got: what a stream showed, then the answer or the error."""
 
     shown: str = ""
-    calls: dict[int, list[str]] = field(default_factory=dict)
+    calls: dict[int, tuple[str, str, str]] = field(default_factory=dict)
     answer: Answer | None = None
     reply: Any = None
     error: LLMError | None = None
@@ -95,8 +95,10 @@ def read_stream(name: str, batches: Iterator[Sequence[Any]]) -> Outcome:
                 delta = delta_of(assembler.feed(told))
                 outcome.shown += delta.text
                 for call in delta.tool_calls:
-                    parts = outcome.calls.setdefault(call.index, ["", "", ""])
-                    parts[:] = call.id or parts[0], call.name or parts[1], parts[2] + call.arguments
+                    identifier, name_so_far, arguments = outcome.calls.get(call.index, ("", "", ""))
+                    # Chat Completions may send a name in pieces.
+                    name_now = name_so_far + call.name if JSON_OF[name] == "openai" else call.name or name_so_far
+                    outcome.calls[call.index] = (call.id or identifier, name_now, arguments + call.arguments)
         decoded(name, assembler.reply(), outcome)
     except LLMError as error:
         outcome.error, outcome.answer = error, None
@@ -148,17 +150,28 @@ def comparable(arguments: str) -> Any:
 
 
 def is_known(name: str, told: Sequence[Any]) -> bool:
-    """Whether a stream has a known defect, which `test_known_defects` shows: it is compared once that is gone."""
+    """Whether a stream may have a defect that test_defects.py shows. It is compared once that is gone."""
     if name == "responses":
         return True
-    if JSON_OF[name] == "openai":
-        return any(repeats_index(event, "choices") for event in told)
-    return False
+    if name == "anthropic":
+        blocks = [event.get("content_block") for event in told if isinstance(event, dict)]
+        return any(isinstance(block, dict) and block.get("type") not in BLOCKS for block in blocks)
+    entries = [
+        event[field]
+        for event in told
+        if isinstance(event, dict)
+        for field in ("choices", "candidates")
+        if isinstance(event.get(field), list)
+    ]
+    return any(len(some) > 1 or any(is_other_sample(entry) for entry in some) for some in entries)
 
 
-def repeats_index(event: Any, field: str) -> bool:
-    entries = event.get(field) if isinstance(event, dict) else None
-    return isinstance(entries, list) and len(entries) > 1
+BLOCKS = ("text", "thinking", "tool_use")
+
+
+def is_other_sample(entry: Any) -> bool:
+    index = entry.get("index") if isinstance(entry, dict) else None
+    return isinstance(index, int) and index != 0
 
 
 def check_retries(error: LLMError, told: Any) -> None:
