@@ -68,8 +68,8 @@ test-integration: .venv-integration/.ready ## tests against a llama.cpp server (
 matrix: setup ## every fault on every route in every way to call; `make test` takes a sample
 	@$(RUN) -m pytest $(PARALLEL) -m "" tests/end_to_end/test_fault_matrix.py
 
-fuzz: setup ## 100,000 hypothesis examples of each fuzz test (half an hour); tests/fuzz/corpus keeps what fails
-	@$(RUN) -m pytest --numprocesses auto --hypothesis-profile fuzz --timeout 0 tests/fuzz
+fuzz: setup ## 100,000 changed answers of each wire format; tests/fuzz/corpus keeps examples that fail
+	@$(RUN) -m pytest $(PARALLEL) --hypothesis-profile fuzz --timeout 0 tests/fuzz
 
 reliability: setup ## write the tables of docs/reliability.md from the table of faults
 	@PYTHONPATH=tests $(RUN) -m end_to_end.reliability

@@ -23,31 +23,32 @@ def tables() -> str:
     """One table for each group of rows, and the number of cells that the tests meet."""
     rows = list(itertools.chain(*GROUPS.values()))
     cells = [cell for row in rows for cell in cells_of(row)]
-    parts = [
-        f"{len(rows)} faults in {sum(len(row.variants) for row in rows)} variants, on {len(ROUTES)} routes "
-        f"({', '.join(ROUTES)}) and in {len(WAYS)} ways ({', '.join(WAYS)}), are {len(cells):,} calls.\n"
-    ]
+    many = f"{len(rows)} faults in {sum(len(row.variants) for row in rows)} variants"
+    where = f"{len(ROUTES)} routes ({', '.join(ROUTES)}) and in {len(WAYS)} ways ({', '.join(WAYS)})"
+    parts = [f"{many}, on {where}, are {len(cells):,} calls.\n"]
     for group, members in GROUPS.items():
         parts.append(f"\n## {group}\n\n{HEADER}{''.join(map(line, members))}")
     return "".join(parts)
 
 
 def cells_of(row: Row) -> list[Cell]:
-    return [cell for variant in row.variants for route in ROUTES.values() for cell in row.cells(variant, route)]
+    return [
+        cell for variant in row.variants for route in ROUTES.values() for cell in row.cells(variant, route)
+    ]
 
 
 def line(row: Row) -> str:
     """The row of the table: the end of most cells, and those that differ."""
     ends: dict[tuple[str, str, str], list[str]] = {}
     for cell in cells_of(row):
-        ends.setdefault(shown(cell.end), []).append(cell.route.name)
+        where = cell.route.name if cell.transport == "aiohttp" else cell.transport
+        ends.setdefault(shown(cell.end), []).append(where)
     usual, *others = sorted(ends, key=lambda end: len(ends[end]), reverse=True)
     got = usual[0]
     for other in others:
         if other[0] not in got:
             got += f"; or {other[0]} ({', '.join(dict.fromkeys(ends[other]))})"
-    if row.happens:
-        got += f". {row.happens}"
+    got += f". {row.happens}" if row.happens else "."
     defects = {cell.route.name: cell.defect for cell in cells_of(row) if cell.defect}
     for reason in dict.fromkeys(defects.values()):
         where = [name for name, other in defects.items() if other == reason]

@@ -1,4 +1,4 @@
-"""Strategies: what a broken or hostile server makes of a valid answer, in its JSON, its events and its bytes."""
+"""Strategies: how a broken or hostile server changes the JSON, the events and the bytes of an answer."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from wire_shapes import SHAPES, Shape
 
-FUZZING = settings.get_current_profile_name() == "fuzz"
-
-fuzzed = settings() if FUZZING else settings(max_examples=300, derandomize=True, database=None, deadline=None)
-"""The settings of every fuzz test: the profile of `make fuzz`, else a few hundred examples, always the same."""
+_quick = settings(max_examples=300, derandomize=True, database=None, deadline=None)
+fuzzed = settings() if settings.get_current_profile_name() == "fuzz" else _quick
+"""The settings of every fuzz test: those of `make fuzz`, else a few hundred examples, always the same."""
 
 
 def nested(levels: int) -> Any:
@@ -26,25 +25,29 @@ def nested(levels: int) -> Any:
 
 
 JUNK: tuple[Any, ...] = (
-    None, True, False, 0, 1, -1, 7, 2**31, 2**63, 2**64 - 1, -(2**63), 0.5, -0.0, 1e300, "", " ", "x", "stop", "error",
-    "STOP", "tool_use", "function_call", "refusal", "\x00", "\ufeff", "é" * 9, "\U0001f600", "null", "1", "text", "[DONE]",
-    [], {}, [[]], [{}], [None], {"": {}}, {"type": "text"}, {"type": "text", "text": "other"}, {"text": 5}, {"index": 1},
-    {"error": {"message": "made up"}}, {"type": "error"}, nested(20), nested(60),
+    None, True, False, 0, 1, -1, 7, 2**31, 2**63, 2**64 - 1, -(2**63), 0.5, -0.0, 1e300,
+    "", " ", "x", "stop", "error", "STOP", "tool_use", "function_call", "refusal", "null", "1", "text", "[DONE]",
+    "\x00", "\ufeff", "é" * 9, "\U0001f600", [], {}, [[]], [{}], [None], {"": {}}, nested(20), nested(60),
+    {"type": "text"}, {"type": "text", "text": "other"}, {"text": 5}, {"index": 1},
+    {"error": {"message": "made up"}}, {"type": "error"},
 )  # fmt: skip
 
 CHANGES = ("drop", "junk", "copy", "swap", "wrap", "unwrap", "cut", "rename")
 EVENT_CHANGES = ("drop", "copy", "swap", "last", "first", "end", "junk", "inside", "inside", "inside")
 BYTE_CHANGES = ("insert", "delete", "flip", "copy", "end", "line ends")
 BYTES = (
-    b"\xef\xbb\xbf", b"\r", b"\n", b"\r\n", b"\n\n", b"\x00", b"\xff", b"data: ", b"data:", b": comment\n\n",
-    b"event: error\n", b"id: 1\n", b"retry: 9\n", b"data: [DONE]\n\n", b"data: {}\n\n", b"data: null\n\n", b"data\n\n",
-    b'"', b"\\", b"\\ud800", b"{", b"}", b"[", b"]", b"1e400", b"NaN", b"9" * 40, b" ", b"\xe2\x80\xa8",
+    b"\xef\xbb\xbf", b"\r", b"\n", b"\r\n", b"\n\n", b"\x00", b"\xff", b"\xe2\x80\xa8", b" ",
+    b"data: ", b"data:", b"data\n\n", b": comment\n\n", b"event: error\n", b"id: 1\n", b"retry: 9\n",
+    b"data: [DONE]\n\n", b"data: {}\n\n", b"data: null\n\n",
+    b'"', b"\\", b"\\ud800", b"{", b"}", b"[", b"]", b"1e400", b"NaN", b"9" * 40,
 )  # fmt: skip
 
 numbers = st.integers(0, 4095)
 json_changes = st.lists(st.tuples(st.sampled_from(CHANGES), numbers, numbers), min_size=1, max_size=4)
 event_changes = st.lists(
-    st.tuples(st.sampled_from(EVENT_CHANGES), numbers, numbers, st.sampled_from(CHANGES)), min_size=1, max_size=4
+    st.tuples(st.sampled_from(EVENT_CHANGES), numbers, numbers, st.sampled_from(CHANGES)),
+    min_size=1,
+    max_size=4,
 )
 byte_changes = st.lists(st.tuples(st.sampled_from(BYTE_CHANGES), numbers, numbers), max_size=3)
 cuts = st.lists(numbers, max_size=6)

@@ -12,7 +12,9 @@ def _dicts(value: Any) -> list[dict[str, Any]]:
 
 def _texts(entries: Any, kind: str, name: str) -> str:
     return "".join(
-        entry[name] for entry in _dicts(entries) if entry.get("type") == kind and isinstance(entry.get(name), str)
+        entry[name]
+        for entry in _dicts(entries)
+        if entry.get("type") == kind and isinstance(entry.get(name), str)
     )
 
 
@@ -50,7 +52,9 @@ def _gemini(reply: Any) -> set[str]:
     content = min(candidates, key=index).get("content")
     parts = _dicts(content.get("parts")) if isinstance(content, dict) else []
     return {
-        "".join(part["text"] for part in parts if isinstance(part.get("text"), str) and not part.get("thought"))
+        "".join(
+            part["text"] for part in parts if isinstance(part.get("text"), str) and not part.get("thought")
+        )
     }
 
 

@@ -14,6 +14,9 @@ from typing import Any
 
 import orjson
 import pytest
+from hypothesis import event, given
+
+from fuzz.event_streams import BOM, data_of_events
 from fuzz.mutations import (
     byte_changes,
     changed,
@@ -28,8 +31,6 @@ from fuzz.mutations import (
     shapes,
 )
 from fuzz.oracles import ENDS, TEXTS, reports_error
-from hypothesis import event, given
-
 from llm_provider import LLMError
 from llm_provider._calls.attempt import _parsed
 from llm_provider._errors import APIResponseValidationError
@@ -52,7 +53,6 @@ ASSEMBLERS: Mapping[str, tuple[Any, Callable[[], Any]]] = {
     "litellm": (litellm, litellm.Assembler),
 }
 # litellm gives chunks of Chat Completions, and reads bytes itself.
-BOM = b"\xef\xbb\xbf"
 JSON_OF = {**{name: name for name in SHAPES}, "litellm": "openai"}
 
 
@@ -97,7 +97,9 @@ def read_stream(name: str, batches: Iterator[Sequence[Any]]) -> Outcome:
                 for call in delta.tool_calls:
                     identifier, name_so_far, arguments = outcome.calls.get(call.index, ("", "", ""))
                     # Chat Completions may send a name in pieces.
-                    name_now = name_so_far + call.name if JSON_OF[name] == "openai" else call.name or name_so_far
+                    name_now = (
+                        name_so_far + call.name if JSON_OF[name] == "openai" else call.name or name_so_far
+                    )
                     outcome.calls[call.index] = (call.id or identifier, name_now, arguments + call.arguments)
         decoded(name, assembler.reply(), outcome)
     except LLMError as error:
@@ -178,7 +180,11 @@ def check_retries(error: LLMError, told: Any) -> None:
     """A malformed answer is sent once more, as often as the user allows; an error's own class decides."""
     if not reports_error(told):
         assert type(error) is APIResponseValidationError, repr(error)
-    circumstances: dict[str, Any] = {"max_retries": 6, "random_source": random.Random(0), "budget": RetryBudget()}
+    circumstances: dict[str, Any] = {
+        "max_retries": 6,
+        "random_source": random.Random(0),
+        "budget": RetryBudget(),
+    }
     if isinstance(error, APIResponseValidationError):
         assert not judge(error, attempts=2, **circumstances).retry
     assert not judge(error, attempts=1, shown=True, **circumstances).retry
@@ -241,18 +247,7 @@ def test_bytes_of_streams(name: str) -> None:
 
 
 def parsed(told: bytes) -> list[Any]:
-    """The JSON of a stream's events, read line by line."""
-    found, data = [], None
-    lines = told.removeprefix(BOM).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-    for line in [*lines, b""]:
-        if not line and data:
-            joined = b"\n".join(data)
-            if joined == b"[DONE]":
-                break
-            if joined:
-                found.append(orjson.loads(joined))
-        if not line:
-            data = None
-        elif line.startswith(b"data:"):
-            data = [*(data or []), line.removeprefix(b"data:").removeprefix(b" ")]
-    return found
+    """The JSON of a stream's events, until its end is marked."""
+    found = data_of_events(told)
+    until = found.index(b"[DONE]") if b"[DONE]" in found else len(found)
+    return [orjson.loads(data) for data in found[:until] if data]
