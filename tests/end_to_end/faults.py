@@ -448,7 +448,114 @@ NO_ANSWERS = {
 }
 REPORT = "report it to the provider"
 
+
+def chat_choice(**fields: Any) -> Callable[[Cell, str], Made]:
+    """A chat completion whose only choice has other fields; in a stream, those of its last chunk."""
+
+    def made(cell: Cell, key: str) -> Fault:
+        shape = cell.route.shape
+        if not cell.streamed:
+            return Fault(body=orjson.dumps({**shape.whole, "choices": [{"index": 0, **fields}]}))
+        ends = [{**event, "choices": [{"index": 0, "delta": {}, **fields}]} for event in shape.events[-2:-1]]
+        return sse(shape.stream([*shape.events[:-2], *ends, shape.events[-1]]))
+
+    return made
+
+
+def without_finish_reason(cell: Cell, key: str) -> Fault:
+    told = orjson.loads(orjson.dumps([cell.route.shape.whole, *cell.route.shape.events]))
+    for reply in told:
+        for choice in reply["choices"]:
+            choice["finish_reason"] = None
+    whole, *events = told
+    return sse(cell.route.shape.stream(events)) if cell.streamed else Fault(body=orjson.dumps(whole))
+
+
+def gemini_error(status: str, code: int, *details: Mapping[str, Any]) -> Callable[[Cell, str], Made]:
+    """Google's error. A stream's error comes as an event, with the status of the failure."""
+    told = orjson.dumps({"error": {"code": code, "status": status, "message": MADE_UP, "details": details}})
+
+    def made(cell: Cell, key: str) -> Fault:
+        if not cell.streamed:
+            return Fault(status=code, body=told)
+        return Fault(status=code, body=b"data: " + told + b"\n\n", content_type="text/event-stream")
+
+    return made
+
+
+def gemini_end(reason: str) -> Callable[[Cell, str], Made]:
+    """An answer that ends for another reason, without content."""
+    told = orjson.dumps({"candidates": [{"finishReason": reason, "index": 0}], "usageMetadata": {}})
+    return body(told)
+
+
+MESSAGE = {"role": "assistant", "content": TEXT}
+CUSTOM_CALL = {"id": "c", "type": "custom", "custom": {"name": "shell", "input": "ls"}}
+
 NOT_AN_ANSWER = [
+    Row(
+        name="A whole answer without a finish reason",
+        variants={"null": without_finish_reason},
+        ends={"": End(text=TEXT)},
+        routes=("openai",),
+        happens="JSON with its usage is whole, and `[DONE]` ends a stream.",
+        advice="none",
+        defects={"": "it counts as cut"},
+    ),
+    Row(
+        name="A filtered answer without a message",
+        variants={"content_filter": chat_choice(finish_reason="content_filter")},
+        ends={"": End(text="", fields={"finish_reason": "content_filter"}), "streamed": End(text=TEXT)},
+        routes=("openai",),
+        advice="look at `finish_reason`",
+        defects={"whole": "it counts as malformed"},
+    ),
+    Row(
+        name="A tool call of an unknown type",
+        variants={
+            "custom": chat_choice(
+                finish_reason="tool_calls", message={**MESSAGE, "tool_calls": [CUSTOM_CALL]}
+            )
+        },
+        ends={"": End(text=TEXT)},
+        routes=("openai",),
+        ways=WHOLE,
+        happens="It is in `response.raw`.",
+        advice="none",
+        defects={"": "it counts as malformed"},
+    ),
+    Row(
+        name="A tool call that Gemini did not expect",
+        variants={"UNEXPECTED_TOOL_CALL": gemini_end("UNEXPECTED_TOOL_CALL")},
+        ends={
+            "": ends_in(errors.APIResponseValidationError, sent=1, fields={"code": "UNEXPECTED_TOOL_CALL"})
+        },
+        routes=("gemini",),
+        advice="pass the tool, or correct the prompt",
+        defects={"": "it is sent again"},
+    ),
+    Row(
+        name="An error of Gemini's in a stream",
+        variants={
+            "wrong key": gemini_error("INVALID_ARGUMENT", 400, {"reason": "API_KEY_INVALID"}),
+        },
+        ends={"": ends_in(errors.AuthenticationError, says=MADE_UP)},
+        routes=("gemini",),
+        advice="replace the API key",
+        defects={"streamed": "the error is not read"},
+    ),
+    Row(
+        name="A daily quota of Gemini's",
+        variants={
+            "PerDay": gemini_error(
+                "RESOURCE_EXHAUSTED", 429, {"violations": [{"quotaId": "RequestsPerDay"}]}
+            ),
+        },
+        ends={"": ends_in(errors.QuotaExceededError, says=MADE_UP)},
+        routes=("gemini",),
+        advice="wait for the new day, or raise the quota",
+        defects={"streamed": "the error is not read"},
+    ),
     Row(
         name="A body that is no answer",
         variants={name: body(told) for name, told in NO_ANSWERS.items()},

@@ -26,9 +26,9 @@ def nested(levels: int) -> Any:
 
 JUNK: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 7, 2**31, 2**63, 2**64 - 1, -(2**63), 0.5, -0.0, 1e300,
-    "", " ", "x", "stop", "error", "STOP", "tool_use", "function_call", "refusal", "null", "1", "text", "[DONE]",
-    "\x00", "\ufeff", "é" * 9, "\U0001f600", [], {}, [[]], [{}], [None], {"": {}}, nested(20), nested(60),
-    {"type": "text"}, {"type": "text", "text": "other"}, {"text": 5}, {"index": 1},
+    "", " ", "x", "stop", "error", "STOP", "tool_use", "function_call", "refusal", "null", "1", "text",
+    "[DONE]", "\x00", "\ufeff", "é" * 9, "\U0001f600", [], {}, [[]], [{}], [None], {"": {}}, nested(20),
+    nested(60), {"type": "text"}, {"type": "text", "text": "other"}, {"text": 5}, {"index": 1},
     {"error": {"message": "made up"}}, {"type": "error"},
 )  # fmt: skip
 
