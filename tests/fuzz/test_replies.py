@@ -8,7 +8,7 @@ references and not by the adapters' code.
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,23 +35,23 @@ from llm_provider import LLMError
 from llm_provider._calls.attempt import _parsed
 from llm_provider._errors import APIResponseValidationError
 from llm_provider._limits.retry import RetryBudget, judge
-from llm_provider._providers.adapter import Answer
+from llm_provider._providers.adapter import Answer, EncodedRequest
 from llm_provider._providers.anthropic import adapter as anthropic
 from llm_provider._providers.gemini import adapter as gemini
 from llm_provider._providers.litellm import adapter as litellm
 from llm_provider._providers.openai import adapter as openai
-from llm_provider._providers.openai import chat, responses
 from llm_provider._providers.sse import events
 from llm_provider._types import delta_of
 from wire_shapes import SHAPES
 
-ASSEMBLERS: Mapping[str, tuple[Any, Callable[[], Any]]] = {
-    "openai": (openai, chat.Assembler),
-    "responses": (openai, responses.Assembler),
-    "anthropic": (anthropic, anthropic.Assembler),
-    "gemini": (gemini, gemini.Assembler),
-    "litellm": (litellm, litellm.Assembler),
+ADAPTERS: Mapping[str, tuple[Any, str]] = {
+    "openai": (openai, "chat/completions"),
+    "responses": (openai, "responses"),
+    "anthropic": (anthropic, "messages"),
+    "gemini": (gemini, "v1/models/gemini-4-argon:generateContent"),
+    "litellm": (litellm, "chat/completions"),
 }
+"""By format, its adapter and the operation of its requests."""
 # litellm gives chunks of Chat Completions, and reads bytes itself.
 JSON_OF = {**{name: name for name in SHAPES}, "litellm": "openai"}
 
@@ -69,7 +69,7 @@ class Outcome:
 
 def decoded(name: str, reply: Any, outcome: Outcome) -> None:
     """Decode, store and read back, as a call does."""
-    adapter = ASSEMBLERS[name][0]
+    adapter = ADAPTERS[name][0]
     outcome.reply = reply
     outcome.answer = adapter.decode(reply)
     again = adapter.decode(orjson.loads(orjson.dumps(reply)))
@@ -88,7 +88,8 @@ def read_whole(name: str, body: bytes) -> Outcome:
 
 
 def read_stream(name: str, batches: Iterator[Sequence[Any]]) -> Outcome:
-    outcome, assembler = Outcome(), ASSEMBLERS[name][1]()
+    adapter, operation = ADAPTERS[name]
+    outcome, assembler = Outcome(), adapter.assembler(EncodedRequest(operation, {}))
     try:
         for batch in batches:
             for told in batch:
@@ -190,7 +191,7 @@ def check_retries(error: LLMError, told: Any) -> None:
     assert not judge(error, attempts=1, shown=True, **circumstances).retry
 
 
-every_format = pytest.mark.parametrize("name", ASSEMBLERS)
+every_format = pytest.mark.parametrize("name", ADAPTERS)
 every_wire_format = pytest.mark.parametrize("name", SHAPES)
 
 
