@@ -32,7 +32,6 @@ from fuzz.mutations import (
 )
 from fuzz.oracles import ENDS, TEXTS, reports_error
 from llm_provider import LLMError
-from llm_provider._calls.attempt import _parsed
 from llm_provider._errors import APIResponseValidationError
 from llm_provider._limits.retry import RetryBudget, judge
 from llm_provider._providers.adapter import Answer, EncodedRequest
@@ -81,7 +80,11 @@ def decoded(name: str, reply: Any, outcome: Outcome) -> None:
 def read_whole(name: str, body: bytes) -> Outcome:
     outcome = Outcome()
     try:
-        decoded(name, _parsed(body), outcome)
+        reply = orjson.loads(body)
+    except ValueError:
+        return Outcome(error=APIResponseValidationError("the answer is not JSON"))
+    try:
+        decoded(name, reply, outcome)
     except LLMError as error:
         outcome.error, outcome.answer = error, None
     return outcome
