@@ -7,7 +7,8 @@ MATRIX_PYTHONS ?= 3.11 3.12 3.13
 # The tests that depend on the versions of the SDKs. constraints/ holds three resolutions: with-litellm (the newest
 # versions that litellm allows, openai 2), highest (openai 3, no litellm) and lowest (every lower bound of
 # pyproject.toml).
-SDK_TESTS := tests/end_to_end/test_routes.py tests/end_to_end/test_failures.py tests/_providers
+SDK_TESTS := tests/end_to_end/test_routes.py tests/end_to_end/test_failures.py \
+	tests/end_to_end/test_fault_matrix.py tests/_providers
 
 # More than half of a test's time is waiting, so four processes keep two processors busy. A process that has finished
 # its own tests takes over tests that another has not begun.
@@ -29,7 +30,8 @@ export UV_SYSTEM_CERTS := true
 .DELETE_ON_ERROR:
 .PRECIOUS: .venv-%/.ready
 .SECONDEXPANSION:
-.PHONY: help setup demo test coverage test-matrix test-integration lint types format lock build bench clean
+.PHONY: help setup demo test coverage test-matrix test-integration matrix fuzz reliability lint types format lock build \
+	bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -66,6 +68,15 @@ test-matrix: .venv/.uv ## the same tests on every Python of MATRIX_PYTHONS
 
 test-integration: .venv-integration/.ready ## tests against a llama.cpp server (its wheel compiles for minutes, once)
 	@.venv-integration/bin/python -m pytest -m integration tests/integration
+
+matrix: setup ## every fault on every route in every way to call; `make test` takes a sample
+	@$(RUN) -m pytest $(PARALLEL) -m "" tests/end_to_end/test_fault_matrix.py
+
+fuzz: setup ## 100,000 changed answers of each wire format; tests/fuzz/corpus keeps examples that fail
+	@$(RUN) -m pytest $(PARALLEL) --hypothesis-profile fuzz --timeout 0 tests/fuzz
+
+reliability: setup ## write the tables of docs/reliability.md from the table of faults
+	@PYTHONPATH=tests $(RUN) -m end_to_end.reliability
 
 lint: setup ## check style and formatting
 	@.venv/bin/ruff check

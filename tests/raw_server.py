@@ -8,7 +8,7 @@ import socket
 import struct
 import threading
 import zlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Self
 
 Behaviour = Callable[[asyncio.StreamWriter], Awaitable[None]]
@@ -77,6 +77,19 @@ async def huge_header(writer: asyncio.StreamWriter) -> None:
     with contextlib.suppress(ConnectionError):
         await writer.drain()
     writer.close()
+
+
+def answering(body: bytes, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Behaviour:
+    """A whole answer with these bytes."""
+    given = {"content-type": "application/json", **(headers or {}), "content-length": str(len(body))}
+    lines = "".join(f"{name}: {value}\r\n" for name, value in given.items())
+
+    async def behaviour(writer: asyncio.StreamWriter) -> None:
+        writer.write(f"HTTP/1.1 {status} Said\r\n{lines}\r\n".encode() + body)
+        with contextlib.suppress(ConnectionError):
+            await writer.drain()
+
+    return behaviour
 
 
 async def stall_mid_body(writer: asyncio.StreamWriter) -> None:

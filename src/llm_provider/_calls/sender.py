@@ -89,7 +89,8 @@ class Sender:
                 _check_watchable(connection)
         except LLMError as error:
             error.provider, error.model = target.provider, request.model
-            raise
+            # The frames below may hold the URL of a proxy with its password.
+            raise error.with_traceback(None) from None
         timeouts = self._settings.timeout
         if request.timeout is not None:
             timeouts = request.timeout.over(timeouts)

@@ -34,8 +34,11 @@ def canonical(value: Any) -> bytes:
     try:
         encoded = orjson.dumps(value, option=_OPTIONS)
     except (TypeError, RecursionError):
+        encoded = b""
+    if not encoded:
+        # Raised outside the handler, so that the error does not hold orjson's as its context.
         problem = next(_problems(value, ""), "it holds a value that is not JSON")
-        raise RequestError(f"the request cannot be sent as JSON: {problem}") from None
+        raise RequestError(f"the request cannot be sent as JSON: {problem}")
     # orjson writes NaN and infinities as null, so only an encoding that contains null is checked for them.
     if b"null" in encoded:
         for place in _not_finite(value, ""):

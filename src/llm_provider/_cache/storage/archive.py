@@ -139,7 +139,10 @@ def _row(fields: dict[str, Any]) -> Row:
         raise ValueError
     entry = Entry(fields["body"].encode(), fields["seconds"], fields["created"], fields.get("served"))
     tag = None if asked is None else kind_of(asked["provider"], asked["operation"])
-    return key, joined(key, entry, b"" if asked is None else packed_facts(asked)), tag
+    value = joined(key, entry, b"" if asked is None else packed_facts(asked))
+    if unpacked(key, value) is None:
+        raise ValueError
+    return key, value, tag
 
 
 def _digest(fields: dict[str, Any]) -> str:

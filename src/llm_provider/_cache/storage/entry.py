@@ -28,6 +28,8 @@ _EXCERPT = 120
 _COMPRESSED_ABOVE = 4096
 """Bytes. For a shorter question, compressing takes longer than writing the bytes that it saves."""
 
+_NUMBERS = (int, float)
+
 ELIDED = "$elided"
 """The only field of the object that replaces a long text."""
 
@@ -179,7 +181,11 @@ def _split(key: str, value: bytes) -> tuple[dict[str, Any], bytes, bytes] | None
         start = value.index(b"\n", _CHECKSUM_BYTES) + 1
         head = orjson.loads(value[_CHECKSUM_BYTES:start])
         end = start + head["size"]
+        # A head that another program wrote may have a valid checksum. The sum fails for other types.
+        numbers = end + head["seconds"] + head["created"]
     except (ValueError, KeyError, TypeError):
+        return None
+    if type(end) is not int or type(numbers) not in _NUMBERS or type(head.get("served", "")) is not str:
         return None
     if _checksum(key, memoryview(value)[_CHECKSUM_BYTES:end]) != value[:_CHECKSUM_BYTES]:
         # Damaged on disk: it counts as absent, and the call that follows writes it again.

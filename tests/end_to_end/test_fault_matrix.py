@@ -1,0 +1,343 @@
+"""Every fault of `faults.py` on every route and in every way to call: it ends as the table says.
+
+`make test` takes a sample: it meets each row whole, streamed and over httpx on each route, in ways that
+rotate, and further variants of a row in one of these. `make matrix` runs all cells. Whatever the fault,
+`check_error` holds for its error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import itertools
+import logging
+import pickle
+import socket
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from end_to_end.faults import (
+    CANARY,
+    GROUPS,
+    LATE,
+    LITELLM,
+    MADE_UP,
+    PROMPT,
+    PROXY_PASSWORD,
+    ROUTES,
+    USUAL,
+    Address,
+    Cell,
+    Environment,
+    Given,
+    Raw,
+    Route,
+    Row,
+)
+from llm_provider import Client, Response
+from llm_provider._errors import LLMError
+from llm_provider.simulator import Fault, Simulator
+from llm_provider.simulator._records.recorded_requests import fingerprint
+from raw_server import RawServer
+from support import TooSlowError, patiently, wait_until
+
+NUMBERS = itertools.count()
+KEY_HEADERS = ("authorization", "x-api-key", "x-goog-api-key")
+
+
+@dataclass(slots=True)
+class Meeting:
+    """One call that meets a fault. Its `repr` has no key, since tracebacks are formatted with locals."""
+
+    cell: Cell
+    client: Client
+    parameters: dict[str, Any] = field(repr=False)
+    given: Given
+    shown: str = ""
+    results: list[Any] = field(default_factory=list)
+
+    @property
+    def inputs(self) -> list[Any]:
+        """What a batch asks: two prompts, where both meet the fault and can be sent."""
+        if self.cell.row.times is None and self.cell.end.sent:
+            return [self.given.messages, f"{self.given.messages} four"]
+        return [self.given.messages]
+
+    def ask(self) -> None:
+        model = self.cell.route.model if self.given.model is USUAL else self.given.model
+        try:
+            getattr(self, f"_{self.cell.way}")(model, self.given.messages)
+        except Exception as error:
+            self.results.append(error)
+
+    def _call(self, model: Any, messages: Any) -> None:
+        self.results.append(self.client.call(model, messages, **self.parameters))
+
+    def _acall(self, model: Any, messages: Any) -> None:
+        self.results.append(asyncio.run(self.client.acall(model, messages, **self.parameters)))
+
+    def _batch(self, model: Any, messages: Any) -> None:
+        self.results += self.client.call_many(model, self.inputs, **self.parameters)
+
+    def _stream(self, model: Any, messages: Any) -> None:
+        with self.client.stream(model, messages, **self.parameters) as stream:
+            for delta in stream:
+                self.shown += delta.text
+        self.results.append(stream.response)
+
+    def _astream(self, model: Any, messages: Any) -> None:
+        async def read() -> Response:
+            async with self.client.astream(model, messages, **self.parameters) as stream:
+                async for delta in stream:
+                    self.shown += delta.text
+            return stream.response
+
+        self.results.append(asyncio.run(read()))
+
+
+ORDINARY = Given()
+
+
+class Bench:
+    """The servers and clients that all cells of a process share."""
+
+    def __init__(
+        self, simulator: Simulator, tls: Simulator, stack: contextlib.ExitStack, folder: Any
+    ) -> None:
+        self.simulator = simulator
+        self.tls = tls
+        self._stack = stack
+        self._options: dict[str, Any] = {"cache": "off", "cache_dir": folder, "timeout": 20}
+        self._clients: dict[str, Client] = {}
+        self._warm: set[tuple[Route, str]] = set()
+
+    def client(self, route: Route, transport: str) -> Client:
+        """The client of a transport; its SDK has loaded and built what its first call needs."""
+        client = self._clients.get(transport)
+        if client is None:
+            client = self._clients[transport] = self._stack.enter_context(self.new_client(transport))
+        if (route, transport) not in self._warm:
+            self._warm.add((route, transport))
+            asked: dict[str, Any] = {"api_key": "sk-warm", "base_url": self.simulator.url(route.server)}
+            client.call(route.model, PROMPT, **asked)
+            list(client.stream(route.model, PROMPT, **asked))
+        return client
+
+    def new_client(self, transport: str) -> Client:
+        return Client(transport=transport, **self._options)
+
+    def requests(self, key: str) -> int:
+        """The requests with this key that the simulators have seen."""
+        mark = fingerprint(key)
+        seen = [*self.simulator.requests(), *self.tls.requests()]
+        return sum(mark in map(request.headers.get, KEY_HEADERS) for request in seen)
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    with contextlib.ExitStack() as stack:
+        simulator, tls = stack.enter_context(Simulator()), stack.enter_context(Simulator(tls=True))
+        yield Bench(simulator, tls, stack, tmp_path_factory.mktemp("unused"))
+
+
+def meet(bench: Bench, cell: Cell, client: Client) -> None:
+    def attempt(longer: float) -> None:
+        key = f"{CANARY}-{next(NUMBERS)}"
+        with served(bench, cell, key) as (url, given, requests):
+            parameters = {
+                "base_url": url,
+                "api_key": key,
+                "max_retries": cell.end.retries,
+                **given.parameters,
+            }
+            if cell.row.timeout is not None:
+                parameters["timeout"] = cell.row.timeout * longer
+            meeting = Meeting(cell, client, parameters, given)
+            meeting.ask()
+            check(meeting, requests)
+
+    patiently(attempt)
+
+
+@contextlib.contextmanager
+def served(bench: Bench, cell: Cell, key: str) -> Iterator[tuple[str, Given, Callable[[], int] | None]]:
+    """A server with the fault: its URL, the arguments of the call, and how many requests it has seen."""
+    made, server = cell.made(key), cell.route.server
+    url, given = bench.simulator.url(server), ORDINARY
+
+    def requests() -> int:
+        return bench.requests(key)
+
+    if isinstance(made, Raw):
+        with RawServer(made.behaviour) as raw:
+            root = f"{raw.root}/v1" if server == "openai" else raw.root
+            yield root, given, lambda: raw.requests
+    elif isinstance(made, Address) and made.kind == "refused":
+        # A port that nobody listens on, and nobody else gets while the socket lives.
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            yield f"http://127.0.0.1:{free.getsockname()[1]}", given, None
+    elif isinstance(made, Address) and made.kind == "no name":
+        yield "https://nonexistent.invalid", given, None
+    elif isinstance(made, Address):
+        yield bench.tls.url(server), given, None
+    elif isinstance(made, Given):
+        yield url, made, requests
+    elif isinstance(made, Environment):
+        # This machine would be reached without the proxy.
+        yield "https://nonexistent.invalid", given, None
+    else:
+        bench.simulator.inject(made, times=cell.row.times, key=key)
+        yield url, given, requests
+
+
+def check(meeting: Meeting, requests: Callable[[], int] | None) -> None:
+    cell, end = meeting.cell, meeting.cell.end
+    assert len(meeting.results) == (len(meeting.inputs) if cell.way == "batch" else 1)
+    told = sum(map(attempts, meeting.results))
+    if requests is not None:
+        if cell.row.timeout is not None and not wait_until(lambda: requests() >= told, LATE):
+            raise TooSlowError("a request had not arrived")
+        seen = requests()
+        # litellm sends once more by itself when a connection breaks before its answer.
+        twice = cell.route.name == "litellm" and isinstance(cell.row.variants[cell.variant], Raw)
+        assert seen == told or (twice and told < seen <= 2 * told), (
+            f"{told} attempts told, {seen} requests seen"
+        )
+    for result in meeting.results:
+        if isinstance(result, Response) and (end.error is None or end.readable):
+            check_answer(meeting, result)
+        else:
+            check_error(meeting, result)
+            check_end(meeting, result)
+
+
+def attempts(result: Any) -> int:
+    return result.timing.attempts if isinstance(result, Response) else getattr(result, "attempts", 0)
+
+
+def check_answer(meeting: Meeting, response: Response) -> None:
+    cell, end = meeting.cell, meeting.cell.end
+    assert response.text in (end.text, f"{end.text} four")
+    assert cell.way not in ("stream", "astream") or meeting.shown == response.text
+    assert response.timing.attempts == (1 if end.readable else end.sent)
+    for name, value in end.fields.items():
+        assert getattr(response, name) == value
+    # It can be read, shown and sent on.
+    assert repr(response)
+    assert isinstance(response.raw, (dict, list))
+    assert pickle.loads(pickle.dumps(response)).text == response.text
+
+
+def check_end(meeting: Meeting, error: LLMError) -> None:
+    """The error is the one of the table."""
+    cell, end = meeting.cell, meeting.cell.end
+    assert end.error is not None, repr(error)
+    if cell.row.timeout is not None and end.text and not meeting.shown:
+        raise TooSlowError("the stream had not begun")
+    assert error.attempts == end.sent, repr(error)
+    assert end.billed is None or error.maybe_billed == end.billed
+    assert end.says in str(error)
+    if end.says == MADE_UP and isinstance(cell.row.variants[cell.variant], Fault):
+        assert str(error.request_id).startswith("req_")
+    assert len(str(error)) < 1000
+    assert not cell.streamed or end.shown is None or meeting.shown == end.shown
+    for name, value in end.fields.items():
+        assert getattr(error, name) == value
+    if end.sent:
+        assert (error.provider, error.model) == (cell.route.provider, cell.route.model)
+        assert len(error.failures) == error.attempts
+
+
+def check_error(meeting: Meeting, error: Any) -> None:
+    """What holds for every error: it is ours, it pickles, and it shows neither key nor SDK."""
+    kind = meeting.cell.end.error
+    assert kind is not None, f"answered: {error!r}" if isinstance(error, Response) else repr(error)
+    leaf = not kind.__subclasses__()
+    assert type(error) is kind if leaf else isinstance(error, kind), repr(error)
+    assert error.__cause__ is None
+    assert error.__context__ is None
+    twin = pickle.loads(pickle.dumps(error))
+    assert (type(twin), twin.args, twin.__dict__) == (type(error), error.args, error.__dict__)
+    facts = dict(vars(error))
+    facts_of_attempts = [dataclasses.astuple(failure) for failure in facts.pop("failures", ())]
+    for fact in itertools.chain(facts.values(), *facts_of_attempts):
+        assert isinstance(fact, (str, int, float, bool, type(None)))
+    told = "".join(traceback.TracebackException.from_exception(error, capture_locals=True).format())
+    for shown in (str(error), repr(error), told, repr(pickle.dumps(error))):
+        assert CANARY not in shown
+        assert PROXY_PASSWORD not in shown
+
+
+# --- the product ---------------------------------------------------------------------------------------
+
+
+def sampled(cells: Sequence[Cell], number: int) -> list[Cell]:
+    """One whole and one streamed cell over aiohttp, and one over httpx, in ways that rotate.
+
+    Of a row's variants after the first, only one of these three.
+    """
+    kinds = (
+        [cell for cell in cells if cell.transport == "aiohttp" and not cell.streamed],
+        [cell for cell in cells if cell.transport == "aiohttp" and cell.streamed],
+        [cell for cell in cells if cell.transport != "aiohttp"],
+    )
+    some = [kind[number % len(kind)] for kind in kinds if kind]
+    first = not cells or cells[0].variant == next(iter(cells[0].row.variants))
+    return some if first else [some[number % len(some)]]
+
+
+def product() -> Iterator[Any]:
+    """The cells that run at the same time: those of a variant on a route. One with a defect runs alone."""
+    numbers = itertools.count()
+    for row in itertools.chain(*GROUPS.values()):
+        for variant, route in itertools.product(row.variants, ROUTES.values()):
+            cells = row.cells(variant, route)
+            some = [] if row.slow else sampled(cells, next(numbers))
+            for part, marks in (
+                (some, ()),
+                ([cell for cell in cells if cell not in some], (pytest.mark.matrix,)),
+            ):
+                sound = [cell for cell in part if cell.defect is None]
+                groups = [sound, *([cell] for cell in part if cell.defect is not None)]
+                for group in filter(None, groups):
+                    yield parameter(row, variant, route, group, marks)
+
+
+def parameter(row: Row, variant: str, route: Route, cells: list[Cell], marks: Any) -> Any:
+    defect = cells[0].defect
+    expected = () if defect is None else (pytest.mark.xfail(strict=True, reason=defect, run=not row.slow),)
+    ways = "+".join(cell.way if cell.transport == "aiohttp" else cell.transport for cell in cells)
+    name = f"{row.name}-{variant}-{route.name}-{ways}".encode("ascii", "replace").decode()
+    through = LITELLM if route.name == "litellm" else ()
+    return pytest.param(cells, id=name, marks=(*marks, *through, *expected))
+
+
+@pytest.mark.parametrize("cells", list(product()))
+def test_a_fault(
+    bench: Bench, cells: list[Cell], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    bench.simulator.clear()
+    row, route = cells[0].row, cells[0].route
+    made = row.variants[cells[0].variant]
+    with contextlib.ExitStack() as stack:
+        if isinstance(made, Environment):
+            for name, value in made.variables.items():
+                monkeypatch.setenv(name, value)
+            fresh = {cell.transport: stack.enter_context(bench.new_client(cell.transport)) for cell in cells}
+            clients = [fresh[cell.transport] for cell in cells]
+        else:
+            clients = [bench.client(route, cell.transport) for cell in cells]
+        if len(cells) == 1:
+            meet(bench, cells[0], clients[0])
+        else:
+            with ThreadPoolExecutor(len(cells)) as pool:
+                list(pool.map(meet, itertools.repeat(bench), cells, clients))
+    assert not row.logged or CANARY not in caplog.text

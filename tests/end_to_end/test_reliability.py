@@ -1,0 +1,9 @@
+"""The page about reliability says what the tests show."""
+
+from __future__ import annotations
+
+from end_to_end.reliability import PAGE, page
+
+
+def test_the_page_is_that_of_the_table() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "run `make reliability`"

@@ -1,0 +1,19 @@
+"""A second reader of event streams, line by line as the HTML standard has it, and of all bytes at once."""
+
+from __future__ import annotations
+
+BOM = b"\xef\xbb\xbf"
+
+
+def data_of_events(told: bytes) -> list[bytes]:
+    """The data of each event. The last one counts without its closing blank line, which some servers omit."""
+    found: list[bytes] = []
+    data: list[bytes] = []
+    lines = told.removeprefix(BOM).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+    for line in [*lines, b""]:
+        if line.startswith(b"data:"):
+            data.append(line.removeprefix(b"data:").removeprefix(b" "))
+        elif not line and data:
+            found.append(b"\n".join(data))
+            data = []
+    return found

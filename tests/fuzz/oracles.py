@@ -1,0 +1,101 @@
+"""What an answer says, read from its JSON by the formats' references, apart from the adapters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def _texts(entries: Any, kind: str, name: str) -> str:
+    return "".join(
+        entry[name]
+        for entry in _dicts(entries)
+        if entry.get("type") == kind and isinstance(entry.get(name), str)
+    )
+
+
+def _chat(reply: Any) -> set[str]:
+    message = reply["choices"][0]["message"]
+    content, refusal = message.get("content"), message.get("refusal")
+    if isinstance(content, list):
+        parts = [entry for entry in _dicts(content) if entry.get("type") != "thinking"]
+        content = "".join(entry["text"] for entry in parts if isinstance(entry.get("text"), str))
+    return {content or (refusal if isinstance(refusal, str) else "")} | ({""} if not content else set())
+
+
+def _responses(reply: Any) -> set[str]:
+    messages = [item for item in _dicts(reply["output"]) if item.get("type") == "message"]
+    text = "".join(_texts(item.get("content"), "output_text", "text") for item in messages)
+    return {text or "".join(_texts(item.get("content"), "refusal", "refusal") for item in messages)}
+
+
+def _anthropic(reply: Any) -> set[str]:
+    text = _texts(reply["content"], "text", "text")
+    explained = reply.get("stop_details")
+    explanation = explained.get("explanation") if isinstance(explained, dict) else None
+    return {text} if text or not isinstance(explanation, str) else {"", explanation}
+
+
+def _gemini(reply: Any) -> set[str]:
+    candidates = reply.get("candidates")
+    if not candidates:
+        return {""}
+
+    def index(candidate: Any) -> int:
+        value = candidate.get("index")
+        return value if type(value) is int and value > 0 else 0
+
+    content = min(candidates, key=index).get("content")
+    parts = _dicts(content.get("parts")) if isinstance(content, dict) else []
+    return {
+        "".join(
+            part["text"] for part in parts if isinstance(part.get("text"), str) and not part.get("thought")
+        )
+    }
+
+
+TEXTS: Mapping[str, Callable[[Any], set[str]]] = {
+    "openai": _chat, "responses": _responses, "anthropic": _anthropic, "gemini": _gemini,
+}  # fmt: skip
+"""By format, the texts that an answer may have."""
+
+
+def _any_choice_ended(field: str, word: str) -> Callable[[Sequence[Any]], bool]:
+    def ended(told: Sequence[Any]) -> bool:
+        return any(choice.get(word) for event in _dicts(list(told)) for choice in _dicts(event.get(field)))
+
+    return ended
+
+
+def _has_type(*kinds: str) -> Callable[[Sequence[Any]], bool]:
+    return lambda told: any(event.get("type") in kinds for event in _dicts(list(told)))
+
+
+def _gemini_ended(told: Sequence[Any]) -> bool:
+    blocked = any(isinstance(event, dict) and event.get("promptFeedback") for event in told)
+    return blocked or _any_choice_ended("candidates", "finishReason")(told)
+
+
+ENDS: Mapping[str, Callable[[Sequence[Any]], bool]] = {
+    "openai": _any_choice_ended("choices", "finish_reason"),
+    "responses": _has_type("response.completed", "response.incomplete"),
+    "anthropic": _has_type("message_stop"),
+    "gemini": _gemini_ended,
+}
+"""By format, whether the events of a stream contain its end."""
+
+
+def reports_error(told: Any) -> bool:
+    """Whether an answer, or an event of a stream, says that the request has failed."""
+    if isinstance(told, bytes):
+        return b"error" in told or b"failed" in told
+    if isinstance(told, list):
+        return any(map(reports_error, told))
+    if not isinstance(told, dict):
+        return False
+    here = bool(told.get("error")) or told.get("type") in ("error", "response.failed")
+    return here or told.get("status") == "failed" or any(map(reports_error, told.values()))

@@ -1,0 +1,256 @@
+"""Broken and hostile answers of each format: they are read exactly, or end in one of our errors.
+
+Sockets are left out, so that 100,000 answers take minutes: the bytes go through the splitter of events, the
+assembler and the decoder, as in `_calls/attempt.py`. The oracles read an answer again, by the formats'
+references and not by the adapters' code.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import event, given
+
+from fuzz.event_streams import data_of_events
+from fuzz.mutations import (
+    byte_changes,
+    changed,
+    changed_bytes,
+    changed_events,
+    cuts,
+    event_changes,
+    fuzzed,
+    json_changes,
+    pieces,
+    shape_of,
+    shapes,
+)
+from fuzz.oracles import ENDS, TEXTS, reports_error
+from llm_provider import LLMError
+from llm_provider._errors import APIResponseValidationError
+from llm_provider._limits.retry import RetryBudget, judge
+from llm_provider._providers.adapter import Answer, EncodedRequest
+from llm_provider._providers.anthropic import adapter as anthropic
+from llm_provider._providers.gemini import adapter as gemini
+from llm_provider._providers.litellm import adapter as litellm
+from llm_provider._providers.openai import adapter as openai
+from llm_provider._providers.sse import events
+from llm_provider._types import delta_of
+from wire_shapes import SHAPES
+
+ADAPTERS: Mapping[str, tuple[Any, str]] = {
+    "openai": (openai, "chat/completions"),
+    "responses": (openai, "responses"),
+    "anthropic": (anthropic, "messages"),
+    "gemini": (gemini, "v1/models/gemini-4-argon:generateContent"),
+    "litellm": (litellm, "chat/completions"),
+}
+"""By format, its adapter and the operation of its requests."""
+# litellm gives chunks of Chat Completions, and reads bytes itself.
+JSON_OF = {**{name: name for name in SHAPES}, "litellm": "openai"}
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a call would have got: what a stream showed, then the answer or the error."""
+
+    shown: str = ""
+    calls: dict[int, tuple[str, str, str]] = field(default_factory=dict)
+    answer: Answer | None = None
+    reply: Any = None
+    error: LLMError | None = None
+
+
+def decoded(name: str, reply: Any, outcome: Outcome) -> None:
+    """Decode, store and read back, as a call does."""
+    adapter = ADAPTERS[name][0]
+    outcome.reply = reply
+    outcome.answer = adapter.decode(reply)
+    again = adapter.decode(orjson.loads(orjson.dumps(reply)))
+    assert again == outcome.answer
+    usage = outcome.answer.usage
+    assert usage is None or (usage.input_tokens >= 0 and usage.output_tokens >= 0)
+
+
+def read_whole(name: str, body: bytes) -> Outcome:
+    outcome = Outcome()
+    try:
+        reply = orjson.loads(body)
+    except ValueError:
+        return Outcome(error=APIResponseValidationError("the answer is not JSON"))
+    try:
+        decoded(name, reply, outcome)
+    except LLMError as error:
+        outcome.error, outcome.answer = error, None
+    return outcome
+
+
+def read_stream(name: str, batches: Iterator[Sequence[Any]]) -> Outcome:
+    adapter, operation = ADAPTERS[name]
+    outcome, assembler = Outcome(), adapter.assembler(EncodedRequest(operation, {}))
+    try:
+        for batch in batches:
+            for told in batch:
+                delta = delta_of(assembler.feed(told))
+                outcome.shown += delta.text
+                for call in delta.tool_calls:
+                    identifier, name_so_far, arguments = outcome.calls.get(call.index, ("", "", ""))
+                    # Chat Completions may send a name in pieces.
+                    name_now = (
+                        name_so_far + call.name if JSON_OF[name] == "openai" else call.name or name_so_far
+                    )
+                    outcome.calls[call.index] = (call.id or identifier, name_now, arguments + call.arguments)
+        decoded(name, assembler.reply(), outcome)
+    except LLMError as error:
+        outcome.error, outcome.answer = error, None
+    return outcome
+
+
+def arriving(chunks: Sequence[bytes]) -> Iterator[Sequence[Any]]:
+    """The events of a stream whose bytes arrive in these pieces, without an event loop: nothing waits."""
+
+    async def source() -> AsyncIterator[bytes]:
+        for chunk in chunks:
+            yield chunk
+
+    batches = events(source())
+    while True:
+        try:
+            batches.__anext__().send(None)
+        except StopIteration as batch:
+            yield batch.value
+        except StopAsyncIteration:
+            return
+
+
+def check(name: str, outcome: Outcome, told: Any, *, streamed: bool) -> None:
+    """The answer is the one that was sent, or the failure is sent once more at most."""
+    event("answered" if outcome.error is None else type(outcome.error).__name__)
+    if outcome.error is not None:
+        check_retries(outcome.error, told)
+        return
+    assert outcome.answer is not None
+    choice = outcome.answer.choices[0]
+    texts = TEXTS[JSON_OF[name]]
+    assert choice.text in texts(outcome.reply)
+    if streamed:
+        assert ENDS[JSON_OF[name]](told), "the stream was cut"
+        if not is_known(name, told):
+            assert outcome.shown == choice.text
+            calls = [[call.id, call.name, comparable(call.arguments)] for call in choice.tool_calls]
+            parts = [[*parts[:2], comparable(parts[2])] for _, parts in sorted(outcome.calls.items())]
+            assert parts == calls
+
+
+def comparable(arguments: str) -> Any:
+    """The arguments of a call apart from their white space, which some providers do not preserve."""
+    try:
+        return orjson.loads(arguments or "{}")
+    except ValueError:
+        return arguments
+
+
+def is_known(name: str, told: Sequence[Any]) -> bool:
+    """Whether a stream may have a defect that test_defects.py shows. It is compared once that is gone."""
+    if name == "responses":
+        return True
+    if name == "anthropic":
+        blocks = [event.get("content_block") for event in told if isinstance(event, dict)]
+        return any(isinstance(block, dict) and block.get("type") not in BLOCKS for block in blocks)
+    entries = [
+        event[field]
+        for event in told
+        if isinstance(event, dict)
+        for field in ("choices", "candidates")
+        if isinstance(event.get(field), list)
+    ]
+    return any(len(some) > 1 or any(is_other_sample(entry) for entry in some) for some in entries)
+
+
+BLOCKS = ("text", "thinking", "tool_use")
+
+
+def is_other_sample(entry: Any) -> bool:
+    index = entry.get("index") if isinstance(entry, dict) else None
+    return isinstance(index, int) and index != 0
+
+
+def check_retries(error: LLMError, told: Any) -> None:
+    """A malformed answer is sent once more, as often as the user allows; an error's own class decides."""
+    if not reports_error(told):
+        assert type(error) is APIResponseValidationError, repr(error)
+    circumstances: dict[str, Any] = {
+        "max_retries": 6,
+        "random_source": random.Random(0),
+        "budget": RetryBudget(),
+        "now": 0.0,
+    }
+    if isinstance(error, APIResponseValidationError):
+        assert not judge(error, attempts=2, **circumstances).retry
+    assert not judge(error, attempts=1, shown=True, **circumstances).retry
+
+
+every_format = pytest.mark.parametrize("name", ADAPTERS)
+every_wire_format = pytest.mark.parametrize("name", SHAPES)
+
+
+@every_format
+def test_whole_answers(name: str) -> None:
+    @fuzzed
+    @given(shapes(JSON_OF[name]), json_changes)
+    def run(shape: str, changes: Any) -> None:
+        told = changed(shape_of(JSON_OF[name], shape).whole, changes)
+        check(name, read_whole(name, orjson.dumps(told)), told, streamed=False)
+
+    run()
+
+
+@every_format
+def test_streams(name: str) -> None:
+    @fuzzed
+    @given(shapes(JSON_OF[name]), event_changes)
+    def run(shape: str, changes: Any) -> None:
+        told = changed_events(shape_of(JSON_OF[name], shape).events, changes)
+        check(name, read_stream(name, iter([told])), told, streamed=True)
+
+    run()
+
+
+@every_wire_format
+def test_bytes_of_whole_answers(name: str) -> None:
+    @fuzzed
+    @given(shapes(name), byte_changes)
+    def run(shape: str, changes: Any) -> None:
+        body = changed_bytes(orjson.dumps(shape_of(name, shape).whole), changes)
+        outcome = read_whole(name, body)
+        check(name, outcome, outcome.reply if outcome.error is None else body, streamed=False)
+
+    run()
+
+
+@every_wire_format
+def test_bytes_of_streams(name: str) -> None:
+    @fuzzed
+    @given(shapes(name), byte_changes, cuts)
+    def run(shape: str, changes: Any, places: Any) -> None:
+        told = changed_bytes(shape_of(name, shape).stream(), changes)
+        outcome = read_stream(name, arriving([told]))
+        in_pieces = read_stream(name, arriving(pieces(told, places)))
+        assert (outcome.shown, outcome.answer) == (in_pieces.shown, in_pieces.answer)
+        assert type(outcome.error) is type(in_pieces.error)
+        # The events in order, read at once, by the rules of the HTML standard.
+        check(name, outcome, told if outcome.error else parsed(told), streamed=True)
+
+    run()
+
+
+def parsed(told: bytes) -> list[Any]:
+    """The JSON of a stream's events, until its end is marked."""
+    found = data_of_events(told)
+    until = found.index(b"[DONE]") if b"[DONE]" in found else len(found)
+    return [orjson.loads(data) for data in found[:until] if data]
