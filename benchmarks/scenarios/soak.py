@@ -1,4 +1,4 @@
-"""Four processes under faults, kills, a cut network, a full disk and clock steps: nothing lost, nothing paid twice."""
+"""Four processes under faults, `kill -9`, a cut network, a full disk and clock steps: every answer, once."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ def result(record: Record, found: Found, minutes: float) -> Result:
     return Result(
         title="The soak",
         text=f"{minutes:g} minutes: {WORKERS} processes run batches over four wire formats (`call_many`, "
-        "`iter_many`, `aiter_many`, streams in threads) with one cache and one ledger file; every fifth batch is "
-        "the same for all. Their requests go through a proxy to the simulator, which repeats the prompt as its "
-        f"answer. Each of {len(KINDS)} kinds of fault meets {SHARE:.0%} of the requests, so "
-        f"{SHARE * len(KINDS):.0%} of them fail. All processes but one are killed with `kill -9` at random "
-        "moments and started again. A prompt whose call ends in an error is asked again with its batch. In the "
-        "end a new process reads every answer from the cache.",
+        "`iter_many`, `aiter_many`, streams in threads) with one cache and one ledger file; every fifth "
+        "batch is the same for all. Their requests go through a proxy to the simulator, which repeats the "
+        f"prompt as its answer. Each of {len(KINDS)} kinds of fault meets {record.share:.1%} of the requests, so "
+        f"{record.share * len(KINDS):.1%} of them fail. All processes but one are killed with `kill -9` at "
+        "random moments and started again. A prompt whose call ends in an error is asked again with its "
+        "batch. In the end a new process reads every answer from the cache.",
         tables=[
             Table(title="Disturbances", columns=("", ""), rows=_disturbances(record)),
             Table(
                 title="Answers",
-                columns=("prompts", "answered right", "wrong", "lost by the cache", "calls that ended in an error"),
+                columns=("prompts", "answered right", "wrong", "lost by the cache", "calls that failed"),
                 rows=[(found.prompts, found.right, found.wrong, found.missing, found.rerun_errors.total())],
                 notes=_counted("Errors", found.rerun_errors) + _counted("Warnings", found.warnings),
             ),
@@ -65,8 +65,12 @@ def result(record: Record, found: Found, minutes: float) -> Result:
             ),
             Table(
                 title="The process that is not killed",
-                columns=("", "first quarter", "last quarter"),
-                rows=[("RSS, MB", *found.rss), ("descriptors", *found.descriptors)],
+                columns=("median", "first quarter", "last quarter"),
+                rows=[
+                    (name, *(values or ("too short a run", "")))
+                    for name, values in (("RSS, MB", found.rss), ("descriptors", found.descriptors))
+                ],
+                notes=["The quarters are those of the time after it has used every route in every way."],
             ),
             Table(
                 title="Requests by fault",
@@ -80,8 +84,12 @@ def result(record: Record, found: Found, minutes: float) -> Result:
             "soak_duplicates": found.duplicates["no reason"] + max(0, killed - in_flight),
             "soak_difference": float(abs(found.difference)),
             "soak_problems": len(found.problems),
-            "soak_rss": found.rss[1] - found.rss[0],
-            "soak_descriptors": found.descriptors[1] - found.descriptors[0],
+            **{
+                f"soak_{name}": last - first
+                for name, values in (("rss", found.rss), ("descriptors", found.descriptors))
+                if values is not None
+                for first, last in (values,)
+            },
         },
     )  # fmt: skip
 
@@ -93,11 +101,11 @@ def _disturbances(record: Record) -> list[tuple[str, str]]:
             at, length = window[0] - record.began, window[1] - window[0]
             rows.append((name, f"{length:.0f} s, from {at:.0f} s on"))
     if record.steps:
-        rows.append((
-            "wall clock of the workers",
-            f"{record.steps} of {len(STEPS_AT)} steps: an hour forward, two hours back, an hour forward, by a "
-            "library loaded before libc; the monotonic clock and the times of files are true",
-        ))  # fmt: skip
+        steps = (
+            f"{record.steps} of {len(STEPS_AT)} steps: an hour forward, two hours back, an hour forward, by "
+            "a library loaded before libc; the monotonic clock and the times of files are true"
+        )
+        rows.append(("wall clock of the workers", steps))
     return rows + [("left out", reason) for reason in record.skipped]
 
 

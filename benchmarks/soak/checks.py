@@ -12,7 +12,8 @@ from typing import Any
 
 from .faults import BROKEN, KINDS
 from .proxy import Sent
-from .run import Record, Sample, lines_of
+from .run import FIRST, Record, Sample, lines_of
+from .worker import WARM_BATCHES
 
 ERRORS_OF = {kind.name: kind.errors for kind in KINDS}
 SHOWN = 5
@@ -40,9 +41,9 @@ class Found:
     difference: Decimal = Decimal(0)
     """USD of the bill that neither the ledger nor a reason explains."""
     unknown_at_most: Decimal = Decimal(0)
-    rss: tuple[float, float] = (0.0, 0.0)
-    """MB in the first and in the last quarter: medians."""
-    descriptors: tuple[float, float] = (0.0, 0.0)
+    rss: tuple[float, float] | None = None
+    """MB in the first and in the last quarter: medians. None if the run was too short."""
+    descriptors: tuple[float, float] | None = None
     problems: list[str] = field(default_factory=list)
 
     def problem(self, what: str, examples: Sequence[object] = ()) -> None:
@@ -61,7 +62,7 @@ def check(record: Record) -> Found:
     causes = _causes(record)
     _duplicates(found, record, causes)
     _money(found, record, causes)
-    _flat(found, record)
+    _flat(found, record, lines)
     return found
 
 
@@ -226,10 +227,18 @@ def _ledger(record: Record) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def _flat(found: Found, record: Record) -> None:
-    length = (record.ended - record.began) / 4
-    first = [one for one in record.samples if one.at <= record.began + length]
-    last = [one for one in record.samples if one.at >= record.ended - length]
+def _flat(found: Found, record: Record, lines: Sequence[Mapping[str, Any]]) -> None:
+    """Compare quarters of the time after the first process has used every route in every way."""
+    warm = [
+        line["at"]
+        for line in lines
+        if line["what"] == "batch" and line["worker"] == FIRST and line["batch"] == WARM_BATCHES
+    ]
+    if not warm or warm[0] >= record.ended:
+        return
+    length = (record.ended - warm[0]) / 4
+    first = [one for one in record.samples if warm[0] <= one.at <= warm[0] + length]
+    last = [one for one in record.samples if record.ended - length <= one.at <= record.ended]
     if first and last:
         found.rss = _medians(first, last, "rss")
         found.descriptors = _medians(first, last, "descriptors")

@@ -1,6 +1,7 @@
-"""Steps of the wall clock of chosen processes, without privileges: a library loaded before libc adds an offset.
+"""Steps of the wall clock of chosen processes, by a library loaded before libc.
 
-The machine's clock is not touched. Monotonic clocks and the times of files are those of the kernel.
+It needs no privileges, and the machine's clock is not touched. Monotonic clocks and the times of files are
+those of the kernel.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ __attribute__((constructor)) static void begin(void) {
 int clock_gettime(clockid_t clock, struct timespec *now) {
     if (!real_clock_gettime) real_clock_gettime = dlsym(RTLD_NEXT, "clock_gettime");
     int result = real_clock_gettime(clock, now);
-    if (!result && offset && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) now->tv_sec += *offset;
+    int wall = clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE;
+    if (!result && offset && wall) now->tv_sec += *offset;
     return result;
 }
 
@@ -89,9 +91,8 @@ class SteppedClock:
         if compiler is None or not sys.platform.startswith("linux"):
             return "there is no C compiler" if compiler is None else "only Linux is supported"
         source.write_text(SOURCE, encoding="ascii")
-        made = subprocess.run(
-            [compiler, "-shared", "-fPIC", "-O1", "-o", self._library, source, "-ldl"], capture_output=True
-        )
+        command = [compiler, "-shared", "-fPIC", "-O1", "-o", self._library, source, "-ldl"]
+        made = subprocess.run(command, capture_output=True, check=False)
         if made.returncode:
             return "the library that steps it does not compile"
         self.missing = ""
@@ -101,6 +102,7 @@ class SteppedClock:
             env={**os.environ, **self.environment},
             capture_output=True,
             text=True,
+            check=False,
         )
         self.step(0)
         moved = told.returncode == 0 and float(told.stdout) - time.time() > STEP / 2

@@ -1,7 +1,7 @@
 """The network between workers and simulator: an HTTP/1.1 proxy that breaks answers, and that can be cut.
 
-Every answer of the simulator is read to its end, whatever becomes of the client: a provider bills an answer that
-nobody waits for. So the proxy sees every request that is billed.
+Every answer of the simulator is read to its end, whatever becomes of the client: a provider bills an answer
+that nobody waits for. So the proxy sees every request that is billed.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,7 +22,8 @@ from .clock import STEP, SteppedClock
 from .proxy import Proxy, Sent
 
 WORKERS = 4
-"""The first is never killed: its memory and its descriptors are watched for the whole time."""
+FIRST = "w0"
+"""This worker is never killed: its memory and its descriptors are watched for the whole time."""
 OUTAGE_SECONDS = 60.0
 OUTAGE_PART = 0.1
 """A cut, or a full disk, lasts a minute, in short runs this part of the time."""
@@ -58,6 +59,8 @@ class Record:
     """Everything that a run has left behind for the checks."""
 
     folder: Path
+    share: float = 0.0
+    """Fraction of the requests that met each kind of fault."""
     began: float = 0.0
     ended: float = 0.0
     """The end of the disturbances; the workers then finish their batches."""
@@ -105,10 +108,9 @@ class Soak:
     """
 
     def __init__(self, folder: Path, minutes: float, share: float, seed: int = 1) -> None:
-        self.record = Record(folder)
+        self.record = Record(folder, share)
         self._folder = folder
         self._seconds = minutes * 60
-        self._share = share
         self._seed = seed
         self._random = random.Random(seed)
         self._names = [f"w{number}" for number in range(WORKERS)]
@@ -135,7 +137,7 @@ class Soak:
         return self.record
 
     async def _run(self, simulator: Simulator, disk: Path, no_disk: str) -> None:
-        proxy = Proxy(simulator.port, self._share, self._seed)
+        proxy = Proxy(simulator.port, self.record.share, self._seed)
         self.record.sent = proxy.sent
         await proxy.open()
         variables = simulator.environment()
@@ -210,6 +212,7 @@ class Soak:
             cwd=ROOT,
             env=self._environment,
             capture_output=True,
+            check=False,
         )
         if told.returncode:
             self.record.problems.append(f"the last check failed: {told.stderr.decode()[-300:]}")
@@ -247,7 +250,7 @@ class Soak:
         self.record.cut = began, time.monotonic()
 
     async def _fill(self, disk: Path) -> None:
-        """Fill the disk. Nobody is killed meanwhile: an answer that is only in memory ends with its process."""
+        """Fill the disk. No worker is killed meanwhile: answers that are only in memory would be lost."""
         await self._after(FULL_AT)
         self._kills_paused = True
         began = time.monotonic()
@@ -275,15 +278,13 @@ class Soak:
 
     async def _watch(self) -> None:
         process = self._workers[self._names[0]]
-        if not Path(f"/proc/{process.pid}/statm").exists():
+        facts = Path(f"/proc/{process.pid}")
+        if not await asyncio.to_thread(facts.exists):
             self.record.skipped.append("memory and descriptors were not watched: there is no /proc")
             return
-        page = os.sysconf("SC_PAGE_SIZE")
         while process.poll() is None:
             with contextlib.suppress(OSError):
-                resident = int(Path(f"/proc/{process.pid}/statm").read_text().split()[1])
-                files = len(os.listdir(f"/proc/{process.pid}/fd"))
-                self.record.samples.append(Sample(time.monotonic(), resident * page / MB, files))
+                self.record.samples.append(_sample(facts))
             await asyncio.sleep(0.5)
 
     @property
@@ -294,14 +295,18 @@ class Soak:
         await asyncio.sleep(max(0.0, self.record.began + part * self._seconds - time.monotonic()))
 
     @staticmethod
-    async def _until(condition: object, seconds: float) -> bool:
-        assert callable(condition)
+    async def _until(condition: Callable[[], bool], seconds: float) -> bool:
         deadline = time.monotonic() + seconds
         while not condition():
             if time.monotonic() > deadline:
                 return False
             await asyncio.sleep(0.1)
         return True
+
+
+def _sample(facts: Path) -> Sample:
+    resident = int((facts / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return Sample(time.monotonic(), resident / MB, sum(1 for _ in (facts / "fd").iterdir()))
 
 
 def lines_of(folder: Path, *, checked: bool = False) -> Iterator[dict[str, object]]:

@@ -2,8 +2,8 @@
 
     python -m benchmarks.soak.worker '{"name": "w1", …}'
 
-A killed worker is started again and goes on with the batch that it had not finished. Each line of its output file
-is one `write`: the time in monotonic seconds, what happened, and to which prompt.
+A killed worker is started again and goes on with the batch that it had not finished. Each line of its output
+file is one `write`: the time in monotonic seconds, what happened, and to which prompt.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ ROUTES = (
     Route("anthropic", "claude-sonnet-5-5"),
     Route("gemini", "gemini-3.8-flash"),
 )
+WARM_BATCHES = 16
+"""After this many batches every route was used in every way."""
 Outcome = tuple[int, str | LLMError]
 
 
@@ -181,9 +183,7 @@ class Worker:
         def read(numbered: tuple[int, str]) -> Outcome:
             place, asked = numbered
             try:
-                with self._client.stream(
-                    route.model, asked, max_tokens=256, **route.parameters
-                ) as deltas:
+                with self._client.stream(route.model, asked, max_tokens=256, **route.parameters) as deltas:
                     shown = "".join(delta.text for delta in deltas)
                 whole = deltas.response.text
             except LLMError as error:
