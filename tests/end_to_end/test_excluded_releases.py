@@ -94,8 +94,13 @@ def test_no_requirement_allows_an_excluded_release() -> None:
 
 
 def test_an_excluded_release_is_found() -> None:
-    lock = "LiteLLM==1.82.8 \\\n    --hash=sha256:00\ntqdm==4.66.2 ; sys_platform == 'linux' \\\ntqdm==4.66.3 \\\n"
-    assert of_pins(pinned(lock)) == ["litellm==1.82.8", "tqdm==4.66.2"]
+    lines = (
+        "LiteLLM==1.82.8 \\",
+        "    --hash=sha256:00",
+        "tqdm==4.66.2 ; sys_platform == 'linux' \\",
+        "tqdm==4.66.3",
+    )
+    assert of_pins(pinned("\n".join(lines))) == ["litellm==1.82.8", "tqdm==4.66.2"]
 
 
 @pytest.mark.parametrize(
