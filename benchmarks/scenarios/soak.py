@@ -70,7 +70,7 @@ def result(record: Record, found: Found, minutes: float) -> Result:
                     (name, *(values or ("too short a run", "")))
                     for name, values in (("RSS, MB", found.rss), ("descriptors", found.descriptors))
                 ],
-                notes=["The quarters are those of the time after it has used every route in every way."],
+                notes=["The quarters are those of the time after it has used every route twice."],
             ),
             Table(
                 title="Requests by fault",
@@ -80,7 +80,7 @@ def result(record: Record, found: Found, minutes: float) -> Result:
         ],
         problems=found.problems,
         measured={
-            "soak_wrong": found.wrong + found.missing + found.prompts - found.right,
+            "soak_wrong": found.wrong + found.prompts - found.right,
             "soak_duplicates": found.duplicates["no reason"] + max(0, killed - in_flight),
             "soak_difference": float(abs(found.difference)),
             "soak_problems": len(found.problems),

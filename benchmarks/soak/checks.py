@@ -228,7 +228,7 @@ def _ledger(record: Record) -> list[dict[str, Any]]:
 
 
 def _flat(found: Found, record: Record, lines: Sequence[Mapping[str, Any]]) -> None:
-    """Compare quarters of the time after the first process has used every route in every way."""
+    """Compare quarters of the time after the first process has used every route twice."""
     warm = [
         line["at"]
         for line in lines

@@ -31,6 +31,7 @@ CUT_AT, FULL_AT, STEPS_AT = 0.15, 0.4, (0.7, 0.78, 0.86)
 KILL_SECONDS = (3.0, 8.0)
 JUST_ENDED = 2.0
 """Seconds: an answer that arrived this shortly before a kill may not have been stored yet."""
+WRITE_AGAIN_SECONDS = 35.0
 READY_SECONDS, LAST_SECONDS = 120.0, 600.0
 MB = 1_000_000
 
@@ -264,7 +265,8 @@ class Soak:
                 await asyncio.sleep(0.05)
         ballast.unlink()
         self.record.full = began, time.monotonic()
-        await asyncio.sleep(min(20.0, self._seconds * 0.1))
+        # The cache tries again after twice the time, up to half a minute.
+        await asyncio.sleep(min(WRITE_AGAIN_SECONDS, 2 * self._outage + 2))
         self._kills_paused = False
 
     async def _step(self) -> None:

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from llm_provider import Client, LLMError, Timeouts
 
 TOOLS = [{"type": "function", "function": {"name": "look_up", "parameters": {"type": "object"}}}]
-BATCH = 24
+BATCH = 12
 SHARED_EVERY = 5
 """Every fifth batch of all workers is the same: they ask for it at the same time or find it in the cache."""
 AT_ONCE = 8
@@ -49,8 +49,8 @@ ROUTES = (
     Route("anthropic", "claude-sonnet-5-5"),
     Route("gemini", "gemini-3.8-flash"),
 )
-WARM_BATCHES = 16
-"""After this many batches every route was used in every way."""
+WARM_BATCHES = 8
+"""After this many batches every route was used twice."""
 Outcome = tuple[int, str | LLMError]
 
 

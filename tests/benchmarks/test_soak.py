@@ -288,7 +288,7 @@ def test_what_has_a_reason_is_no_problem(tmp_path: Path) -> None:
 
 def test_memory_is_compared_after_the_warm_up(tmp_path: Path) -> None:
     record = whole(tmp_path)
-    write(tmp_path / "w0.jsonl", {**line("batch", batch=16), "at": 120.0})
+    write(tmp_path / "w0.jsonl", {**line("batch", batch=8), "at": 120.0})
     record.samples = [Sample(at, 10.0 if at < 120 else at, int(at)) for at in range(100, 200)]
     found = check(record)
     assert found.rss == (130.0, 189.5)
