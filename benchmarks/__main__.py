@@ -79,6 +79,8 @@ def main() -> int:
         parser().error("the figures of a quick run mean nothing, so they are not written")
     if (arguments.scenario == "compare") != (arguments.directory is not None):
         parser().error("compare needs the directory of another checkout, and nothing else takes one")
+    if arguments.minutes is not None and (arguments.scenario != "soak" or not arguments.minutes > 0):
+        parser().error("--minutes is a positive number, and for the soak only")
     if arguments.directory is not None and not (arguments.directory / "benchmarks" / "worker.py").is_file():
         parser().error(f"{arguments.directory} is not a checkout of this repository")
     if arguments.scenario == "compare" and (arguments.write or arguments.clients):

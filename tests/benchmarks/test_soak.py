@@ -13,7 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from benchmarks.__main__ import command
+from benchmarks.__main__ import command, main
 from benchmarks.scenarios import Options
 from benchmarks.scenarios.soak import result
 from benchmarks.soak.checks import check
@@ -43,6 +43,13 @@ def test_some_seconds_of_it(tmp_path: Path) -> None:
     page = report.markdown("soak", json.loads(json.dumps(facts)))
     assert "`python -m benchmarks soak --minutes 0.08 --write`" in page
     assert "| answers wrong, missing or lost | ≤ 0 | 0 |  |" in page
+
+
+@pytest.mark.parametrize("words", [("calls", "--minutes", "3"), ("soak", "--minutes", "0")])
+def test_minutes_are_for_the_soak(words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["benchmarks", *words])
+    with pytest.raises(SystemExit):
+        main()
 
 
 def test_the_examples_in_the_docstrings_are_true() -> None:
