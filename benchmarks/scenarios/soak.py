@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -19,9 +21,14 @@ QUICK_MINUTES = 0.2
 def run(options: Options) -> Result:
     """Run the workers for some minutes, then check everything."""
     minutes = options.minutes or (QUICK_MINUTES if options.quick else MINUTES)
-    with tempfile.TemporaryDirectory() as folder:
-        record = Soak(Path(folder), minutes, SHARE).run()
-        return result(record, check(record), minutes)
+    folder = Path(tempfile.mkdtemp(prefix="soak-"))
+    record = Soak(folder, minutes, SHARE).run()
+    found = check(record)
+    if found.problems:
+        print(f"the files of the workers are kept in {folder}", file=sys.stderr)
+    else:
+        shutil.rmtree(folder)
+    return result(record, found, minutes)
 
 
 def result(record: Record, found: Found, minutes: float) -> Result:
@@ -34,8 +41,8 @@ def result(record: Record, found: Found, minutes: float) -> Result:
         title="The soak",
         text=f"{minutes:g} minutes: {WORKERS} processes run batches over four wire formats (`call_many`, "
         "`iter_many`, `aiter_many`, streams in threads) with one cache and one ledger file; every fifth "
-        "batch is the same for all. Their requests go through a proxy to the simulator, which repeats the "
-        f"prompt as its answer. Each of {len(KINDS)} kinds of fault meets {record.share:.1%} of the "
+        "batch, unless it is streamed, is the same for all. Their requests go through a proxy to the "
+        f"simulator, which repeats the prompt as its answer. Each of {len(KINDS)} kinds of fault meets {record.share:.1%} of the "
         f"requests, so {record.share * len(KINDS):.1%} of them fail. All processes but one are killed with "
         "`kill -9` at random moments and started again. A prompt whose call ends in an error is asked again "
         "with its batch. In the end a new process reads every answer from the cache.",

@@ -149,7 +149,11 @@ def _duplicates(found: Found, record: Record, causes: Mapping[Sent, str]) -> Non
                 cause = "answered while the disk was full, and asked by another process"
             found.duplicates[cause or "no reason"] += 1
             if cause is None:
-                unexplained.append(f"{tag} at {one.began - record.began:.1f} s")
+                times = [
+                    f"{again.began - record.began:.1f}-{_ended(again) - record.began:.1f}"
+                    for again in requests
+                ]
+                unexplained.append(f"{tag}, billed at {', '.join(times)} s")
     if unexplained:
         found.problem(f"{len(unexplained)} prompts were paid for again without a reason", unexplained)
 

@@ -15,7 +15,7 @@ import random
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +26,7 @@ TOOLS = [{"type": "function", "function": {"name": "look_up", "parameters": {"ty
 BATCH = 12
 SHARED_EVERY = 5
 """Every fifth batch of all workers is the same: they ask for it at the same time or find it in the cache."""
+WAYS = ("iterated", "called", "streamed", "awaited")
 AT_ONCE = 8
 STREAMS_AT_ONCE = 4
 TOTAL_SECONDS = 6.0
@@ -54,13 +55,20 @@ WARM_BATCHES = 8
 Outcome = tuple[int, str | LLMError]
 
 
+def way_of(batch: int) -> str:
+    """How a batch is asked: every way has each route in turn."""
+    return WAYS[batch // len(ROUTES) % len(WAYS)]
+
+
 def tags(worker: str, batch: int) -> list[str]:
     """The names of the prompts of a batch.
 
-    >>> tags("w1", 0)[0], tags("w1", 4)[0]
-    ('w1-0-0', 'all-4-0')
+    >>> tags("w1", 0)[0], tags("w1", 4)[0], tags("w1", 9)[0]
+    ('w1-0-0', 'all-4-0', 'w1-9-0')
     """
-    owner = "all" if batch % SHARED_EVERY == SHARED_EVERY - 1 else worker
+    # Streams do not share a request with equal calls at the same time, so no streamed batch is shared.
+    shared = batch % SHARED_EVERY == SHARED_EVERY - 1 and way_of(batch) != "streamed"
+    owner = "all" if shared else worker
     return [f"{owner}-{batch}-{number}" for number in range(BATCH)]
 
 
@@ -131,12 +139,10 @@ class Worker:
     def _round(self, batch: int, turn: int) -> int:
         """Run a batch once; the number of its calls that failed."""
         names = tags(self._name, batch)
-        ways: Sequence[Callable[[Route, list[str]], Iterable[Outcome]]] = (
-            self._iterated, self._called, self._streamed, self._awaited,
-        )  # fmt: skip
-        way = ways[(batch // len(ROUTES)) % len(ways)]
-        self.log("batch", way=way.__name__.lstrip("_"), batch=batch, turn=turn)
-        return self._judge(names, way(route_of(names[0]), [prompt(tag) for tag in names]))
+        way = way_of(batch)
+        self.log("batch", way=way, batch=batch, turn=turn)
+        ask: Callable[[Route, list[str]], Iterable[Outcome]] = getattr(self, f"_{way}")
+        return self._judge(names, ask(route_of(names[0]), [prompt(tag) for tag in names]))
 
     def _judge(self, names: list[str], outcomes: Iterable[Outcome]) -> int:
         """Write down what came for each prompt; the number of errors."""
