@@ -42,10 +42,11 @@ def result(record: Record, found: Found, minutes: float) -> Result:
         text=f"{minutes:g} minutes: {WORKERS} processes run batches over four wire formats (`call_many`, "
         "`iter_many`, `aiter_many`, streams in threads) with one cache and one ledger file; every fifth "
         "batch, unless it is streamed, is the same for all. Their requests go through a proxy to the "
-        f"simulator, which repeats the prompt as its answer. Each of {len(KINDS)} kinds of fault meets {record.share:.1%} of the "
-        f"requests, so {record.share * len(KINDS):.1%} of them fail. All processes but one are killed with "
-        "`kill -9` at random moments and started again. A prompt whose call ends in an error is asked again "
-        "with its batch. In the end a new process reads every answer from the cache.",
+        "simulator, which repeats the prompt as its answer. "
+        f"Each of {len(KINDS)} kinds of fault meets {record.share:.1%} of the requests, so "
+        f"{record.share * len(KINDS):.1%} of them fail. All processes but one are killed with `kill -9` at "
+        "random moments and started again. A prompt whose call ends in an error is asked again with its "
+        "batch. In the end a new process reads every answer from the cache.",
         tables=[
             Table(title="Disturbances", columns=("", ""), rows=_disturbances(record)),
             Table(
