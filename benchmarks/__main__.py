@@ -49,6 +49,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--write", action="store_true", help="write benchmarks/results/<scenario>.*")
     made.add_argument("--model", action="append", default=[], help="a model to ask (models, transports)")
     made.add_argument("--live", action="store_true", help="ask the real providers: this costs money")
+    made.add_argument("--minutes", type=float, help="length of the soak (default: 5)")
     return made
 
 
@@ -67,6 +68,7 @@ def command(scenario: str, options: Options) -> str:
     for model in options.models:
         words += ["--model", model]
     words += ["--live"] if options.live else []
+    words += ["--minutes", f"{options.minutes:g}"] if options.minutes else []
     return shlex.join([*words, "--quick" if options.quick else "--write"])
 
 
@@ -77,6 +79,8 @@ def main() -> int:
         parser().error("the figures of a quick run mean nothing, so they are not written")
     if (arguments.scenario == "compare") != (arguments.directory is not None):
         parser().error("compare needs the directory of another checkout, and nothing else takes one")
+    if arguments.minutes is not None and (arguments.scenario != "soak" or not arguments.minutes > 0):
+        parser().error("--minutes is a positive number, and for the soak only")
     if arguments.directory is not None and not (arguments.directory / "benchmarks" / "worker.py").is_file():
         parser().error(f"{arguments.directory} is not a checkout of this repository")
     if arguments.scenario == "compare" and (arguments.write or arguments.clients):
@@ -91,6 +95,7 @@ def main() -> int:
         here=arguments.here,
         models=tuple(arguments.model),
         live=arguments.live,
+        minutes=arguments.minutes,
     )
     if arguments.scenario == "compare":
         words = ["python", "-m", "benchmarks", "compare", str(arguments.directory)]

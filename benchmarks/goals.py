@@ -109,4 +109,10 @@ GOALS = (
     Goal("kills_orphans", "cache_kills", "files left behind", 0),
     Goal("ledger_difference", "ledger", "USD between the ledger and the bill, 10,000 calls", 0),
     Goal("ledger_problems", "ledger", "sums that disagree, bounds that do not hold", 0),
+    Goal("soak_wrong", "soak", "answers wrong, missing or lost", 0),
+    Goal("soak_duplicates", "soak", "prompts paid for again without a reason", 0),
+    Goal("soak_difference", "soak", "USD of the bill that are neither in the ledger nor explained", 0),
+    Goal("soak_problems", "soak", "checks that failed", 0),
+    Goal("soak_rss", "soak", "RSS of the last quarter, above that of the first", 10, "MB"),
+    Goal("soak_descriptors", "soak", "descriptors of the last quarter, above those of the first", 4),
 )

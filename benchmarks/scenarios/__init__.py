@@ -22,6 +22,7 @@ class Options:
     here: bool = False
     models: tuple[str, ...] = ()
     live: bool = False
+    minutes: float | None = None
 
     def chosen(self, clients: Sequence[str]) -> list[str]:
         """The selected clients of a scenario.

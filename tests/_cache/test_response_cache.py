@@ -197,6 +197,18 @@ def test_an_answer_that_a_lock_keeps_out_is_written_later(tmp_path: Path) -> Non
     cache.close()
 
 
+def test_a_write_that_succeeds_hastens_those_that_failed(tmp_path: Path) -> None:
+    cache = ResponseCache(tmp_path, patience=0.1)
+    cache.put("k", ENTRY).result()
+    cache._retry_after = 3600.0  # as after many failures
+    with locked(tmp_path), pytest.warns(CacheWarning, match="kept in memory"):
+        assert cache.put("late", ENTRY).result() is False
+    assert cache.put("new", ENTRY).result() is True
+    assert wait_until(lambda: cache.stats().pending == 0)
+    assert len(cache) == 3
+    cache.close()
+
+
 def test_values_read_ahead_are_checked_when_they_are_used(tmp_path: Path) -> None:
     cache, new = ResponseCache(tmp_path, patience=0.1), replace(ENTRY, body=b"new")
     for name in ("k", "damaged"):

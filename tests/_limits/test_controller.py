@@ -599,7 +599,7 @@ def test_a_damaged_state_is_refused_as_a_whole(
             assume(isinstance(value, bool))
         parent[path[-1]] = -1
     else:
-        damaged = {"null": None, "text": "1", "list": [1], "dict": {"a": 1}, "nan": math.nan}[damage]
+        damaged = {"null": None, "text": "1", "list": [None], "dict": {"a": 1}, "nan": math.nan}[damage]
         # Before any header was read, the levels are null.
         assume(damaged is not value)
         parent[path[-1]] = damaged

@@ -396,6 +396,31 @@ def test_a_file_that_cannot_be_used_leaves_each_by_itself(tmp_path: Path, damage
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("planted", ["link to a file", "link to a directory", "open to others"])
+def test_a_planted_file_is_not_followed(tmp_path: Path, planted: str) -> None:
+    directory, elsewhere = tmp_path / "limits", tmp_path / "elsewhere"
+    elsewhere.mkdir(mode=0o755)
+    other = elsewhere / "rate-control.sqlite"
+    other.touch(mode=0o644)
+    if planted == "link to a directory":
+        directory.symlink_to(elsewhere)
+    else:
+        directory.mkdir(mode=0o700)
+        (directory / other.name).symlink_to(other)
+        if planted == "open to others":
+            directory.chmod(0o777)
+
+    async def main() -> None:
+        file = SharedStateFile(directory)
+        with pytest.warns(SharedControllerWarning, match="symbolic link|does not belong to this user alone"):
+            assert file.run(lambda connection: connection) is None
+        file.close()
+
+    asyncio.run(main())
+    assert (other.read_bytes(), other.stat().st_mode & 0o777) == (b"", 0o644)
+    assert list(elsewhere.iterdir()) == [other]
+
+
 def test_a_file_that_breaks_on_the_way_forgets_the_others(files: list[SharedStateFile]) -> None:
     async def main() -> None:
         one, other = together(files)

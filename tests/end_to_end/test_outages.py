@@ -213,6 +213,17 @@ def test_a_cancelled_probe_leaves_the_others_waiting_for_the_next(
     asyncio.run(asyncio.wait_for(main(), 60))
 
 
+def test_a_call_that_is_alone_waits_as_long_as_its_patience(client: Client, simulator: Simulator) -> None:
+    simulator.inject(Fault(status=500), times=None)
+    answers: list[Response] = []
+    thread = threading.Thread(target=lambda: answers.append(client.call(MODEL, "Hi", max_retries=7)))
+    thread.start()
+    wait_until(lambda: simulator.ledger().requests >= 9)  # more than max_retries allows outside an outage
+    simulator.clear()
+    thread.join(60)
+    assert [answer.text for answer in answers] == ["echo: Hi"]
+
+
 @pytest.mark.parametrize("value", [-1, float("nan"), "60", True])
 def test_a_patience_that_is_none(client: Client, simulator: Simulator, value: object) -> None:
     with pytest.raises(RequestError, match="outage_patience must be a number of seconds, 0 or more"):

@@ -114,6 +114,7 @@ class ResponseCache:
         self._unwritten_bytes = 0
         self._retry_after = _RETRY_AFTER
         self._retrying: threading.Timer | None = None
+        self._retry_at = 0.0
         self._lost = 0
         self._hits = self._misses = self._written = 0
         self._warned: set[str] = set()
@@ -257,9 +258,15 @@ class ResponseCache:
             self._lost += 1
         for error in failures.values():
             self._failed("write", error)
+        now = time.monotonic()
         if not self._unwritten:
             self._retry_after = _RETRY_AFTER
-        elif self._retrying is None and not self._refused:
+        elif not failures and self._retrying is not None and self._retry_at > now + _RETRY_AFTER:
+            # The disk works again. Until they are written, a killed process loses the answers in memory.
+            self._retrying.cancel()
+            self._retrying, self._retry_after = None, _RETRY_AFTER
+        if self._unwritten and self._retrying is None and not self._refused:
+            self._retry_at = now + self._retry_after
             self._retrying = threading.Timer(self._retry_after, self._retry)
             self._retrying.daemon = True
             self._retrying.start()

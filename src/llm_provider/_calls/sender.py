@@ -19,7 +19,7 @@ from .._errors import FailedAttempt, LLMError, UnsupportedParameterError
 from .._limits import retry
 from .._limits.aimd import AIMD
 from .._limits.controller import AdaptiveController
-from .._limits.outage import is_outage
+from .._limits.outage import is_outage, is_unbilled
 from .._limits.rate_estimator import Ticket
 from .._limits.scopes import Controller, Limiter, ScopeStatistics
 from .._limits.shared_controller import SharedController, SharedStateFile
@@ -266,7 +266,7 @@ class _Sending:
             sent.failures += self._failures[-1:]
         down = scope.outage.down_since is not None
         self._probed = down and was_down
-        if down and is_outage(error) and not error.maybe_billed and self._max_retries:
+        if down and is_outage(error) and is_unbilled(error) and self._max_retries:
             # Only the patience of the call bounds how often it asks a provider that is down.
             self._free += 1
         self._verdict = retry.judge(

@@ -66,6 +66,15 @@ def is_answer(error: LLMError) -> bool:
     return error.status is not None and not isinstance(error, (*_OUTAGES, APIResponseValidationError))
 
 
+def is_unbilled(error: LLMError) -> bool:
+    """Whether no provider bills a failed request of an outage.
+
+    An error with a status of 500 or above came instead of an answer. `maybe_billed` is more careful, because
+    a gateway may have given up a request that the provider went on with.
+    """
+    return not error.maybe_billed or (error.status is not None and error.status >= 500)
+
+
 class Outage:
     """Whether one scope is down.
 

@@ -29,7 +29,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from .._runtime.leases import Lease, Leases
+from .._runtime.leases import Lease, Leases, own_directory
 from .controller import AdaptiveController
 from .headers import Headroom
 from .rate_estimator import Ticket
@@ -101,7 +101,10 @@ class SharedStateFile:
             if self._directory is None:
                 raise OSError("the cache directory is on a network")
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            own_directory(self._directory)
             path = self._directory / "rate-control.sqlite"
+            if path.is_symlink():
+                raise OSError(f"{path} is a symbolic link")
             connection = sqlite3.connect(path, timeout=_LOCK_PATIENCE, isolation_level=None)
             path.chmod(0o600)
             # A restart of the machine makes the state useless, so it need not survive a power failure.

@@ -269,13 +269,25 @@ _open_files: weakref.WeakValueDictionary[tuple[int, int], _Files] = weakref.Weak
 """By device and inode of the directory, so that two paths of one directory do not open its files twice."""
 
 
+def own_directory(directory: Path) -> os.stat_result:
+    """The facts of a directory that only this user can write to.
+
+    Raises:
+        PermissionError: it is a link or a file, belongs to another user, or can be written by others.
+        OSError: there is no such directory.
+    """
+    facts = directory.lstat()
+    own = not hasattr(os, "getuid") or facts.st_uid == os.getuid()
+    if not own or not stat.S_ISDIR(facts.st_mode) or stat.S_IMODE(facts.st_mode) & 0o022:
+        raise PermissionError(f"{directory} does not belong to this user alone; choose another directory")
+    return facts
+
+
 def _files_in(directory: Path) -> _Files:
     # The cache directory may not exist yet, and several processes may create it at once.
     directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     directory.mkdir(mode=0o700, exist_ok=True)
-    facts = directory.lstat()
-    if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.getuid() or stat.S_IMODE(facts.st_mode) & 0o022:
-        raise PermissionError(f"{directory} does not belong to this user alone; choose another directory")
+    facts = own_directory(directory)
     identity = facts.st_dev, facts.st_ino
     files = _open_files.get(identity)
     if files is None:

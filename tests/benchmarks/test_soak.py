@@ -1,0 +1,302 @@
+"""The soak for some seconds, its parts one by one, and that each of its checks finds what it is there for."""
+
+from __future__ import annotations
+
+import asyncio
+import doctest
+import importlib
+import json
+import sys
+import time
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from benchmarks.__main__ import command, main
+from benchmarks.scenarios import Options
+from benchmarks.scenarios.soak import result
+from benchmarks.soak.checks import check
+from benchmarks.soak.clock import STEP, SteppedClock
+from benchmarks.soak.faults import KINDS, SHARE
+from benchmarks.soak.proxy import Proxy, Sent
+from benchmarks.soak.run import Kill, Record, Sample, Soak
+from benchmarks.soak.worker import expected, prompt, route_of, tags
+
+from benchmarks import report
+from llm_provider import Client, LLMError, Timeouts, _errors
+from llm_provider.simulator import Fault, Ledger, ModelLedger, Simulator
+
+MODEL = "gpt-5.5"
+
+
+def test_some_seconds_of_it(tmp_path: Path) -> None:
+    record = Soak(tmp_path, 0.08, 0.01).run()
+    found = check(record)
+    assert found.problems == []
+    assert (found.wrong, found.missing, found.difference) == (0, 0, 0)
+    assert found.prompts == found.right > 20
+    assert found.billed >= found.spent > 0
+    assert record.kills
+    assert record.cut is not None
+    facts = report.document(result(record, found, 0.08), command("soak", Options(minutes=0.08)))
+    page = report.markdown("soak", json.loads(json.dumps(facts)))
+    assert "`python -m benchmarks soak --minutes 0.08 --write`" in page
+    assert "| answers wrong, missing or lost | ≤ 0 | 0 |  |" in page
+
+
+@pytest.mark.parametrize("words", [("calls", "--minutes", "3"), ("soak", "--minutes", "0")])
+def test_minutes_are_for_the_soak(words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["benchmarks", *words])
+    with pytest.raises(SystemExit):
+        main()
+
+
+def test_the_examples_in_the_docstrings_are_true() -> None:
+    found = doctest.testmod(importlib.import_module("benchmarks.soak.worker"))
+    assert found.attempted
+    assert not found.failed
+
+
+def test_prompts_and_answers_of_all_batches_differ() -> None:
+    names = [tag for worker in ("w0", "w1") for batch in range(20) for tag in tags(worker, batch)]
+    assert len({expected(tag) for tag in names}) == len({prompt(tag) for tag in names}) == len(set(names))
+    assert len({route_of(tag).name for tag in names}) == 4
+
+
+def test_every_kind_of_fault_does_something_and_names_errors_of_the_library() -> None:
+    assert SHARE * len(KINDS) < 1
+    assert len({kind.name for kind in KINDS}) == len(KINDS)
+    for kind in KINDS:
+        assert kind.plain or kind.proxy_plain
+        assert kind.streamed or kind.proxy_streamed
+        Fault(**kind.plain or {}), Fault(**kind.streamed or {})
+        assert all(issubclass(getattr(_errors, name), LLMError) for name in kind.errors)
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["call", "stream"])
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_a_fault_ends_in_the_error_that_it_names(kind: object, stream: bool, tmp_path: Path) -> None:
+    """And the proxy sees whether it is billed, as the simulator does."""
+    (name,) = (one for one in KINDS if one is kind)
+    with Simulator(answer="echo") as simulator:
+
+        async def main() -> list[Sent]:
+            proxy = Proxy(simulator.port, 1.0, kinds=[name])
+            await proxy.open()
+            url = simulator.url("openai").replace(str(simulator.port), str(proxy.port))
+            # Long enough for a loaded machine; only the slow drip and the hang wait for it.
+            limits = Timeouts(total=2)
+            async with Client(cache_dir=tmp_path, cache="off", max_retries=0, timeout=limits) as client:
+                given = {"base_url": url, "api_key": "sk-any"}
+                with pytest.raises(LLMError) as raised:
+                    if not stream:
+                        await client.acall(MODEL, prompt("w0-0-0"), **given)
+                    async with client.astream(MODEL, prompt("w0-0-0"), **given) as deltas:
+                        _ = [delta async for delta in deltas]
+                assert type(raised.value).__name__ in name.errors
+            proxy.cut()
+            while any(one.ended is None for one in proxy.sent):
+                await asyncio.sleep(0.01)
+            return proxy.sent
+
+        sent = asyncio.run(main())
+        ledger = simulator.ledger()
+    assert [one.tag for one in sent] == ["w0-0-0"]
+    assert sum(one.billed for one in sent) == ledger.answered
+    assert sum(one.billed and not one.finished for one in sent) == sum(
+        one.unfinished for one in ledger.models
+    )
+
+
+def test_a_cut_network_refuses_and_comes_back(tmp_path: Path) -> None:
+    with Simulator(answer="echo") as simulator:
+
+        async def main() -> list[str]:
+            proxy = Proxy(simulator.port, 0.0)
+            await proxy.open()
+            port = proxy.port
+            url = simulator.url("openai").replace(str(simulator.port), str(port))
+            given = {"base_url": url, "api_key": "sk-any", "max_retries": 0}
+            async with Client(cache_dir=tmp_path, cache="off") as client:
+                texts = [(await client.acall(MODEL, "one", **given)).text]
+                proxy.cut()
+                with pytest.raises(_errors.APIConnectionError):
+                    await client.acall(MODEL, "two", **given, deadline=2)
+                await proxy.open()
+                assert proxy.port == port
+                texts.append((await client.acall(MODEL, "three", **given)).text)
+            proxy.cut()
+            return texts
+
+        assert asyncio.run(main()) == ["echo: one", "echo: three"]
+
+
+def test_a_clock_steps_for_its_processes_alone(tmp_path: Path) -> None:
+    clock = SteppedClock(tmp_path)
+    if clock.missing:
+        assert clock.environment == {}
+        pytest.skip(clock.missing)
+    program = "import sys, time\nfor _ in sys.stdin: print(time.time(), time.monotonic(), flush=True)"
+
+    async def main() -> tuple[list[float], list[float]]:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-c", program),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            env=clock.environment,
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        wall, monotonic = [], []
+        for seconds in (0, STEP, -STEP):
+            clock.step(seconds)
+            process.stdin.write(b"\n")
+            told = (await process.stdout.readline()).split()
+            wall.append(float(told[0]) - time.time())
+            monotonic.append(float(told[1]) - time.monotonic())
+        process.stdin.close()
+        await process.wait()
+        return wall, monotonic
+
+    wall, monotonic = asyncio.run(main())
+    assert [round(seconds / STEP) for seconds in wall] == [0, 1, -1]
+    assert [round(seconds / STEP) for seconds in monotonic] == [0, 0, 0]
+
+
+# --- the checks find what they are there for ---------------------------------------------------------------
+
+
+def whole(folder: Path) -> Record:
+    """A run of two prompts without any fault."""
+    record = Record(folder, began=100.0, ended=200.0)
+    record.sent = [
+        Sent(f"w0-0-{number}", "", 110.0 + number, 111.0 + number, f"{number}", billed=True, delivered=True)
+        for number in range(2)
+    ]
+    price = Decimal("0.5")
+    model = ModelLedger(
+        provider="openai", model=MODEL, requests=2, billed=2 * price, unfinished_billed=Decimal(0)
+    )
+    record.bill = Ledger(requests=2, answered=2, statuses={200: 2}, requests_by_provider={}, models=(model,))
+    write(folder / "w0.jsonl", *(line("right", one.tag) for one in record.sent))
+    write(folder / "check.jsonl", *(line("right", one.tag) for one in record.sent))
+    write(folder / "ledger.jsonl", *({"outcome": "answered", "usd": "0.5", "id": f"c-{n}"} for n in range(2)))
+    return record
+
+
+def line(what: str, tag: str = "", **facts: object) -> dict[str, object]:
+    return {"at": 150.0, "what": what, "tag": tag, **facts}
+
+
+def write(path: Path, *lines: dict[str, object]) -> None:
+    with path.open("a") as file:
+        file.writelines(json.dumps(one) + "\n" for one in lines)
+
+
+def test_a_run_without_faults_has_no_problems(tmp_path: Path) -> None:
+    found = check(whole(tmp_path))
+    assert found.problems == []
+    assert (found.prompts, found.right, found.spent, found.difference) == (2, 2, Decimal(1), 0)
+
+
+def again(record: Record, **facts: object) -> Sent:
+    """The first prompt was sent and billed once before."""
+    one = Sent("w0-0-0", "", 105.0, 106.0, "9", billed=True, delivered=True)
+    for name, value in facts.items():
+        setattr(one, name, value)
+    record.sent.insert(0, one)
+    assert record.bill is not None
+    more = Decimal("1.5") if one.finished else Decimal("1.25")
+    rest = Decimal(0) if one.finished else Decimal("0.25")
+    entry = ModelLedger(provider="openai", model=MODEL, requests=3, billed=more, unfinished_billed=rest)
+    record.bill = Ledger(requests=3, answered=3, statuses={}, requests_by_provider={}, models=(entry,))
+    return one
+
+
+def failed(record: Record, at_most: str = "9") -> None:
+    write(record.folder / "ledger.jsonl", {"outcome": "failed", "usd": None, "at_most": at_most})
+
+
+PROBLEMS: dict[str, tuple[Callable[[Record], object], str]] = {
+    "a wrong answer": (
+        lambda r: write(r.folder / "w0.jsonl", line("wrong", "w0-0-0", text="no")),
+        "wrong answers",
+    ),
+    "no answer": (
+        lambda r: write(r.folder / "w0.jsonl", line("error", "w0-0-7", error="RateLimitError", message="")),
+        "prompts without an answer",
+    ),
+    "a lost answer": (lambda r: write(r.folder / "w0.jsonl", line("right", "w0-0-7")), "the cache has lost"),
+    "a strange error": (
+        lambda r: write(
+            r.folder / "w0.jsonl", line("error", "w0-0-0", error="QuotaExceededError", message="")
+        ),
+        "errors that no fault explains",
+    ),
+    "a warning": (
+        lambda r: write(r.folder / "w0.jsonl", line("warning", category="CacheWarning", message="it broke")),
+        "warnings that no disturbance explains",
+    ),
+    "paid twice": (again, "paid for again without a reason"),
+    "billed and not in the ledger": (again, "billed answers are not in the ledger"),
+    "in the ledger and not billed": (
+        lambda r: write(r.folder / "ledger.jsonl", {"outcome": "answered", "usd": "0.5", "id": "c-7"}),
+        "a ledger line without a billed request",
+    ),
+    "twice in the ledger": (
+        lambda r: write(r.folder / "ledger.jsonl", {"outcome": "answered", "usd": "0.5", "id": "c-1"}),
+        "the ledger counts twice",
+    ),
+    "another price": (
+        lambda r: (
+            (r.folder / "ledger.jsonl").unlink(),
+            write(
+                r.folder / "ledger.jsonl",
+                *({"outcome": "answered", "usd": "0.4", "id": f"c-{n}"} for n in (0, 1)),
+            ),
+        ),
+        "USD of the bill are neither",
+    ),
+    "a lost answer without a line": (lambda r: again(r, kind="hang"), "but only 0 lines say so"),
+    "a bound that is too low": (
+        lambda r: (again(r, kind="reset within the body", finished=False), failed(r, "0.1")),
+        "above the ledger's bound",
+    ),
+    "a problem of the run": (lambda r: r.problems.append("w1 ended with 1"), "w1 ended with 1"),
+}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_problem_is_found(name: str, tmp_path: Path) -> None:
+    record = whole(tmp_path)
+    damage, message = PROBLEMS[name]
+    damage(record)
+    assert any(message in problem for problem in check(record).problems)
+
+
+def test_what_has_a_reason_is_no_problem(tmp_path: Path) -> None:
+    record = whole(tmp_path)
+    broken = again(record, kind="hang", delivered=False)
+    failed(record)
+    found = check(record)
+    assert found.problems == []
+    assert dict(found.duplicates) == {"broken: hang": 1}
+    assert found.lost == {"broken: hang": (1, Decimal("0.5"))}
+    # Without a ledger line, but its process was killed.
+    (tmp_path / "killed").mkdir()
+    record = whole(tmp_path / "killed")
+    broken = again(record)
+    record.kills.append(Kill(106.0, "w1", [broken]))
+    found = check(record)
+    assert found.problems == []
+    assert dict(found.duplicates) == {"in flight at a kill": 1}
+
+
+def test_memory_is_compared_after_the_warm_up(tmp_path: Path) -> None:
+    record = whole(tmp_path)
+    write(tmp_path / "w0.jsonl", {**line("batch", batch=8), "at": 120.0})
+    record.samples = [Sample(at, 10.0 if at < 120 else at, int(at)) for at in range(100, 200)]
+    found = check(record)
+    assert found.rss == (130.0, 189.5)
+    assert found.descriptors == (130.0, 189.5)

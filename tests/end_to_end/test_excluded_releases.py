@@ -1,0 +1,122 @@
+"""No pin and no requirement of this repository can install a release of constraints/excluded.csv."""
+
+from __future__ import annotations
+
+import csv
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[2]
+PINS = sorted([*(ROOT / "constraints").glob("*.txt"), *(ROOT / "benchmarks" / "requirements").glob("*.txt")])
+
+
+class Excluded(NamedTuple):
+    name: str
+    versions: SpecifierSet
+
+
+def excluded() -> list[Excluded]:
+    with (ROOT / "constraints" / "excluded.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert all(row["reason"] and row["source"].startswith("https://") for row in rows)
+    return [Excluded(canonicalize_name(row["name"]), SpecifierSet(row["versions"])) for row in rows]
+
+
+def pinned(text: str) -> Iterator[tuple[str, str]]:
+    """Name and version of every pin of a requirements file with hashes."""
+    for name, version in re.findall(r"^([\w.-]+)(?:\[[\w,.-]*\])?==([^\s;\\]+)", text, re.MULTILINE):
+        yield canonicalize_name(name), version
+
+
+def required() -> list[Requirement]:
+    """What pyproject.toml and the sources of the peers' environments ask for."""
+    facts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    project = facts["project"]
+    lines = [*facts["build-system"]["requires"], *project["dependencies"]]
+    for group in (*project["optional-dependencies"].values(), *facts["dependency-groups"].values()):
+        lines += group
+    for source in (ROOT / "benchmarks" / "requirements").glob("*.in"):
+        text = source.read_text(encoding="utf-8")
+        lines += [line for line in map(str.strip, text.splitlines()) if line and line[0].isalnum()]
+    return [Requirement(line) for line in lines]
+
+
+def of_pins(pins: Iterable[tuple[str, str]]) -> list[str]:
+    rows = excluded()
+    return [
+        f"{name}=={version}"
+        for name, version in pins
+        for row in rows
+        if row.name == name and row.versions.contains(version, prereleases=True)
+    ]
+
+
+def of_requirements(requirements: Iterable[Requirement]) -> list[str]:
+    """The requirements that allow an excluded release, or whose lowest version is one."""
+    rows = excluded()
+    return [
+        str(requirement)
+        for requirement in requirements
+        for row in rows
+        if row.name == canonicalize_name(requirement.name) and allows(requirement, row.versions)
+    ]
+
+
+def allows(requirement: Requirement, versions: SpecifierSet) -> bool:
+    """Whether a requirement allows one of the versions that the specifiers of either side name."""
+    named = [specifier.version for specifier in (*versions, *requirement.specifier)]
+    lowest = [] if any(one.operator in (">=", "==", "~=") for one in requirement.specifier) else ["0"]
+    return any(
+        versions.contains(one, prereleases=True) and requirement.specifier.contains(one, prereleases=True)
+        for one in (*named, *lowest)
+    )
+
+
+@pytest.mark.parametrize("path", PINS, ids=lambda path: path.stem)
+def test_no_pin_is_an_excluded_release(path: Path) -> None:
+    pins = list(pinned(path.read_text(encoding="utf-8")))
+    assert pins
+    assert of_pins(pins) == []
+
+
+def test_no_requirement_allows_an_excluded_release() -> None:
+    requirements = required()
+    assert {"litellm", "tqdm", "certifi"} <= {requirement.name for requirement in requirements}
+    assert of_requirements(requirements) == []
+
+
+def test_an_excluded_release_is_found() -> None:
+    lines = (
+        "LiteLLM==1.82.8 \\",
+        "    --hash=sha256:00",
+        "tqdm==4.66.2 ; sys_platform == 'linux' \\",
+        "tqdm==4.66.3",
+    )
+    assert of_pins(pinned("\n".join(lines))) == ["litellm==1.82.8", "tqdm==4.66.2"]
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("litellm>=1.80", True),
+        ("litellm", True),
+        ("litellm==1.82.7", True),
+        ("litellm>=1.80,!=1.82.7", True),
+        ("litellm>=1.80,!=1.82.7,!=1.82.8", False),
+        ("litellm[proxy]>=1.106", False),
+        ("tqdm", True),
+        ("tqdm>=4.66", True),
+        ("tqdm>=4.66.3", False),
+        ("another>=1", False),
+    ],
+)
+def test_a_requirement_that_allows_one_is_found(line: str, found: bool) -> None:
+    assert bool(of_requirements([Requirement(line)])) is found

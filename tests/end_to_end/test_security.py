@@ -1,0 +1,175 @@
+"""What docs/security.md says: its tests exist, files have their modes, and nothing is followed."""
+
+from __future__ import annotations
+
+import ast
+import logging
+import os
+import re
+import socket
+import stat
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from llm_provider import Budget, Client, LLMError
+from llm_provider.simulator import Fault, Simulator
+from support import wait_until
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "security.md"
+CANARY = "sk-canary-4e1d"
+MODELS = ("gpt-6.1-sol", "claude-sonnet-5-5", "gemini-3.8-flash")
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def names_in(path: Path) -> set[str]:
+    """The names of a file's tests, those in classes with the name of their class before them."""
+    names = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            names.add(node.name)
+        elif isinstance(node, ast.ClassDef):
+            names |= {f"{node.name}::{one.name}" for one in node.body if isinstance(one, ast.FunctionDef)}
+    return names
+
+
+def test_every_test_that_the_page_names_exists() -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)::([\w:]+)`", PAGE.read_text(encoding="utf-8"))
+    assert len(named) > 30
+    missing = [f"{path}::{name}" for path, name in named if name not in names_in(ROOT / path)]
+    assert missing == []
+
+
+def test_every_threat_has_a_test() -> None:
+    _, _, table = PAGE.read_text(encoding="utf-8").partition("## Threats")
+    rows = [line for line in table.splitlines() if line.startswith("| ") and not line.startswith("| threat")]
+    assert len(rows) > 20
+    assert [row for row in rows if "`tests/" not in row.split("|")[3]] == []
+
+
+@pytest.fixture
+def umask() -> Iterator[None]:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("umask")
+def test_files_have_the_modes_of_the_page(tmp_path: Path, simulator: Simulator) -> None:
+    cache, ledger, export = tmp_path / "cache", tmp_path / "ledger.jsonl", tmp_path / "answers.jsonl"
+    budget = tmp_path / "run.budget"
+    with Client(
+        cache_dir=cache, ledger=ledger, budget=Budget(5, path=budget), rate_control="shared"
+    ) as client:
+        client.call(MODELS[0], "Hi", max_tokens=50)
+        client.cache.export(export)
+        assert {path.name for path in cache.iterdir()} == {"v2", "leases", "limits"}
+        for folder in (cache, cache / "v2", cache / "leases", cache / "limits", Path(f"{budget}-leases")):
+            assert mode(folder) == 0o700, folder
+        for private in (*(cache / "leases").glob("*"), *(cache / "limits").glob("rate-control.sqlite*")):
+            assert private.is_dir() or mode(private) == 0o600, private
+        # Those that the user names have the mode that the umask gives.
+        assert [mode(path) for path in (ledger, export, budget)] == [0o644] * 3
+    # While a budget is open, SQLite's own files lie beside it.
+    names = {path.name for path in tmp_path.iterdir()} - {"run.budget-wal", "run.budget-shm"}
+    assert names == {"cache", "ledger.jsonl", "answers.jsonl", "run.budget", "run.budget-leases"}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_files_hold_no_key_and_only_the_cache_holds_prompts(
+    tmp_path: Path, simulator: Simulator, model: str
+) -> None:
+    cache, ledger = tmp_path / "cache", tmp_path / "ledger.jsonl"
+    with Client(
+        cache_dir=cache, ledger=ledger, budget=Budget(5, path=tmp_path / "run.budget"), rate_control="shared"
+    ) as client:
+        client.call(model, "the secret of the prompt", max_tokens=50, api_key=CANARY)
+        simulator.inject(Fault(status=500, message=f"the key {CANARY} failed"))
+        with pytest.raises(LLMError):
+            client.call(model, "another secret of the prompt", max_tokens=50, api_key=CANARY, max_retries=0)
+    files = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert [path for path, content in files.items() if CANARY.encode() in content] == []
+    found = {path for path, content in files.items() if b"secret of the prompt" in content}
+    assert found
+    assert all(path.is_relative_to(cache / "v2") for path in found)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_no_log_holds_a_key_and_prompts_are_logged_by_sdks_alone(
+    simulator: Simulator, own_cache: Path, caplog: pytest.LogCaptureFixture, model: str
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    with Client(cache="off") as client:
+        client.call(model, "the secret of the prompt", max_tokens=50, api_key=CANARY)
+        with client.stream(model, "the secret of the prompt", max_tokens=50, api_key=CANARY) as deltas:
+            assert "".join(delta.text for delta in deltas)
+    records = [(record.name, record.getMessage()) for record in caplog.records]
+    assert [text for _, text in records if CANARY in text] == []
+    loggers = {name.partition(".")[0] for name, text in records if "secret of the prompt" in text}
+    assert loggers <= {"openai", "anthropic", "google_genai"}
+
+
+def test_no_export_is_csv(client: Client, tmp_path: Path) -> None:
+    """A spreadsheet runs a cell that begins with "=", so nothing is written in a form that it opens."""
+    client.call(MODELS[0], '=HYPERLINK("http://example.com")')
+    client.cache.export(tmp_path / "answers")
+    client.usage.to_jsonl(tmp_path / "ledger")
+    lines = [line for name in ("answers", "ledger") for line in (tmp_path / name).read_text().splitlines()]
+    assert len(lines) == 3
+    assert all(isinstance(orjson.loads(line), dict) for line in lines)
+    exported = {name for one in map(type, (client, client.cache, client.usage)) for name in dir(one)}
+    assert {"export", "to_jsonl"} <= exported
+    assert [name for name in exported if "csv" in name.lower() or "excel" in name.lower()] == []
+
+
+@pytest.fixture
+def trap() -> Iterator[tuple[str, list[Any]]]:
+    """An address, and the connections that were made to it."""
+    visits: list[Any] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def accept() -> None:
+            while True:
+                try:
+                    connection, address = server.accept()
+                except OSError:
+                    return
+                visits.append(address)
+                connection.close()
+
+        thread = threading.Thread(target=accept, daemon=True)
+        thread.start()
+        port = server.getsockname()[1]
+        yield f"http://127.0.0.1:{port}", visits
+        count = len(visits)
+        # The trap works: it sees a connection that is made.
+        socket.create_connection(("127.0.0.1", port)).close()
+        assert wait_until(lambda: len(visits) > count)
+        server.shutdown(socket.SHUT_RDWR)
+    thread.join()
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_no_path_and_no_address_in_a_prompt_is_followed(
+    client: Client, simulator: Simulator, tmp_path: Path, trap: tuple[str, list[Any]], model: str
+) -> None:
+    address, visits = trap
+    secret = tmp_path / "secret.txt"
+    secret.write_text(CANARY)
+    text = f"{secret} file://{secret} @{secret} {address}/x.png ![x]({address}/x.png)"
+    assert client.call(model, text, max_tokens=500).text
+    for url in (f"file://{secret}", f"{address}/x.png"):
+        image = {"type": "image_url", "image_url": {"url": url}}
+        asked = [{"role": "user", "content": [{"type": "text", "text": "What is it?"}, image]}]
+        (result,) = client.call_many(model, [asked], max_tokens=500)
+        assert CANARY not in str(result)
+    assert visits == []
+    assert all(CANARY not in str(request.body) for request in simulator.requests())
