@@ -164,7 +164,9 @@ class Proxy:
         sent.delivered = whole and not writer.is_closing() and not reader.at_eof()
 
     async def _inject(self, fault: dict[str, Any], tag: str) -> None:
-        order = {"fault": fault, "provider": None, "times": 1, "match": f"[{tag}]", "key": None}
+        order = {
+            "fault": fault, "provider": None, "times": 1, "match": f"[{tag}]", "key": None, "share": 1.0,
+        }  # fmt: skip
         body = json.dumps(order).encode()
         reader, writer = await asyncio.open_connection(HOST, self._upstream)
         writer.write(
