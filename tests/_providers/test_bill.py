@@ -13,6 +13,7 @@ from llm_provider._money.pricing import default_prices_path
 from llm_provider._providers.bill import (
     chat_searches,
     gemini_searches,
+    is_own_cost,
     reported_cost,
     response_searches,
     without_cost,
@@ -175,6 +176,13 @@ def test_a_reported_cost_is_read_from_a_real_reply(client: Client, simulator: Si
     simulator.inject(Fault(status=200, body=json.dumps(reply)), times=1)
     answer = client.call("xai/grok-4.3", "Hi")
     assert (answer.cost, answer.cost_source) == (0.0037756, "reply")
+
+
+def test_a_cost_that_litellm_computed_is_not_the_replys() -> None:
+    assert not is_own_cost({"cost": 0.1})
+    assert is_own_cost({"cost": 0.1, "is_byok": False})
+    assert is_own_cost({"cost": {"total_cost": 0.1}})
+    assert is_own_cost({"estimated_cost": 0.1})
 
 
 def test_the_cost_of_a_request_is_not_that_of_each_text() -> None:

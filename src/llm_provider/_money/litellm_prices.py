@@ -27,7 +27,7 @@ _FILE = "model_prices_and_context_window_backup.json"
 _READING = re.compile(r"(explicit_)?(input_cost_per|cache_(read|creation)_input)_([a-z]+_)?token(_|$).*")
 _WRITING = re.compile(r"(output_cost_per_([a-z]+_)?token|citation_cost_per_token).*")
 _OTHER_UNITS = re.compile(
-    r"(input|output)_(db_unit_)?cost_per_(character|second|video|audio|dbu|pixel|query).*"
+    r"(input|output)_(db_unit_)?cost_per_(character|second|video|audio|dbu|pixel|query)(?!_token).*"
 )
 
 
@@ -72,7 +72,7 @@ def prices_of(model: str) -> Mapping[str, Any] | None:
         if entry is not None and not str(entry.get("litellm_provider", "")).startswith(provider):
             return None
     # The map also writes 0 for a price that is not known.
-    return entry if entry is not None and entry.get("input_cost_per_token") else None
+    return entry if entry is not None and any(_found(entry, _READING)) else None
 
 
 def most_cost(entry: Mapping[str, Any], read: int, written: int) -> Decimal | None:
@@ -103,9 +103,10 @@ def most_cost(entry: Mapping[str, Any], read: int, written: int) -> Decimal | No
 
 
 def _found(entry: Mapping[str, Any], pattern: re.Pattern[str]) -> Iterator[float]:
-    for name, price in entry.items():
-        if isinstance(price, (int, float)) and pattern.fullmatch(name):
-            yield price
+    for prices in (entry, *(entry.get("tiered_pricing") or ())):
+        for name, price in prices.items():
+            if isinstance(price, (int, float)) and pattern.fullmatch(name):
+                yield price
 
 
 def _decimal(number: float) -> Decimal:

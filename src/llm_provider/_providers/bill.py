@@ -114,6 +114,15 @@ def reported_cost(usage: Any) -> Decimal | None:
     return None if upstream is None else exact().add(charged, upstream)
 
 
+def is_own_cost(usage: Mapping[str, Any]) -> bool:
+    """Whether the cost in a usage that came through litellm is the provider's.
+
+    litellm adds a plain `cost` to the usage of streams, which is its own computation.
+    """
+    cost = usage.get("cost")
+    return cost is None or isinstance(cost, dict) or "is_byok" in usage or "cost_details" in usage
+
+
 def without_cost(usage: Any) -> Any:
     """A usage object without its cost, which belongs to the request and not to each of its texts."""
     if not isinstance(usage, dict):
