@@ -145,6 +145,11 @@ def _tokenizer(provider: str, model: str, vocabulary: str | None) -> _Tokenizer:
     return _MEASURED if vocabulary in ENCODINGS else _LIKE
 
 
+def adds_input(facts: RequestFacts, model: str) -> bool:
+    """Whether the provider adds input by itself, such as results of web searches, or may do so."""
+    return facts.adds_input or _SEARCHING_MODEL.search(model) is not None
+
+
 def most_input_tokens(facts: RequestFacts, body: bytes, provider: str, model: str) -> int | None:
     """The most tokens that a provider may bill for the input of a request; None if no bound is known.
 
@@ -159,7 +164,7 @@ def most_input_tokens(facts: RequestFacts, body: bytes, provider: str, model: st
         provider: The provider in the price table.
         model: The model in the price table.
     """
-    if facts.adds_input or _SEARCHING_MODEL.search(model) is not None:
+    if adds_input(facts, model):
         return None
     size = len(body)
     if not body.isascii():
