@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from llm_provider import Budget, Client, Response, Usage, price
+from llm_provider import APIResponseValidationError, Budget, Client, Response, Usage, price
 from llm_provider._money.pricing import default_prices_path
 from llm_provider._providers.bill import (
     chat_searches,
@@ -76,6 +76,14 @@ def test_the_cost_of_the_reply_wins(client: Client, simulator: Simulator, model:
     assert client.usage.saved == Decimal("0.0161")
 
 
+def test_an_answer_that_cannot_be_used_costs_what_it_says(client: Client, simulator: Simulator) -> None:
+    simulator.configure(reported_cost=0.125)
+    simulator.inject(Fault(finish="no_choices"), times=5)
+    with pytest.raises(APIResponseValidationError):
+        client.call("openrouter/openai/gpt-6.1-sol", "unusable")
+    assert client.usage.wasted == simulator.ledger().billed == Decimal("0.25")
+
+
 def test_a_budget_counts_the_cost_of_the_reply(client: Client, simulator: Simulator) -> None:
     simulator.configure(reported_cost=0.25)
     budget = Budget(2)
@@ -126,6 +134,8 @@ def test_searches_of_other_hosts() -> None:
     assert chat_searches({"model": "anthropic/claude-sonnet-5-5"}, usage) == 3
     assert chat_searches({"model": "sonar-pro"}, {"num_search_queries": 2}) == 2
     assert chat_searches({"model": "gpt-4o-mini-search-preview"}, {}) == 1
+    ran = {"executed_tools": [{"type": "browser.search"}, {"type": "browser.open"}, {"type": "search"}]}
+    assert chat_searches({"model": "openai/gpt-oss-120b", "choices": [{"message": ran}]}, {}) == 2
     assert chat_searches({"model": "research-preview"}, {}) == 0
     assert chat_searches({}, {}) == 0
 

@@ -106,7 +106,12 @@ class CostRecorder:
         )
 
     def failed(
-        self, call: Call[Any], error: BaseException, bound: Bound, usage: Usage | None = None
+        self,
+        call: Call[Any],
+        error: BaseException,
+        bound: Bound,
+        usage: Usage | None = None,
+        cost: Decimal | None = None,
     ) -> Decimal | None:
         """Record a request that failed or was cancelled, and may have been billed.
 
@@ -115,12 +120,14 @@ class CostRecorder:
             error: The failure or cancellation.
             bound: Gives the most that it can have cost. It is called if the usage is not known.
             usage: The usage that an invalid answer reported; None if there is none.
+            cost: The USD that it reported; None if it reported none.
 
         Returns:
             The cost in USD; None if it is not known.
         """
         place = self._place(call, None)
-        cost = self._cost(place, call.variant(), usage)
+        if cost is None:
+            cost = self._cost(place, call.variant(), usage)
         at_most = bound(self.prices()) if cost is None else None
         posting = Posting(time.time(), "failed", place.key, cost, usage, at_most)
         self._post(call, place, posting, error=type(error).__name__)
@@ -140,7 +147,9 @@ class CostRecorder:
         if group is None:
             group = place.hits[variant] = HitGroup(place.key, self.prices, place.priced, variant)
         if answer.cost is not None:
-            self._post(call, place, Posting(time.time(), "hit", place.key, answer.cost), id=answer.id)
+            self._post(
+                call, place, Posting(time.time(), "hit", place.key, answer.cost, answer.usage), id=answer.id
+            )
             return before
         self.totals.hit(group, answer.usage)
         for totals in call.tracks.totals:

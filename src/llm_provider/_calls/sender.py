@@ -241,7 +241,7 @@ class _Sending:
         scope.ended(self._ticket, error, caller=self)
         cost = None
         if error.maybe_billed:
-            cost = self._sender.recorder.failed(self._call, error, self._bound, attempt.usage)
+            cost = self._sender.recorder.failed(self._call, error, self._bound, attempt.usage, attempt.cost)
         if hold is not None:
             hold.failed(error, cost)
         self._failures += (attempt.failure(waited),)
