@@ -14,6 +14,7 @@ from ._requests.request import BatchParameters, Parameters, seal
 from ._types import Embeddings, Prompt, Response, Result, Usage
 
 if TYPE_CHECKING:
+    from datetime import date
     from decimal import Decimal
 
     from ._calls.stream import AsyncStream, Stream
@@ -310,10 +311,29 @@ def usage() -> Ledger:
     return default_client().usage
 
 
-def price(model: str, usage: Usage) -> Decimal | None:
+def price(
+    model: str, usage: Usage, *, service_tier: str | None = None, at: date | None = None
+) -> Decimal | None:
     """The cost of a usage in USD by the shipped `prices.csv`; None if the price is not known.
+
+    Args:
+        model: A model name, as for `call`.
+        usage: The usage of one call.
+        service_tier: The service level, by its name in `prices.csv`: "standard", "batch", "flex", "priority",
+            "fast", "ultrafast" or "off_peak". "default" and "auto" are "standard".
+        at: The day or the time of the call, for past and announced prices. A datetime without a zone is UTC.
+
+    Raises:
+        RequestError: the model has no route, the usage is no `Usage` of counts, the service level does not
+            exist, or `at` is no date.
 
     >>> price("claude-haiku-5-5", Usage(input_tokens=1000, output_tokens=100))
     Decimal('0.00015')
+    >>> price("claude-haiku-5-5", Usage(input_tokens=1000, output_tokens=100), service_tier="batch")
+    Decimal('0.000075')
+    >>> from datetime import date
+    >>> usage = Usage(input_tokens=1_000_000)
+    >>> [price("mistral/mistral-large-4", usage, at=date(2026, 10, day)) for day in (19, 20, 29)]
+    [Decimal('0.68'), Decimal('1.36'), Decimal('0.7')]
     """
-    return default_client().price(model, usage)
+    return default_client().price(model, usage, service_tier=service_tier, at=at)

@@ -47,6 +47,7 @@ from ._types import Embeddings, FinishReason, Prompt, Response, Usage
 # The event loop, asyncio and their modules are imported by the first call that is not stored: their import
 # takes longer than the rest of such a call.
 if TYPE_CHECKING:
+    from datetime import date
     from decimal import Decimal
 
     from ._cache.storage.diff import Explanation
@@ -400,9 +401,13 @@ class Client(BatchMethods):
         call = self._prepare(model, messages, parameters, self._concurrency_of_threads)
         return self._cache.explain_miss(call.asked(call.parts[0]))
 
-    def price(self, model: str, usage: Usage) -> Decimal | None:
+    def price(
+        self, model: str, usage: Usage, *, service_tier: str | None = None, at: date | None = None
+    ) -> Decimal | None:
         """See `llm_provider.price`."""
-        return self._prices().cost(*priced_as(resolve(model)), usage)
+        from ._money.quote import quote
+
+        return quote(self._prices(), priced_as(resolve(model)), usage, service_tier, at)
 
     def statistics(self) -> list[ScopeStatistics]:
         """The state of the rate control of each scope in use."""

@@ -23,6 +23,9 @@ FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filte
 Message: TypeAlias = Mapping[str, Any]
 """One OpenAI-style chat message: `{"role": ..., "content": ...}`."""
 
+CostSource: TypeAlias = Literal["reply", "prices", "litellm"]
+"""Where a cost comes from: the reply itself, the price table, or litellm's price map."""
+
 Prompt: TypeAlias = str | Sequence[Message]
 """The input of a call: one user message as a `str`, or a whole conversation."""
 
@@ -181,8 +184,10 @@ class Choice:
 class Response:
     """A complete answer. It is the same whether it was streamed, awaited or read from the cache.
 
-    `cost` is the cost of this call in USD: 0 for a cache hit, None where the price is unknown. `model` is the
-    model that answered, as the provider names it. `failures` are the requests of this call that failed before
+    `cost` is the cost of this call in USD: 0 for a cache hit, None where it is unknown. `cost_source` tells
+    where it comes from: "reply" if the provider reported it, "prices" for the price table, "litellm" for
+    litellm's price map, None for a cache hit and an unknown cost. `model` is the model that answered, as the
+    provider names it. `failures` are the requests of this call that failed before
     one succeeded. `raw` is the provider's unchanged answer.
     """
 
@@ -192,6 +197,7 @@ class Response:
     provider: str
     id: str | None = None
     cost: float | None = None
+    cost_source: CostSource | None = None
     cached: bool = False
     timing: Timing = Timing()
     failures: tuple[FailedAttempt, ...] = field(default=(), repr=False)
@@ -297,9 +303,9 @@ class Embeddings:
     """The vectors of some texts, in the order of the texts.
 
     `len()`, iteration and indexing work on `vectors`. `cost` is the real cost of this call in USD: 0 if all
-    vectors came from the cache, None if the price is unknown. `usage` is the sum over all texts. `cached` is
-    true if all vectors came from the cache. `model` is the name that the provider reports. `failures` are the
-    requests that were sent for this call and failed.
+    vectors came from the cache, None if it is unknown. `cost_source` is that of `Response`. `usage` is the
+    sum over all texts. `cached` is true if all vectors came from the cache. `model` is the name that the
+    provider reports. `failures` are the requests that were sent for this call and failed.
 
     >>> embeddings = Embeddings(vectors=([0.6, 0.8], [1.0, 0.0]), usage=Usage(input_tokens=2), model="m",
     ...                         provider="p", cost=0.0)
@@ -315,6 +321,7 @@ class Embeddings:
     model: str
     provider: str
     cost: float | None = None
+    cost_source: CostSource | None = None
     cached: bool = False
     timing: Timing = Timing()
     failures: tuple[FailedAttempt, ...] = field(default=(), repr=False)

@@ -379,9 +379,11 @@ class TestMoney:
         assert simulator.ledger().requests == 3
 
     def test_an_estimate_sends_nothing(self, client: Client, billing: Simulator) -> None:
-        client.embed(GEMINI, numbered(20), dimensions=2)
+        # Two words each, which the simulator and the estimate count alike.
+        words = [f"text {chr(97 + number // 26)}{chr(97 + number % 26)}" for number in range(230)]
+        client.embed(GEMINI, words[:20], dimensions=2)
         sent = billing.ledger()
-        texts = [*numbered(230), "text 0", "text 229"]
+        texts = [*words, words[0], words[-1]]
         estimate = client.embed(GEMINI, texts, dimensions=2, dry_run=True)
         assert (estimate.inputs, estimate.cached, estimate.duplicates, estimate.requests) == (232, 20, 2, 3)
         assert billing.ledger().requests == sent.requests

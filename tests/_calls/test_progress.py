@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -26,6 +27,20 @@ def test_it_counts_results(client: Client) -> None:
         for result in (paid, hit, APIConnectionError("broken")):
             progress.update(result)
     assert (progress.cached, progress.failed, progress.cost) == (1, 1, paid.cost)
+
+
+def test_a_cost_that_is_not_known_is_not_shown_as_nothing(
+    client: Client, simulator: Simulator, capfd: pytest.CaptureFixture[str]
+) -> None:
+    local: dict[str, Any] = {"base_url": simulator.url("local"), "api_key": "sk-x"}
+    client.call_many("local/m", ["Hi", "Hello"], progress=True, **local)
+    assert "cost=unknown" in capfd.readouterr().err
+    with Progress(2, False, client.statistics) as progress:
+        for result in (client.call("gpt-6.1-sol", "Hi"), client.call("local/m", "Hey", **local)):
+            progress.update(result)
+        shown = progress._facts()
+    assert progress.unknown == 1
+    assert re.match(r"cost=≥\$0\.0000, 1 unknown", shown)
 
 
 def test_nothing_is_in_between_where_nobody_looks_on() -> None:

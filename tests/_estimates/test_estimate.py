@@ -142,6 +142,20 @@ def test_answers_of_another_server_tell_nothing(client: Client, simulator: Simul
     assert "no answers of this model are stored" in str(found)
 
 
+@pytest.mark.parametrize(
+    ("model", "extra", "noted"),
+    [
+        ("gpt-5.5-pro", {"tools": [{"type": "web_search"}]}, True),
+        ("gemini-3.8-flash", {"tools": [{"googleSearch": {}}]}, True),
+        ("gpt-5-search-api", {}, True),
+        (MODEL, {}, False),
+    ],
+)
+def test_searches_are_noted(client: Client, model: str, extra: dict[str, Any], noted: bool) -> None:
+    found = client.estimate(model, ["What is new?"], extra_body=extra)
+    assert any("web searches" in assumption for assumption in found.assumptions) == noted
+
+
 def test_no_answer_is_longer_than_it_may_be(client: Client) -> None:
     client.call_many(MODEL, questions(20))
     found = client.estimate(MODEL, questions(10, 50), max_tokens=1)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -48,6 +50,29 @@ def test_files_of_this_repository(count: Callable[[str], int], path: str, error:
 def test_other_languages(count: Callable[[str], int], language: str) -> None:
     text = " ".join(SCRIPTS[language])
     assert total(text) == pytest.approx(count(text), rel=0.35)
+
+
+def test_numbers_are_counted_as_each_vocabulary_cuts_them() -> None:
+    digits = "123456789 " * 40
+    # Groups of three digits, or single digits.
+    assert sum(text_tokens(digits, "o200k_base")) == pytest.approx(4 * 40, rel=0.1)
+    assert sum(text_tokens(digits, "qwen")) == pytest.approx(10 * 40, rel=0.1)
+
+
+def test_random_letters_are_no_words(count: Callable[[str], int]) -> None:
+    coded = base64.b64encode(random.Random(3).randbytes(600)).decode()
+    numbers = "\n".join(f"{random.Random(seed).getrandbits(256):064x}" for seed in range(10))
+    for text in (coded, numbers):
+        assert total(text) == pytest.approx(count(text), rel=0.15)
+    name = "AsyncRunsWithStreamingResponse"
+    assert total(f"{name}, " * 10) == pytest.approx(count(f"{name}, " * 10), rel=0.25)
+
+
+def test_a_few_words_of_a_language_tell_it_from_english() -> None:
+    german, english = "der Hund und die Katze", "the dog and the cat are here"
+    assert text_tokens(german).other > 0
+    assert text_tokens(german).english == 0
+    assert text_tokens(english).other == 0
 
 
 def test_a_long_text_is_told_from_some_of_it(count: Callable[[str], int]) -> None:

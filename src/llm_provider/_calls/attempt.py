@@ -5,18 +5,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
 from .._errors import APIResponseValidationError, APITimeoutError, FailedAttempt, LLMError
 from .._limits.timeouts import Timeouts
 from .._providers.adapter import AnyAnswer, Connection, OnHeaders, Outgoing, SendInChunks, reply_body
+from .._providers.bill import reported_cost
 from .._providers.errors import failure_headers
 from .._runtime.imports import is_unfinished
 from .._types import Step, Usage
 from .call import Call, Sample
 from .delivery import Emit
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 
 class Attempt:
@@ -143,6 +147,15 @@ class Attempt:
             return None
         # An answer that reports no usage is decoded as zeros.
         return usage if usage is not None and usage.total_tokens else None
+
+    @property
+    def cost(self) -> Decimal | None:
+        """The USD that an invalid answer reports; None if it reports none."""
+        try:
+            reply = orjson.loads(self._body)
+        except ValueError:
+            return None
+        return reported_cost(reply.get("usage")) if isinstance(reply, dict) else None
 
     def sample(self, queue: float, failures: tuple[FailedAttempt, ...]) -> Sample:
         """The answer of a successful attempt."""

@@ -20,7 +20,7 @@ from .._limits.timeouts import DEFAULT_PATIENCE, Deadline, Patience
 from .._money.track import Tracks
 from .._providers.adapter import Adapter, AnyAnswer, EncodedRequest
 from .._requests.routing import Target
-from .._types import Usage
+from .._types import CostSource, Usage
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 """The type of the result that the user receives."""
+
+_LEAST_CERTAIN_FIRST: tuple[CostSource, ...] = ("litellm", "prices", "reply")
 
 MAX_REQUEST_BYTES = 30_000_000
 """The largest body. Gemini takes 20 MB and Anthropic 32 MB; no model has a context for as much text."""
@@ -245,9 +247,19 @@ class Sample:
     first_token: float | None = None
     cost: Decimal | None = None
     """USD of an answered request; None where it is not known."""
+    cost_source: CostSource | None = None
+    """Where `cost` comes from; None for a stored answer and an unknown cost."""
     served_before: str | None = None
     """The model that served before, where it has changed."""
 
     def shared(self) -> Sample:
         """The sample for a call that did not pay for it."""
-        return replace(self, cached=True)
+        return replace(self, cached=True, cost_source=None)
+
+
+def cost_source_of(samples: Sequence[Sample], cost: float | None) -> CostSource | None:
+    """Where the cost of several samples comes from: the least certain source of any that was paid for."""
+    if cost is None:
+        return None
+    sources = {sample.cost_source for sample in samples}
+    return next((source for source in _LEAST_CERTAIN_FIRST if source in sources), None)

@@ -14,7 +14,7 @@ from .._providers.adapter import Adapter, Answer, EncodedRequest
 from .._requests.routing import Target
 from .._runtime.canonical_json import canonical
 from .._types import Response, Timing, Usage
-from .call import Call, Operation, Sample
+from .call import Call, Operation, Sample, cost_source_of
 
 if TYPE_CHECKING:
     from .._providers.facts import RequestFacts
@@ -73,7 +73,12 @@ class Chat(Operation[Response]):
 
     def decode(self, call: Call[Response], reply: Any, count: int) -> Answer:
         """See `Operation.decode`."""
-        return call.adapter.decode(reply)
+        answer = call.adapter.decode(reply)
+        usage = answer.usage
+        if usage is not None and not usage.output_tokens and not usage.input_tokens:
+            # Hosts write zeros where they count nothing. No answer with content is made of no tokens.
+            answer.usage = None
+        return answer
 
     def usage(self, call: Call[Response], reply: Any) -> Usage | None:
         """See `Operation.usage`."""
@@ -150,6 +155,7 @@ class Chat(Operation[Response]):
             provider=call.target.provider,
             id=first.answer.id,
             cost=cost,
+            cost_source=cost_source_of(samples, cost) if rest else first.cost_source,
             cached=cached,
             timing=Timing(
                 queue=slowest.queue,

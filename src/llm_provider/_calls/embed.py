@@ -18,7 +18,7 @@ from .._providers.facts import RequestFacts
 from .._requests.routing import Target
 from .._runtime.canonical_json import canonical
 from .._types import Embeddings, Timing, Usage
-from .call import Call, Operation, Sample
+from .call import Call, Operation, Sample, cost_source_of
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -117,7 +117,11 @@ class Embed(Operation[Embeddings]):
 
     def decode(self, call: Call[Embeddings], reply: Any, count: int) -> EmbeddingAnswer:
         """See `Operation.decode`."""
-        return _format(call).decode(reply, count)
+        answer = _format(call).decode(reply, count)
+        if answer.usage is not None and not answer.usage.input_tokens:
+            # Hosts write zeros where they count nothing.
+            answer.usage = None
+        return answer
 
     def usage(self, call: Call[Embeddings], reply: Any) -> Usage | None:
         """See `Operation.usage`."""
@@ -176,6 +180,7 @@ class Embed(Operation[Embeddings]):
             model=next((sample.answer.model for sample in samples if sample.answer.model), call.target.model),
             provider=call.target.provider,
             cost=cost,
+            cost_source=cost_source_of(samples, cost),
             cached=all(sample.cached for sample in samples),
             timing=Timing(
                 queue=queue, total=total, attempts=attempts, overhead=max(0.0, total - queue - sending)

@@ -40,7 +40,7 @@ class Progress:
     def __init__(
         self, total: int | None, show: bool | None, limits: Callable[[], Sequence[ScopeStatistics]]
     ) -> None:
-        self.cached = self.failed = 0
+        self.cached = self.failed = self.unknown = 0
         self.cost = 0.0
         self._limits = limits
         self._bar: Any = _bar(total) if _is_shown(show) else None
@@ -53,7 +53,10 @@ class Progress:
         """Count one result: a `Response`, or the error of a call that failed."""
         if isinstance(result, Response):
             self.cached += result.cached
-            self.cost += result.cost or 0.0
+            if result.cost is None:
+                self.unknown += 1
+            else:
+                self.cost += result.cost
         else:
             self.failed += 1
         if self._bar is not None:
@@ -64,7 +67,7 @@ class Progress:
             self._bar.update()
 
     def _facts(self) -> str:
-        facts = [f"cost=${self.cost:.4f}"]
+        facts = [f"cost={cost_text(self.cost, self.unknown)}"]
         if self.cached:
             facts.append(f"cached={self.cached}")
         if self.failed:
@@ -85,6 +88,17 @@ class Progress:
         if self._bar is not None:
             self._bar.set_postfix_str(self._facts(), refresh=False)
             self._bar.close()
+
+
+def cost_text(known: float, unknown: int) -> str:
+    """A sum of costs as text: the USD that are known, and how many costs are not.
+
+    >>> cost_text(0.5, 0), cost_text(0.5, 2), cost_text(0.0, 3)
+    ('$0.5000', '≥$0.5000, 2 unknown', 'unknown')
+    """
+    if not unknown:
+        return f"${known:.4f}"
+    return f"≥${known:.4f}, {unknown:,} unknown" if known else "unknown"
 
 
 def describe(scopes: Sequence[ScopeStatistics]) -> list[str]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from .._errors import ModelDriftError
 from .._money.ledger_file import LedgerFile
+from .._money.litellm_prices import litellm_cost
 from .._money.model_drift import Alias, ModelDriftWarning, Served
 from .._money.pricing import PriceTable, PriceWarning
 from .._money.totals import HitGroup, Key, Posting, Totals
@@ -74,7 +75,15 @@ class CostRecorder:
         """
         answer = sample.answer
         place = self._place(call, answer.model)
-        sample.cost = self._cost(place, _variant(call, answer), answer.usage)
+        if answer.cost is not None:
+            sample.cost, sample.cost_source = answer.cost, "reply"
+        else:
+            sample.cost = self._cost(place, _variant(call, answer), answer.usage)
+            if sample.cost is not None:
+                sample.cost_source = "prices"
+            elif call.target.provider == "litellm":
+                sample.cost = litellm_cost(call.target.model, answer.model, answer.usage)
+                sample.cost_source = None if sample.cost is None else "litellm"
         strict = self._is_strict(call)
         if answer.model is not None:
             sample.served_before = self._served.changed(place.alias, place.key.served, keep=not strict)
@@ -89,7 +98,7 @@ class CostRecorder:
                 sample.cost,
                 answer.usage,
                 # If the usage is known, only the price can be missing, and without it there is no bound.
-                bound(self.prices()) if answer.usage is None else None,
+                bound(self.prices()) if answer.usage is None and sample.cost is None else None,
             ),
             id=answer.id,
             served_before=sample.served_before,
@@ -97,7 +106,12 @@ class CostRecorder:
         )
 
     def failed(
-        self, call: Call[Any], error: BaseException, bound: Bound, usage: Usage | None = None
+        self,
+        call: Call[Any],
+        error: BaseException,
+        bound: Bound,
+        usage: Usage | None = None,
+        cost: Decimal | None = None,
     ) -> Decimal | None:
         """Record a request that failed or was cancelled, and may have been billed.
 
@@ -106,12 +120,14 @@ class CostRecorder:
             error: The failure or cancellation.
             bound: Gives the most that it can have cost. It is called if the usage is not known.
             usage: The usage that an invalid answer reported; None if there is none.
+            cost: The USD that it reported; None if it reported none.
 
         Returns:
             The cost in USD; None if it is not known.
         """
         place = self._place(call, None)
-        cost = self._cost(place, call.variant(), usage)
+        if cost is None:
+            cost = self._cost(place, call.variant(), usage)
         at_most = bound(self.prices()) if cost is None else None
         posting = Posting(time.time(), "failed", place.key, cost, usage, at_most)
         self._post(call, place, posting, error=type(error).__name__)
@@ -130,6 +146,11 @@ class CostRecorder:
         group = place.hits.get(variant)
         if group is None:
             group = place.hits[variant] = HitGroup(place.key, self.prices, place.priced, variant)
+        if answer.cost is not None:
+            self._post(
+                call, place, Posting(time.time(), "hit", place.key, answer.cost, answer.usage), id=answer.id
+            )
+            return before
         self.totals.hit(group, answer.usage)
         for totals in call.tracks.totals:
             totals.hit(group, answer.usage)

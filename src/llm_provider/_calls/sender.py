@@ -256,7 +256,7 @@ class _Sending:
         alone = scope.ended(self._ticket, error, caller=self) or not retry.is_congestion(error)
         cost = None
         if error.maybe_billed:
-            cost = self._sender.recorder.failed(self._call, error, self._bound, attempt.usage)
+            cost = self._sender.recorder.failed(self._call, error, self._bound, attempt.usage, attempt.cost)
         if hold is not None:
             hold.failed(error, cost)
         self._failures += (attempt.failure(waited),)

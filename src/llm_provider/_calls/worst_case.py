@@ -17,6 +17,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from .._money.litellm_prices import most_cost, prices_of
 from .._requests.routing import priced_as
 from .._runtime.exact_decimal import exact
 from .._tokens.counting import most_input_tokens, most_output_tokens
@@ -49,6 +50,8 @@ def worst_case(call: Call[Any], parts: Sequence[int], prices: PriceTable) -> Dec
     provider, model = priced_as(call.target)
     read = most_input_tokens(facts, body, provider, model)
     answer = most_output_tokens(facts, provider, model)
+    if call.target.provider == "litellm" and not prices.applicable(provider, model):
+        return _by_litellm(call.target.model, facts, read, answer, len(parts))
     if read is None or answer is None:
         return None
     written = answer * len(parts)
@@ -60,6 +63,20 @@ def worst_case(call: Call[Any], parts: Sequence[int], prices: PriceTable) -> Dec
             return None
         costs += [_cost(row, read, _highest(row, reading), written, _highest(row, writing)) for row in rows]
     return max(costs)
+
+
+def _by_litellm(
+    model: str, facts: RequestFacts, read: int | None, answer: int | None, samples: int
+) -> Decimal | None:
+    """The most USD by litellm's price map, for a model that the price table does not have."""
+    entry = prices_of(model)
+    if entry is None or facts.adds_input:
+        return None
+    if answer is None:
+        answer = entry.get("max_output_tokens")
+    if read is None or not isinstance(answer, int) or facts.media:
+        return None
+    return most_cost(entry, read, answer * samples)
 
 
 def _columns(facts: RequestFacts) -> tuple[tuple[str, ...], tuple[str, ...]]:

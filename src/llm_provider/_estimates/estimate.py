@@ -18,7 +18,7 @@ from .._errors import CacheMissError, LLMError
 from .._money.price_rows import VARIANTS
 from .._requests.request import checked_inputs
 from .._requests.routing import priced_as
-from .._tokens.counting import input_tokens, likely_input_tokens, most_output_tokens
+from .._tokens.counting import adds_input, input_tokens, likely_input_tokens, most_output_tokens
 from .._tokens.range import Range
 from .._tokens.tokenizer import counter_for
 from .history import History, history_of
@@ -209,7 +209,9 @@ class Estimator:
         self._first = prepare("a prompt that is never sent")
         self._priced = priced_as(self._first.target)
         self._variant = self._first.variant()
-        self._writes = self._first.facts().max_output_tokens != 0
+        facts = self._first.facts()
+        self._writes = facts.max_output_tokens != 0
+        self._adds_input = adds_input(facts, self._priced[1])
         self._concurrent, self._rate = _concurrency_and_rate(self._first, scopes)
         self._counted = counted
         self._count: Callable[[str], int] | None = None
@@ -392,6 +394,8 @@ class Estimator:
             yield f"output tokens and time are those of {number} stored answers of this model"
         else:
             yield "no answers of this model are stored here: output tokens and time are a guess"
+        if self._adds_input:
+            yield "input and fees of the provider's own tools, such as web searches, are not included"
         rate = "" if self._rate is None else f", {self._rate:.3g} a second"
         yield f"{self._concurrent:,} requests at once{rate}; none fails, no input is cached by the provider"
         if self._variant not in self._lists:

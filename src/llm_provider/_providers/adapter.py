@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import orjson
 
@@ -33,6 +33,9 @@ from .._requests.request import Request
 from .._requests.routing import EmbeddingLimits, Target
 from .._types import Choice, FinishReason, Step, Usage
 from .facts import RequestFacts
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 
 @dataclass(slots=True)
@@ -85,6 +88,8 @@ class Answer:
     service_tier: str | None = None
     """The service level that served and so prices the call, by its name in `prices.csv`; None where the
     provider does not tell."""
+    cost: Decimal | None = None
+    """USD that the reply says it cost; None where it does not say."""
 
 
 @dataclass(slots=True)
@@ -99,6 +104,7 @@ class EmbeddingAnswer:
     model: str | None = None
     id: str | None = None
     service_tier: str | None = None
+    cost: Decimal | None = None
 
 
 AnyAnswer: TypeAlias = Answer | EmbeddingAnswer

@@ -19,6 +19,7 @@ from .images import image_tokens, most_image_tokens
 from .model_limits import limits_of
 from .range import Range
 from .text import text_tokens
+from .vocabularies import ENCODINGS, vocabulary_of
 
 if TYPE_CHECKING:
     from .._providers.facts import RequestFacts
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 _BYTES_PER_TOKEN = 4
 """Bytes of a request's body per token. o200k_base has 3 to 5 in texts of all scripts: Chinese has more tokens
 per character than English, but also more bytes."""
+
+_COMMON_VOCABULARY = "o200k_base"
+"""The vocabulary with which those are compared of which no weights are known."""
 
 _LONG_BODY = 8192
 """Bytes. A shorter body holds no image that is worth searching for."""
@@ -46,20 +50,24 @@ _LIMITS_COUNT_MAX_TOKENS = frozenset({"openai"})
 
 
 class _Tokenizer(NamedTuple):
-    """How many tokens a provider's tokenizer makes of one token of `text_tokens`: see `TextTokens`."""
+    """How many tokens a tokenizer makes of one token of `text_tokens`: see `TextTokens`."""
 
     english: Range
     other: Range
 
 
-_TOKENIZERS = {
-    "openai": _Tokenizer(Range(0.85, 1.0, 1.15), Range(0.7, 1.0, 1.45)),
-    # Anthropic says that its tokenizer of 2026 makes up to 1.35 times as many tokens as the one before, which
-    # made somewhat more than OpenAI's.
-    "anthropic": _Tokenizer(Range(0.95, 1.2, 1.6), Range(0.9, 1.4, 3.0)),
-    "gemini": _Tokenizer(Range(0.85, 1.0, 1.25), Range(0.65, 1.0, 1.5)),
-}
-_OTHER_TOKENIZER = _Tokenizer(Range(0.85, 1.05, 1.4), Range(0.65, 1.1, 2.5))
+_MEASURED = _Tokenizer(Range(0.8, 1.0, 1.25), Range(0.8, 1.0, 1.25))
+"""OpenAI's vocabularies: `python -m benchmarks tokens` compares the estimate with their counts."""
+
+_LIKE = _Tokenizer(Range(0.75, 1.0, 1.35), Range(0.7, 1.0, 1.4))
+"""Vocabularies that were measured too, where the model may have another version of them."""
+
+_OWN = _Tokenizer(Range(0.85, 1.05, 1.4), Range(0.65, 1.1, 2.5))
+"""A vocabulary of which nothing is known, compared with `o200k_base`."""
+
+_ANTHROPIC = _Tokenizer(Range(0.95, 1.2, 1.6), Range(0.9, 1.4, 3.0))
+"""Compared with `o200k_base`. Anthropic says that its tokenizer of 2026 makes up to 1.35 times as many tokens
+as the one before, which made somewhat more than OpenAI's."""
 
 _TEMPLATE, _PER_TURN = Range(0, 3, 30), Range(2, 4, 8)
 """Tokens around a conversation, and around each of its messages. OpenAI publishes 3, and 3 to 4."""
@@ -109,12 +117,18 @@ def input_tokens(
         model: The model in the price table.
         count: Counts the tokens of a text exactly, if the model's tokenizer is available.
     """
-    tokenizer = _TOKENIZERS.get(provider, _OTHER_TOKENIZER)
+    vocabulary = vocabulary_of(provider, model)
+    tokenizer = _tokenizer(provider, model, vocabulary)
+
+    def estimated(text: str) -> Range:
+        english, other = text_tokens(text, vocabulary or _COMMON_VOCABULARY)
+        return tokenizer.english.times(english).plus(tokenizer.other.times(other))
+
     total = _TEMPLATE.plus(_PER_TURN.times(facts.turns))
     for text in facts.texts:
-        total = total.plus(Range.exactly(count(text)) if count else _estimated(text, tokenizer))
+        total = total.plus(Range.exactly(count(text)) if count else estimated(text))
     for structure in facts.structures:
-        total = total.plus(_estimated(canonical(structure).decode(), tokenizer).times(_STRUCTURE))
+        total = total.plus(estimated(canonical(structure).decode()).times(_STRUCTURE))
     if facts.tools and provider == "anthropic":
         total = total.plus(_ANTHROPIC_TOOLS)
     for medium in facts.media:
@@ -125,9 +139,15 @@ def input_tokens(
     return total
 
 
-def _estimated(text: str, tokenizer: _Tokenizer) -> Range:
-    english, other = text_tokens(text)
-    return tokenizer.english.times(english).plus(tokenizer.other.times(other))
+def _tokenizer(provider: str, model: str, vocabulary: str | None) -> _Tokenizer:
+    if vocabulary is None:
+        return _ANTHROPIC if provider == "anthropic" or model.startswith("anthropic/") else _OWN
+    return _MEASURED if vocabulary in ENCODINGS else _LIKE
+
+
+def adds_input(facts: RequestFacts, model: str) -> bool:
+    """Whether the provider adds input by itself, such as results of web searches, or may do so."""
+    return facts.adds_input or _SEARCHING_MODEL.search(model) is not None
 
 
 def most_input_tokens(facts: RequestFacts, body: bytes, provider: str, model: str) -> int | None:
@@ -144,7 +164,7 @@ def most_input_tokens(facts: RequestFacts, body: bytes, provider: str, model: st
         provider: The provider in the price table.
         model: The model in the price table.
     """
-    if facts.adds_input or _SEARCHING_MODEL.search(model) is not None:
+    if adds_input(facts, model):
         return None
     size = len(body)
     if not body.isascii():

@@ -1,48 +1,89 @@
-"""How many tokens a text probably has, judged by its words and scripts, without a tokenizer. Pure.
+"""How many tokens a text probably has, judged by its words, signs and scripts, without a tokenizer. Pure.
 
-Tokenizers differ less than texts do: a word is about one token, a long word more than one, and a Chinese
-character a little less than one. The weights below are a least-squares fit to o200k_base, OpenAI's tokenizer
-since 2024. The texts of the fit are documentation, licences, code and translations of other packages, every
-second part of prices.csv, and the first paragraph of each language in tests/data/scripts.json.
-`python -m benchmarks tokens` measures the error on other texts.
+The number of tokens is a weighted sum of counts, such as the words, the letters of long words, the groups of
+digits and the characters of each script. Each vocabulary of `vocabularies.WEIGHTS` has weights of its own.
+`python -m benchmarks tokens` measures the error against real tokenizers.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import NamedTuple
 
-_WORD = re.compile("[A-ZÀ-Þ]?[a-zß-ɏ\u1e00-\u1eff\u0300-\u036f]+|[A-ZÀ-Þ]+")
-_WEST = re.compile("[À-ÿ]")
-_EAST = re.compile("[Ā-ɏ]")
-_DIGITS = re.compile(r"[0-9]{1,3}")
-_SIGNS = re.compile(r"(?:[!-/:-@\[-^`{-~]+|_+)(?![A-Za-z])")
-_SIGNS_BEFORE_A_WORD = re.compile(r"(?:[!-/:-@\[-^`{-~]+|_+)(?=[A-Za-z])")
-_INDENTS = re.compile("  +")
+from .vocabularies import STOP_WORDS, WEIGHTS
 
-_PER_WORD, _LONG_WORD, _PER_LETTER_MORE = 0.95, 7, 0.22
-_PER_DIGITS, _PER_SIGNS, _PER_SIGNS_BEFORE_A_WORD, _PER_INDENT = 1.29, 1.25, 0.56, 0.84
+_WORD = re.compile("[A-ZÀ-Þ]?[a-zß-ɏ\u1e00-\u1eff\u0300-\u036f]+|[A-ZÀ-Þ\u0100-\u024f\u1e00-\u1eff]+")
+_DIGITS = re.compile(r"[0-9]+")
+_SIGNS = re.compile(r"[!-/:-@\[-^`{-~]+|_+")
+_SIGN_BEFORE_A_WORD = re.compile(r"[!-/:-@\[-`{-~](?=[A-Za-z])")
+_NUMBER_AFTER_A_SPACE = re.compile(" [0-9]")
+_INDENTS = re.compile("  +|\t+")
+_HEXADECIMAL = re.compile(r"\b(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{4,}\b")
+_LONG_RUN = re.compile(r"[A-Za-z0-9+/=_-]{20,}")
+_CHANGE = re.compile(r"(?<=[a-z])[A-Z0-9]|(?<=[A-Z])[a-z0-9]|(?<=[0-9])[A-Za-z]")
+_CHANGES_OF_RANDOM_LETTERS = 0.42
+"""Changes between small letters, capitals and digits per character, from which on a run of 20 characters or
+more counts as random, such as base64. Names in camel case have fewer."""
 
-# Further tokens per word in a language with accents: of western Europe, of eastern Europe.
-_WESTERN, _EASTERN = 0.2, 0.45
-# Accents per word from which on a text counts as written in such a language as a whole.
-_ACCENTS_OF_A_LANGUAGE = 0.1
+_LONG_WORD, _VERY_LONG_WORD = 6, 11
 
-# Tokens per letter of each script.
-_SCRIPTS = (
-    (0.40, re.compile("[\u0370-\u03ff]")),  # Greek
-    (0.32, re.compile("[\u0400-\u052f]")),  # Cyrillic
-    (0.44, re.compile("[\u0590-\u05ff]")),  # Hebrew
-    (0.37, re.compile("[\u0600-\u06ff]")),  # Arabic, Persian
-    (0.39, re.compile("[\u0900-\u0dff]")),  # Devanagari, Bengali, Tamil and their neighbours
-    (0.40, re.compile("[\u0e00-\u0eff]")),  # Thai, Lao
-    (0.69, re.compile("[\uac00-\ud7af]")),  # Hangul
-    (0.67, re.compile("[\u3040-\u30ff]")),  # Kana
-    (0.81, re.compile("[\u3400-\u9fff]")),  # Chinese characters
-    (0.60, re.compile("[\u0530-\u058f\u1000-\u1dff]")),  # Armenian, Georgian, Khmer, Burmese and others
-    (1.00, re.compile("[\u2000-\u2fff\u3000-\u303f\uff00-\uffef]|[\U00010000-\U0010ffff]")),  # signs, emoji
-)
+_LEAST_STOP_WORDS, _SHARE_OF_STOP_WORDS, _BEFORE_ENGLISH = 2, 0.08, 1.2
+"""A text is in the language of most of its stop words if these are so many different ones, this share of its
+words, and this many times those of English."""
 
+_SCRIPTS = {
+    "western": "À-ÖØ-öø-ÿ",
+    "eastern": "Ā-ɏ",
+    "vietnamese letter": "\u0300-\u036f\u1e00-\u1eff",
+    "greek": "\u0370-\u03ff\u1f00-\u1fff",
+    "cyrillic": "\u0400-\u052f",
+    "hebrew": "\u0590-\u05ff",
+    "arabic": "\u0600-\u06ff\ufb50-\ufdff",
+    "devanagari": "\u0900-\u097f",
+    "bengali": "\u0980-\u09ff",
+    "tamil": "\u0b80-\u0bff",
+    "indic": "\u0a00-\u0b7f\u0c00-\u0dff",
+    "thai": "\u0e00-\u0eff",
+    "hangul": "\u1100-\u11ff\uac00-\ud7af",
+    "kana": "\u3040-\u30ff",
+    "chinese": "\u3400-\u9fff\uf900-\ufaff",
+    "caucasian": "\u0530-\u058f\u10a0-\u10ff",
+    "southeast": "\u1000-\u109f\u1780-\u17ff",
+    "wide sign": "\u3000-\u303f\uff00-\uffef",
+    "punctuation": "\u00a0-\u00bf\u2010-\u203e",
+    "symbol": "\u00d7\u00f7\u2040-\u2bff",
+    "joiner": "\ufe0f\u200b-\u200f\u20e3\U0001f3fb-\U0001f3ff",
+    "flag": "\U0001f1e6-\U0001f1ff",
+    "emoji": "\U00010000-\U0001f1e5\U0001f200-\U0001f3fa\U0001f400-\U0010ffff",
+    "other": "\u0080-\u009f\u0250-\u02ff\u0700-\u08ff\u0f00-\u0fff\u1200-\u177f\u1800-\u1dff\u2000-\u200a"
+    "\u2c00-\u2fff\u3100-\u33ff\ua000-\uabff\ud7b0-\uf8ff\ufe00-\ufe0e\ufe10-\ufeff\ufff0-\uffff",
+}
+_BEYOND_ASCII = re.compile("[^\x00-\x7f]+")
+_RUN = re.compile("|".join(f"(?P<{name.replace(' ', '_')}>[{block}]+)" for name, block in _SCRIPTS.items()))
+_ACCENTS = ("western", "eastern", "vietnamese_letter")
+_RUSSIAN_LETTERS = re.compile("[ыэёЫЭ]")
+_LEAST_RUSSIAN_LETTERS = 0.01
+"""Share of the letters from which on Cyrillic text is Russian. Vocabularies know Russian best."""
+
+_ENGLISH = frozenset(STOP_WORDS["english"].split())
+_LANGUAGES: dict[str, list[str]] = {}
+for _language, _words in STOP_WORDS.items():
+    for _word in _words.split():
+        _LANGUAGES.setdefault(_word, []).append(_language)
+
+_LETTERS_OF_A_LANGUAGE = {
+    "czech": "ěřů",
+    "german": "ß",
+    "hungarian": "őű",
+    "polish": "łąęż",
+    "portuguese": "ãõ",
+    "romanian": "țșă",
+    "spanish": "ñ¿",
+    "turkish": "ğış",
+    "vietnamese": "ơưđạảấầếềộợ",
+}
+"""Letters that few other languages have. Each counts as a stop word."""
 
 _LONG_TEXT, _SLICES, _SLICE = 20_000, 10, 1_000
 """Characters from which on a text is long; the number and the length of the slices that are read of it."""
@@ -58,8 +99,12 @@ class TextTokens(NamedTuple):
     other: float
 
 
-def text_tokens(text: str) -> TextTokens:
+def text_tokens(text: str, vocabulary: str = "o200k_base") -> TextTokens:
     """About how many tokens a text has. Only some slices of a long text are read.
+
+    Args:
+        text: The text.
+        vocabulary: One of `WEIGHTS`.
 
     >>> round(text_tokens("The quick brown fox jumps over the lazy dog.").english)
     10
@@ -68,24 +113,110 @@ def text_tokens(text: str) -> TextTokens:
     """
     if len(text) > _LONG_TEXT:
         step = len(text) // _SLICES
-        latin, other = text_tokens("\n".join(text[n * step : n * step + _SLICE] for n in range(_SLICES)))
+        slices = "\n".join(text[number * step : number * step + _SLICE] for number in range(_SLICES))
+        english, other = text_tokens(slices, vocabulary)
         scale = len(text) / (_SLICES * _SLICE)
-        return TextTokens(latin * scale, other * scale)
-    words = _WORD.findall(text)
-    latin = (
-        _PER_WORD * len(words)
-        + _PER_LETTER_MORE * sum(len(word) - _LONG_WORD for word in words if len(word) > _LONG_WORD)
-        + _PER_DIGITS * len(_DIGITS.findall(text))
-        + _PER_SIGNS * len(_SIGNS.findall(text))
-        + _PER_SIGNS_BEFORE_A_WORD * len(_SIGNS_BEFORE_A_WORD.findall(text))
-        + _PER_INDENT * len(_INDENTS.findall(text))
+        return TextTokens(english * scale, other * scale)
+    weights = WEIGHTS[vocabulary]
+    parts = (
+        sum((weights.get(name, 0.0) * count for name, count in part.items()), 0.0) for part in counts(text)
     )
-    if text.isascii():
-        return TextTokens(latin, 0.0)
-    other = sum(weight * len(letters.findall(text)) for weight, letters in _SCRIPTS)
-    foreign = 0.0
-    for weight, accents in ((_WESTERN, _WEST), (_EASTERN, _EAST)):
-        share = min(1.0, len(accents.findall(text)) / max(1, len(words)) / _ACCENTS_OF_A_LANGUAGE)
-        latin += weight * len(words) * share
-        foreign = max(foreign, share)
-    return TextTokens(latin * (1 - foreign), other + latin * foreign)
+    return TextTokens(*parts)
+
+
+def counts(text: str) -> tuple[dict[str, int], dict[str, int]]:
+    """The counts that the weights belong to: those of English and code, and those of other languages.
+
+    >>> english, other = counts("Straße 1234")
+    >>> english["digit groups"], other
+    (2, {'western': 1, 'western runs': 1})
+    """
+    other = {} if text.isascii() else _scripts(text)
+    rest, random = _without_random_letters(text)
+    words = _WORD.findall(rest)
+    capitals = [len(word) for word in words if len(word) > 1 and word.isupper()]
+    numbers = [len(run) for run in _DIGITS.findall(rest)]
+    signs = [len(run) for run in _SIGNS.findall(rest)]
+    english = {
+        **random,
+        "capitals": sum(capitals),
+        "digits": sum(numbers),
+        "digit groups": sum((length + 2) // 3 for length in numbers),
+        "numbers": len(numbers),
+        "numbers after spaces": len(_NUMBER_AFTER_A_SPACE.findall(rest)),
+        "signs": len(signs),
+        "further signs": sum(signs) - len(signs),
+        "signs before words": len(_SIGN_BEFORE_A_WORD.findall(rest)),
+        "lines": rest.count("\n"),
+        "indents": len(_INDENTS.findall(rest)),
+    }
+    language = _language_of(rest, words)
+    small = [len(word) for word in words if len(word) == 1 or not word.isupper()]
+    if language is None:
+        english["words"] = len(small)
+        english["long words"] = sum(length - _LONG_WORD for length in small if length > _LONG_WORD)
+        english["very long words"] = sum(
+            length - _VERY_LONG_WORD for length in small if length > _VERY_LONG_WORD
+        )
+    else:
+        other = {name: count for name, count in other.items() if not name.startswith(_ACCENTS)}
+        other[f"{language} words"], other[f"{language} letters"] = len(small), sum(small)
+    return english, other
+
+
+def _without_random_letters(text: str) -> tuple[str, dict[str, int]]:
+    """The text without hexadecimal numbers and base64, and how many characters these have."""
+    hexadecimal = _HEXADECIMAL.findall(text)
+    if hexadecimal:
+        text = _HEXADECIMAL.sub("\0", text)
+    before = len(text)
+    removed = 0
+
+    def without(found: re.Match[str]) -> str:
+        nonlocal removed
+        run = found[0]
+        if len(_CHANGE.findall(run)) < _CHANGES_OF_RANDOM_LETTERS * len(run):
+            return run
+        removed += 1
+        return "\0"
+
+    text = _LONG_RUN.sub(without, text)
+    return text, {
+        "hexadecimal": sum(map(len, hexadecimal)),
+        "random letters": before - len(text) + removed,
+    }
+
+
+def _language_of(text: str, words: list[str]) -> str | None:
+    """The language of most stop words and accents; None for English, for code and where there are few."""
+    votes: dict[str, int] = {}
+    different: dict[str, int] = {}
+    if not text.isascii():
+        for language, letters in _LETTERS_OF_A_LANGUAGE.items():
+            found = sum(map(text.count, letters))
+            if found:
+                votes[language], different[language] = found, 1
+    for word, count in Counter(words).items():
+        for language in _LANGUAGES.get(word.lower(), ()):
+            votes[language] = votes.get(language, 0) + count
+            different[language] = different.get(language, 0) + 1
+    english = votes.pop("english", 0)
+    if not votes:
+        return None
+    language = max(votes, key=votes.__getitem__)
+    least = max(_SHARE_OF_STOP_WORDS * len(words), _BEFORE_ENGLISH * english)
+    return language if votes[language] >= least and different[language] >= _LEAST_STOP_WORDS else None
+
+
+def _scripts(text: str) -> dict[str, int]:
+    """The characters of each script that is not ASCII, and the runs of such characters."""
+    found: dict[str, int] = {}
+    # Most characters of most texts are ASCII, which the long expression is slow to pass.
+    for run in (run for piece in _BEYOND_ASCII.findall(text) for run in _RUN.finditer(piece)):
+        name = run.lastgroup or ""
+        found[name] = found.get(name, 0) + run.end() - run.start()
+        found[f"{name} runs"] = found.get(f"{name} runs", 0) + 1
+    letters = found.get("cyrillic", 0)
+    if letters and len(_RUSSIAN_LETTERS.findall(text)) >= _LEAST_RUSSIAN_LETTERS * letters:
+        found["russian"], found["russian runs"] = found.pop("cyrillic"), found.pop("cyrillic runs")
+    return found

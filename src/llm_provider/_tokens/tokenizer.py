@@ -15,6 +15,8 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from .vocabularies import ENCODINGS, vocabulary_of
+
 _SHA256 = {
     "cl100k_base": "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
     "o200k_base": "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
@@ -38,20 +40,23 @@ def counter_for(provider: str, model: str) -> Callable[[str], int] | None:
 
     Args:
         provider: The provider in the price table.
-        model: The model in the price table. Only models that tiktoken itself knows have a counter.
+        model: The model in the price table. Models of OpenAI, also on other hosts, have a counter.
 
     >>> counter_for("anthropic", "claude-sonnet-5-5") is None
     True
     """
-    if provider != "openai" or importlib.util.find_spec("tiktoken") is None:
+    vocabulary = vocabulary_of(provider, model)
+    if vocabulary not in ENCODINGS or importlib.util.find_spec("tiktoken") is None:
         return None
     from tiktoken.model import encoding_name_for_model
 
     try:
         name = encoding_name_for_model(model)
     except KeyError:
-        return None
-    return encoding_counter(name)
+        # tiktoken does not know new models, nor the names that other hosts give.
+        name = vocabulary
+    # The encoding of gpt-oss has the same tokens for texts.
+    return encoding_counter(name.replace("o200k_harmony", "o200k_base"))
 
 
 @functools.cache

@@ -65,6 +65,9 @@ class Settings:
     reasoning_tokens: int | None = _option(
         None, "reasoning tokens of every answer; default: those of the reasoning text, if requested"
     )
+    web_searches: int = _option(0, "searches of the provider that every answer reports, in its own form")
+    reported_cost: float | None = _option(None, "cost in USD that every reply of Chat Completions reports")
+    count_usage: bool = _option(True, "report the tokens of an answer; else zeros, as some hosts do")
     snapshot_suffix: str = _option("", 'appended to the served model name, e.g. "-2026-10-21"')
     prices: str | None = _option(None, "path of a prices.csv for the ledger; default: tokens only")
     seed: int = _option(0, "seed of the latency jitter")

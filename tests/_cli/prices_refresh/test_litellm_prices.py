@@ -67,7 +67,10 @@ def test_only_models_that_can_be_called_by_the_token_are_read(tmp_path: Path) ->
         size_class=entry("together_ai"),
         together_ai__org_model=entry("together_ai"),
         fireworks_ai__accounts__fireworks__models__listed=entry("fireworks_ai", source="a serverless list"),
-        fireworks_ai__guessed=entry("fireworks_ai"),
+        fireworks_ai__by_size=entry("fireworks_ai"),
+        gemini__painter=entry("gemini", mode="image_generation"),
+        gemini__speaker=entry("gemini", mode="audio_speech"),
+        gemini__film=entry("gemini", mode="video_generation"),
     )
     found = litellm_prices.read(path, TODAY)
     assert set(found.models) == {
@@ -76,6 +79,9 @@ def test_only_models_that_can_be_called_by_the_token_are_read(tmp_path: Path) ->
         ("openai", "leaving"),
         ("together_ai", "org_model"),
         ("fireworks_ai", "listed"),
+        ("fireworks_ai", "by_size"),
+        ("gemini", "painter"),
+        ("gemini", "speaker"),
     }
     assert found.shut_down == {("openai", "bygone"), ("openai", "family-2026-01-01"), ("openai", "family")}
 
@@ -86,6 +92,15 @@ def test_limits_exclude_themselves_except_xais(tmp_path: Path) -> None:
     found = litellm_prices.read(path, TODAY)
     assert list(found.quotes(TINY)["standard"][""]) == [0, 200_001]
     assert list(found.quotes(("xai", "tiny"))["standard"][""]) == [0, 200_000]
+
+
+def test_a_level_without_the_price_of_images_has_no_price(tmp_path: Path) -> None:
+    """As text, an image would cost a tenth."""
+    prices = {"output_cost_per_image_token": 6e-05, "input_cost_per_token_flex": 1e-06}
+    levels = {"input_cost_per_token_batches": 1e-06, "output_cost_per_image_token_batches": 3e-05}
+    painter = entry("gemini", mode="image_generation", **prices, **levels)
+    found = litellm_prices.read(price_map(tmp_path, gemini__painter=painter), TODAY)
+    assert set(found.quotes(("gemini", "painter"))) == {"standard", "batch"}
 
 
 def test_off_peak_prices_are_a_level_of_their_own(tmp_path: Path) -> None:

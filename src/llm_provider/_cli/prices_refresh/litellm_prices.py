@@ -22,6 +22,8 @@ _PROVIDERS = {name: route for route in ROUTES.values() for name in route.litellm
 # The map lists these providers' models without a prefix.
 _BARE = frozenset({"anthropic", "openai"})
 _MODES = frozenset({"chat", "responses", "completion", "embedding"})
+# Gemini's models for images and speech are called like its chat models.
+_CALLED_LIKE_CHAT = {"gemini": frozenset({"image_generation", "audio_speech"})}
 
 _KEY = re.compile(
     r"(?P<price>[a-z_]+?)(?P<hour>_above_1hr)?(?:_above_(?P<thousand>\d+)k_tokens)?"
@@ -57,12 +59,10 @@ def installed_file() -> Path:
 def read(path: Path, today: str) -> Source:
     """Read a price map.
 
-    Three kinds of entries are left out:
+    Two kinds of entries are left out:
 
     - prices of 0, which the map also writes for an unknown price;
-    - models that shut down before `today`, and a family's name once all its snapshots have shut down;
-    - models of Fireworks that are not on its serverless price list, whose entries hold the list price of
-      their size class.
+    - models that shut down before `today`, and a family's name once all its snapshots have shut down.
 
     Raises:
         OSError: the file cannot be read.
@@ -100,14 +100,14 @@ def key_of(name: str, entry: Mapping[str, Any]) -> Key | None:
     None where the entry is no chat or embedding model of a route of `ROUTES`, or has no price.
     """
     route = _PROVIDERS.get(entry.get("litellm_provider", ""))
-    if route is None or entry.get("mode") not in _MODES or not entry.get("input_cost_per_token"):
+    if route is None or not entry.get("input_cost_per_token"):
+        return None
+    if entry.get("mode") not in _MODES | _CALLED_LIKE_CHAT.get(route.provider, frozenset()):
         return None
     model = name.removeprefix(f"{route.litellm_names[0]}/")
     if model == name and route.provider not in _BARE:
         return None
     if route.provider == "fireworks_ai":
-        if entry["mode"] != "embedding" and "serverless" not in str(entry.get("source")):
-            return None
         model = _FIREWORKS_PATH.sub("", model, count=1)
     return route.provider, model
 
@@ -142,10 +142,12 @@ def _quotes(provider: str, entry: Mapping[str, Any]) -> Quotes:
     if len(set(searches)) == 1:
         for cells in variants["standard"].values():
             cells["web_search"] = plain(next(iter(searches)) * 1000)
+    draws = "output_image" in variants["standard"].get(0, {})
     return {
         variant: {"": {minimum: usable(cells) for minimum, cells in tiers.items()}}
         for variant, tiers in variants.items()
-        if "input" in tiers.get(0, {})
+        # The map lacks the price of images of some service levels. A blank would price them as text.
+        if "input" in tiers.get(0, {}) and (not draws or "output_image" in tiers[0])
     }
 
 

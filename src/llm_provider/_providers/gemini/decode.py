@@ -14,6 +14,7 @@ from ..._errors import APIResponseValidationError, LLMError
 from ..._limits.retry import retry_delay
 from ..._types import Choice, Delta, FinishReason, Step, ToolCall, ToolCallDelta, Usage
 from ..adapter import Answer, count, expect_dict, part, split_reply
+from ..bill import gemini_searches, with_searches
 from ..errors import from_answer
 
 PROVIDER = "gemini"
@@ -64,7 +65,9 @@ def decode(reply: Any) -> Answer:
 def usage(reply: Any) -> Usage | None:
     """The usage in a reply; see `Adapter.usage`."""
     reported = reply.get("usageMetadata") if isinstance(reply, dict) else None
-    return decode_usage(reported) if isinstance(reported, dict) else None
+    if not isinstance(reported, dict):
+        return None
+    return with_searches(decode_usage(reported), gemini_searches(reply))
 
 
 def split(reply: Any) -> list[Any]:

@@ -19,6 +19,7 @@ from ..._requests.routing import Target
 from ..._settings import MAX_RESPONSE_BYTES
 from ..._types import Message, Step
 from ..adapter import Answer, EncodedRequest
+from ..bill import is_own_cost
 from ..openai import chat
 from ..openai.facts import facts, variant
 from .errors import map_error
@@ -104,6 +105,8 @@ def decode(reply: Any) -> Answer:
         LLMError: the reply is an error that came with status 200.
     """
     answer = chat.decode(reply)
+    if answer.cost is not None and not is_own_cost(reply["usage"]):
+        answer.cost = None
     for choice, entry in zip(answer.choices, reply["choices"], strict=True):
         thinking = entry["message"].get("thinking_blocks")
         if isinstance(thinking, list) and thinking and isinstance(choice.message, dict):

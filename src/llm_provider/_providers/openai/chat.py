@@ -25,6 +25,7 @@ from ..adapter import (
     schema_of,
     split_reply,
 )
+from ..bill import chat_searches, reported_cost, with_searches
 from ..errors import error_fields, from_answer
 from .facts import tier_variant
 from .text_chunk import only_text
@@ -132,13 +133,16 @@ def decode(reply: Any) -> Answer:
         model=_str(reply.get("model")),
         id=_str(reply.get("id")),
         service_tier=tier_variant(reply.get("service_tier")),
+        cost=reported_cost(reply.get("usage")),
     )
 
 
 def usage(reply: Any) -> Usage | None:
     """The usage in a reply; see `Adapter.usage`."""
     reported = reply.get("usage") if isinstance(reply, dict) else None
-    return decode_usage(reported) if isinstance(reported, dict) else None
+    if not isinstance(reported, dict):
+        return None
+    return with_searches(decode_usage(reported), chat_searches(reply, reported))
 
 
 def split(reply: Any) -> list[Any]:

@@ -14,6 +14,7 @@ from ..._requests.embed_request import EmbedRequest
 from ..._requests.routing import EmbeddingLimits, Target
 from ..._types import Usage
 from ..adapter import EmbeddingAnswer, EncodedRequest, count, expect_dict, merge, refuse
+from ..bill import reported_cost, without_cost
 from ..embedding_models import check_model
 from ..errors import error_fields, from_answer
 from ..vectors import apportioned, check_count, vector_of
@@ -81,12 +82,13 @@ def decode(reply: Any, texts: int) -> EmbeddingAnswer:
     vectors = [vector_of(entry.get("embedding")) for entry in _entries(reply, texts)]
     check_count(vectors, texts)
     model = reply.get("model")
-    return EmbeddingAnswer(vectors, usage(reply), model if isinstance(model, str) else None)
+    name = model if isinstance(model, str) else None
+    return EmbeddingAnswer(vectors, usage(reply), name, cost=reported_cost(reply.get("usage")))
 
 
 def split(reply: Any, shares: Sequence[int]) -> list[Any]:
     """A reply to several texts as one for each; see `EmbeddingFormat.split`."""
-    usages = apportioned(reply.get("usage"), shares)
+    usages = apportioned(without_cost(reply.get("usage")), shares)
     return [
         {**reply, "data": [{**entry, "index": 0}], **({"usage": used} if "usage" in reply else {})}
         for entry, used in zip(_entries(reply, len(shares)), usages, strict=True)

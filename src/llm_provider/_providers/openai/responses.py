@@ -17,6 +17,7 @@ from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..._types import Choice, FinishReason, Message, ToolCall, Usage
 from ..adapter import Answer, EncodedRequest, count, expect_dict, merge, part, refuse
+from ..bill import reported_cost, response_searches, with_searches
 from ..errors import error_fields, from_answer
 from . import chat
 from .facts import tier_variant
@@ -223,6 +224,7 @@ def decode(reply: Any) -> Answer:
         model=text_of(reply.get("model")),
         id=text_of(reply.get("id")),
         service_tier=tier_variant(reply.get("service_tier")),
+        cost=reported_cost(reply.get("usage")),
     )
 
 
@@ -312,7 +314,9 @@ def _required(container: Mapping[str, Any], name: str) -> str:
 def usage(reply: Any) -> Usage | None:
     """The usage in a reply; see `Adapter.usage`."""
     reported = reply.get("usage") if isinstance(reply, dict) else None
-    return _usage(reported) if isinstance(reported, dict) else None
+    if not isinstance(reported, dict):
+        return None
+    return with_searches(_usage(reported), response_searches(reply.get("output")))
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage:

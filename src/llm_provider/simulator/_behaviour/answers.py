@@ -78,7 +78,10 @@ def complete(
             cache_read_input_tokens=cached,
             cache_write_input_tokens=written,
             reasoning_output_tokens=reasoning_tokens,
+            web_searches=settings.web_searches if prompt.samples else 0,
+            cost=settings.reported_cost,
         ),
+        counted=settings.count_usage,
     )
 
 

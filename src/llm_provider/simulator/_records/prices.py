@@ -46,8 +46,9 @@ class PriceList:
     """Standard prices read from a CSV file, independently of the library's own price table.
 
     The columns used are provider, model, variant (only ``standard``), min_input_tokens, input, cache_read,
-    cache_write, output (USD per million tokens) and effective_from (ISO date; empty: always in force). The
-    row with the greatest ``min_input_tokens`` not above a request's input tokens applies to all its tokens.
+    cache_write, output (USD per million tokens), web_search (USD per thousand) and effective_from (ISO date;
+    empty: always in force). The row with the greatest ``min_input_tokens`` not above a request's input tokens
+    applies to all its tokens. A cost that the reply reports is the bill.
     """
 
     def __init__(self, path: str | Path, today: str | None = None) -> None:
@@ -58,13 +59,15 @@ class PriceList:
                 starts = line["effective_from"] or ""
                 if line["variant"] != "standard" or starts > today:
                     continue
-                classes = ("input", "cache_read", "cache_write", "output")
-                prices = {name: Decimal(line[name]) for name in classes if line[name]}
+                classes = ("input", "cache_read", "cache_write", "output", "web_search")
+                prices = {name: Decimal(line[name]) for name in classes if line.get(name)}
                 row = _Row(starts, int(line["min_input_tokens"] or 0), prices)
                 self._rows.setdefault((line["provider"], line["model"]), []).append(row)
 
     def cost(self, provider: str, model: str, usage: Usage) -> Decimal | None:
         """Exact USD for a usage; None if a class of tokens in it has no price."""
+        if usage.cost is not None:
+            return Decimal(str(usage.cost))
         rows = self._rows.get((provider, model), [])
         newest = max((row.effective_from for row in rows), default="")
         fitting = [
@@ -80,8 +83,18 @@ class PriceList:
             ("cache_read", cached),
             ("cache_write", written),
             ("output", usage.output_tokens),
+            ("web_search", 1000 * _billed_searches(provider, model, usage)),
         ):
             if tokens and name not in prices:
                 return None
             total += tokens * prices.get(name, Decimal(0))
         return total / TOKENS_PER_PRICE
+
+
+def _billed_searches(provider: str, model: str, usage: Usage) -> int:
+    """Gemini 2 is billed by the prompt that was grounded, and a search model of OpenAI by the request."""
+    if provider == "gemini" and model.startswith(("gemini-1", "gemini-2")):
+        return min(1, usage.web_searches)
+    if provider == "openai" and ("-search-preview" in model or "-search-api" in model):
+        return 1
+    return usage.web_searches

@@ -151,7 +151,7 @@ def reply(prompt: Prompt, completion: Completion) -> dict[str, Any]:
 def frames(prompt: Prompt, completion: Completion) -> Iterator[Frame]:
     """The named events of a message stream."""
     sample, usage = completion.samples[0] if completion.samples else NOTHING, _usage(completion)
-    start = {**usage, "output_tokens": min(1, completion.usage.output_tokens)}
+    start = {**usage, "output_tokens": min(1, completion.reported.output_tokens)}
     start.pop("output_tokens_details")
     message = {
         **_envelope(completion),
@@ -271,7 +271,7 @@ def _event(name: str, data: Mapping[str, Any], tokens: int = 0) -> Frame:
 
 
 def _usage(completion: Completion) -> dict[str, Any]:
-    usage = completion.usage
+    usage = completion.reported
     read, written = usage.cache_read_input_tokens, usage.cache_write_input_tokens
     return {
         "input_tokens": usage.input_tokens - read - written,
@@ -280,5 +280,6 @@ def _usage(completion: Completion) -> dict[str, Any]:
         "cache_creation": {"ephemeral_5m_input_tokens": written, "ephemeral_1h_input_tokens": 0},
         "output_tokens": usage.output_tokens,
         "output_tokens_details": {"thinking_tokens": usage.reasoning_output_tokens},
+        "server_tool_use": {"web_search_requests": usage.web_searches, "web_fetch_requests": 0},
         "service_tier": "standard",
     }

@@ -146,7 +146,14 @@ def reply(prompt: Prompt, completion: Completion) -> dict[str, Any]:
     if _blocked(prompt):
         return {"promptFeedback": {"blockReason": "SAFETY"}, **_envelope(completion)}
     candidates = [
-        _candidate(prompt, index, sample, _parts(prompt, completion, sample), last=True)
+        _candidate(
+            prompt,
+            index,
+            sample,
+            _parts(prompt, completion, sample),
+            completion.usage.web_searches,
+            last=True,
+        )
         for index, sample in enumerate(completion.samples)
     ]
     return {"candidates": candidates, **_envelope(completion)} if candidates else _envelope(completion)
@@ -179,7 +186,8 @@ def frames(prompt: Prompt, completion: Completion) -> Iterator[Frame]:
             if not last:
                 thoughts = final.get("thoughtsTokenCount", 0)
                 envelope["usageMetadata"]["totalTokenCount"] = final["promptTokenCount"] + sent + thoughts
-            candidate = _candidate(prompt, index, sample, [part] if part else [], last=last)
+            shown = [part] if part else []
+            candidate = _candidate(prompt, index, sample, shown, completion.usage.web_searches, last=last)
             yield _event({"candidates": [candidate], **envelope}, tokens)
 
 
@@ -244,7 +252,7 @@ def _blocked(prompt: Prompt) -> bool:
 
 
 def _envelope(completion: Completion) -> dict[str, Any]:
-    usage = completion.usage
+    usage = completion.reported
     thoughts = usage.reasoning_output_tokens
     counts: dict[str, Any] = {
         "promptTokenCount": usage.input_tokens,
@@ -261,7 +269,7 @@ def _envelope(completion: Completion) -> dict[str, Any]:
 
 
 def _candidate(
-    prompt: Prompt, index: int, sample: Sample, parts: list[dict[str, Any]], *, last: bool
+    prompt: Prompt, index: int, sample: Sample, parts: list[dict[str, Any]], searches: int, *, last: bool
 ) -> dict[str, Any]:
     content: dict[str, Any] = {"role": "model"}
     if parts:
@@ -269,6 +277,12 @@ def _candidate(
     candidate: dict[str, Any] = {"content": content, "index": index}
     if last:
         candidate["finishReason"] = _FINISH[sample.finish]
+        if searches and not index:
+            candidate["groundingMetadata"] = {
+                "searchEntryPoint": {"renderedContent": "<div></div>"},
+                "groundingChunks": [{"web": {"uri": "https://example.com/", "title": "example.com"}}],
+                "webSearchQueries": [f"search {number}" for number in range(searches)],
+            }
         if prompt.logprobs is not None:
             candidate["avgLogprobs"] = -0.1
             candidate["logprobsResult"] = _logprobs(sample.text or "", prompt.logprobs)

@@ -340,8 +340,13 @@ def token_logprobs(text: str, alternatives: int) -> list[dict[str, Any]]:
 
 
 def _usage(completion: Completion) -> dict[str, Any]:
-    usage = completion.usage
+    usage = completion.reported
+    bill: dict[str, Any] = {}
+    if usage.cost is not None:
+        bill = {"cost": usage.cost, "is_byok": False, "cost_details": {"upstream_inference_cost": None}}
+        bill["server_tool_use"] = {"web_search_requests": usage.web_searches}
     return {
+        **bill,
         "prompt_tokens": usage.input_tokens,
         "completion_tokens": usage.output_tokens,
         "total_tokens": usage.input_tokens + usage.output_tokens,

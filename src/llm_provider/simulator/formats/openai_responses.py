@@ -207,6 +207,14 @@ def _items(prompt: Prompt, completion: Completion) -> list[Item]:
     items: list[Item] = []
     if sample.reasoning:
         items.append({"id": f"rs_{identifier}", "type": "reasoning", "summary": []})
+    for place in range(completion.usage.web_searches):
+        query = f"search {place}"
+        for action in (
+            {"type": "search", "query": query, "queries": [query], "sources": []},
+            {"type": "open_page", "url": "https://example.com/"},
+        ):
+            name = f"ws_{identifier}_{place}_{action['type']}"
+            items.append({"id": name, "type": "web_search_call", "status": "completed", "action": action})
     if sample.text is not None:
         if sample.finish == "refusal":
             part: Item = {"type": "refusal", "refusal": sample.text}
@@ -231,7 +239,7 @@ def _items(prompt: Prompt, completion: Completion) -> list[Item]:
 
 
 def _usage(completion: Completion) -> Item:
-    usage = completion.usage
+    usage = completion.reported
     return {
         "input_tokens": usage.input_tokens,
         "input_tokens_details": {

@@ -93,6 +93,9 @@ class Usage:
     cache_read_input_tokens: int = 0
     cache_write_input_tokens: int = 0
     reasoning_output_tokens: int = 0
+    web_searches: int = 0
+    cost: float | None = None
+    """USD that the reply reports, as OpenRouter's do."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -116,6 +119,13 @@ class Completion:
     model: str
     samples: list[Sample]
     usage: Usage
+    counted: bool = True
+    """Whether the reply reports its tokens; else it reports zeros, as some hosts do."""
+
+    @property
+    def reported(self) -> Usage:
+        """The usage that the reply reports."""
+        return self.usage if self.counted else Usage()
 
 
 @dataclass(slots=True, kw_only=True)

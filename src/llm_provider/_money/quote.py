@@ -1,0 +1,55 @@
+"""The checks of what a user asks `price` for."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING
+
+from .._errors import RequestError
+from .._types import Usage
+from .price_rows import VARIANTS
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+    from .pricing import PriceTable
+
+
+def quote(
+    prices: PriceTable,
+    listed: tuple[str, str],
+    usage: Usage,
+    service_tier: str | None = None,
+    at: date | None = None,
+) -> Decimal | None:
+    """The cost in USD of a usage; None if the price is not known.
+
+    Args:
+        prices: The price table.
+        listed: The provider and model, as the table lists them.
+        usage: The usage of one call.
+        service_tier: A variant of `prices.csv`, or "default" or "auto" for the standard one.
+        at: The time of the call; None for now.
+
+    Raises:
+        RequestError: an argument is wrong.
+
+    >>> from llm_provider._money.pricing import PriceTable
+    >>> quote(PriceTable.load(), ("openai", "gpt-6.1-sol"), Usage(input_tokens=1000), "batch")
+    Decimal('0.001')
+    """
+    if not isinstance(usage, Usage):
+        raise RequestError(f"usage is a llm_provider.Usage, not {type(usage).__name__}")
+    wrong = [name for name in Usage.__slots__ if not _is_count(getattr(usage, name))]
+    if wrong:
+        raise RequestError(f"{wrong[0]} of a usage is a whole number of 0 or more")
+    variant = "standard" if service_tier in (None, "default", "auto") else service_tier
+    if variant not in VARIANTS:
+        raise RequestError(f"service_tier is one of {', '.join(sorted(VARIANTS))}, not {service_tier!r}")
+    if at is not None and not isinstance(at, date):
+        raise RequestError(f"at is a datetime.date or datetime.datetime, not {type(at).__name__}")
+    return prices.cost(*listed, usage, variant=variant, at=at)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

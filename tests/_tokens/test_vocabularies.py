@@ -1,0 +1,51 @@
+"""Which vocabulary a model has, and that the weights of each are whole."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from llm_provider._tokens.vocabularies import ENCODINGS, VOCABULARIES, WEIGHTS, vocabulary_of
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "vocabulary"),
+    [
+        ("openai", "gpt-4", "cl100k_base"),
+        ("openai", "gpt-4-turbo", "cl100k_base"),
+        ("openai", "ft:gpt-3.5-turbo:mine::1", "cl100k_base"),
+        ("openai", "text-embedding-3-small", "cl100k_base"),
+        ("openai", "gpt-4o-mini", "o200k_base"),
+        ("openai", "ft:gpt-4.1-2025-04-14:mine::1", "o200k_base"),
+        ("gemini", "gemini-3.8-flash", "gemma"),
+        ("gemini", "text-embedding-004", "gemma"),
+        ("openrouter", "google/gemini-3.8-flash", "gemma"),
+        ("mistral", "mistral-large-4", "tekken"),
+        ("together_ai", "Qwen/Qwen3.7-Max", "qwen"),
+        ("groq", "meta-llama/llama-4-scout-17b-16e-instruct", "llama"),
+        ("together_ai", "deepseek-ai/DeepSeek-V4", "deepseek"),
+        ("groq", "deepseek-r1-distill-llama-70b", "llama"),
+        ("anthropic", "claude-opus-5", None),
+        ("xai", "grok-5", None),
+    ],
+)
+def test_the_vocabulary_of_a_model(provider: str, model: str, vocabulary: str | None) -> None:
+    assert vocabulary_of(provider, model) == vocabulary
+
+
+def test_every_model_of_openai_in_the_price_table_has_an_encoding() -> None:
+    with (ROOT / "prices.csv").open(encoding="utf-8") as file:
+        models = {row["model"] for row in csv.DictReader(file) if row["provider"] == "openai"}
+    assert len(models) > 50
+    assert {vocabulary_of("openai", model) for model in models} == set(ENCODINGS)
+
+
+def test_every_vocabulary_has_weights_that_count_something() -> None:
+    assert set(WEIGHTS) == set(VOCABULARIES)
+    for weights in WEIGHTS.values():
+        assert all(weight >= 0 for weight in weights.values())
+        assert weights["words"] > 0.5
