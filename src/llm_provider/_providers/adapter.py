@@ -160,6 +160,12 @@ class StreamAssembler(Protocol):
         False where the format has no such event, or where `sse.events` ends with it.
         """
 
+    def is_whole(self) -> bool:
+        """Whether the events so far are a whole answer. A failure after them does not make it fail.
+
+        Events that belong to the answer may still follow.
+        """
+
     def reply(self) -> Any:
         """The reply that the same request would have got without streaming.
 

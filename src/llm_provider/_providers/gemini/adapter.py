@@ -18,7 +18,8 @@ from ..._requests.routing import Target
 from ..._settings import MAX_RESPONSE_BYTES
 from ..adapter import EncodedRequest, merge, refuse, schema_of
 from ..errors import from_exception, headers_of
-from .decode import PROVIDER, Assembler, decode, error_of, split, usage
+from .assembler import Assembler
+from .decode import PROVIDER, decode, error_of, split, usage
 from .encode_contents import encode_contents
 from .facts import facts, variant
 
