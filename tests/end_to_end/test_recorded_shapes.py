@@ -142,3 +142,88 @@ def test_bytes_after_the_end_of_a_stream_of_gemini(client: Client, simulator: Si
     response, deltas = answer(client, simulator, GEMINI, sse(whole) + rest, streamed=True)
     assert response.text == "".join(delta.text for delta in deltas) == "Hello"
     assert response.usage.output_tokens == 2
+
+
+START = {
+    "type": "message_start",
+    "message": {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": CLAUDE,
+        "content": [],
+        "stop_reason": None,
+        "usage": {"input_tokens": 5, "output_tokens": 1},
+    },
+}
+USE = {"type": "tool_use", "id": "toolu_1", "name": "weather", "input": {"city": "Bern"}}
+
+
+def message(*blocks: dict[str, Any], **delta: Any) -> str:
+    """A stream of whole blocks, which have no deltas."""
+    events: list[dict[str, Any]] = [START]
+    for index, block in enumerate(blocks):
+        events.append({"type": "content_block_start", "index": index, "content_block": block})
+        events.append({"type": "content_block_stop", "index": index})
+    events.append({"type": "message_delta", "delta": delta, "usage": {"output_tokens": 7}})
+    return sse(*events, {"type": "message_stop"}, named=True)
+
+
+def test_a_tool_call_of_claude_in_the_beginning_of_its_message(client: Client, simulator: Simulator) -> None:
+    start = {**START, "message": {**START["message"], "content": [USE]}}  # type: ignore[dict-item]
+    end = {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 7}}
+    body = sse(start, end, {"type": "message_stop"}, named=True)
+    response, deltas = answer(client, simulator, CLAUDE, body, streamed=True)
+    assert response.tool_calls[0].parsed_arguments == {"city": "Bern"}
+    assert "".join(call.arguments for delta in deltas for call in delta.tool_calls) == '{"city":"Bern"}'
+
+
+def test_an_input_of_claude_that_comes_with_its_block(client: Client, simulator: Simulator) -> None:
+    body = message(USE, stop_reason="tool_use")
+    response, deltas = answer(client, simulator, CLAUDE, body, streamed=True)
+    assert response.tool_calls[0].parsed_arguments == {"city": "Bern"}
+    assert "".join(call.arguments for delta in deltas for call in delta.tool_calls) == '{"city":"Bern"}'
+
+
+def test_a_refusal_of_claude_is_explained_in_the_stream(client: Client, simulator: Simulator) -> None:
+    details = {"type": "refusal", "category": None, "explanation": "I must not."}
+    body = message(stop_reason="refusal", stop_details=details)
+    response, deltas = answer(client, simulator, CLAUDE, body, streamed=True)
+    assert response.text == "".join(delta.text for delta in deltas) == "I must not."
+
+
+def test_the_model_of_claude_that_served_after_a_fallback(client: Client, simulator: Simulator) -> None:
+    hop = {"type": "fallback", "from": {"model": CLAUDE}, "to": {"model": "claude-opus-4-8"}}
+    body = message(hop, {"type": "text", "text": "Hi"}, stop_reason="end_turn")
+    response, _ = answer(client, simulator, CLAUDE, body, streamed=True)
+    assert (response.model, response.text) == ("claude-opus-4-8", "Hi")
+
+
+@both
+def test_an_answer_of_claude_without_a_stop_reason(
+    client: Client, simulator: Simulator, streamed: bool
+) -> None:
+    text = {"type": "text", "text": "Hi"}
+    whole = {**START["message"], "content": [text]}  # type: ignore[dict-item]
+    body = message(text, stop_reason=None) if streamed else json.dumps(whole)
+    response, _ = answer(client, simulator, CLAUDE, body, streamed=streamed)
+    assert (response.text, response.finish_reason) == ("Hi", "stop")
+
+
+@both
+@pytest.mark.parametrize("depth", [500, 1000])
+@pytest.mark.parametrize("model", [GEMINI, CLAUDE])
+def test_a_call_that_is_nested_too_deep_is_not_asked_for_again(
+    client: Client, simulator: Simulator, model: str, depth: int, streamed: bool
+) -> None:
+    value = {"x": "VALUE"}
+    if model == GEMINI:
+        reply = candidate({"functionCall": {"name": "f", "args": value}}, finishReason="STOP")
+        body = sse(reply) if streamed else json.dumps(reply)
+    else:
+        block = {**USE, "input": value}
+        whole = {**START["message"], "content": [block], "stop_reason": "tool_use"}  # type: ignore[dict-item]
+        body = message(block, stop_reason="tool_use") if streamed else json.dumps(whole)
+    body = body.replace('"VALUE"', "[" * depth + "]" * depth)
+    with pytest.raises(APIResponseValidationError, match="no JSON that can be kept"):
+        answer(client, simulator, model, body, streamed=streamed)

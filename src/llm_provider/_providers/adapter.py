@@ -334,7 +334,10 @@ def reply_body(reply: Any) -> bytes:
     try:
         return orjson.dumps(reply)
     except TypeError as error:
-        raise APIResponseValidationError(f"the answer is no JSON that can be kept: {error}") from None
+        # It came whole and was billed, so it is not asked for again.
+        raise APIResponseValidationError(
+            f"the answer is no JSON that can be kept: {error}", retryable=False
+        ) from None
 
 
 def expect_dict(value: Any, what: str) -> dict[str, Any]:
