@@ -122,6 +122,10 @@ class TestMessages:
             ],
             [USER, {"role": "assistant", "content": "", "tool_calls": [CALL]}],
             [USER, {"role": "assistant", "content": None, "refusal": "No."}, USER],
+            [USER, {"role": "assistant", "content": None}, USER],
+            [USER, {"role": "assistant", "content": ""}, USER],
+            [USER, {"role": "assistant", "content": []}, USER],
+            [USER, {"role": "assistant"}, USER],
             [{"role": "user", "content": [{"type": "text", "text": "Hi"}, {"type": "custom"}]}],
         ],
     )
@@ -148,8 +152,6 @@ class TestMessages:
             ([{"role": Shy(), "content": "Hi"}], "a value of type Shy"),
             ([{"role": "user"}], r"messages\[0\] has no content"),
             ([{"role": "user", "content": None, "tool_calls": [CALL]}], r"messages\[0\] has no content"),
-            ([{"role": "assistant", "content": None}], r"messages\[0\] has no content"),
-            ([{"role": "assistant", "content": ""}], r"messages\[0\] has empty content"),
             ([{"role": "user", "content": []}], r"messages\[0\] has empty content"),
             (
                 [{"role": "user", "content": 5}],

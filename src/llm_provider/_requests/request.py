@@ -254,13 +254,14 @@ def _conversation(messages: Prompt) -> tuple[Message, ...]:
 
 
 def _check_content(message: Message, role: str, where: str) -> None:
-    content, calls = message.get("content"), message.get("tool_calls")
+    content = message.get("content")
     if content is None:
-        if role != "assistant" or not (calls or message.get("refusal")):
+        # An answer may be empty, or have its content in other fields.
+        if role != "assistant":
             raise RequestError(f"{where} has no content; give 'content' as a str or a list of parts")
     elif not isinstance(content, (str, list, tuple)):
         raise RequestError(f"{where}.content must be a str or a list of parts, not {type(content).__name__}")
-    elif not content and role != "tool" and not calls:
+    elif not content and role not in ("tool", "assistant"):
         raise RequestError(f"{where} has empty content; give some text or leave the message out")
     elif not isinstance(content, str):
         for position, part in enumerate(content):

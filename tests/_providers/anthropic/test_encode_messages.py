@@ -128,10 +128,29 @@ class TestMessages:
         )
         assert turns[3] == user("Thanks")
 
-    @pytest.mark.parametrize("bad", [call("a", "[1]"), call("a", "{"), call("", "{}"), "x", {"id": "a"}])
+    @pytest.mark.parametrize("bad", [call("", "{}"), "x", {"id": "a"}])
     def test_a_malformed_tool_call(self, bad: Any) -> None:
         with pytest.raises(RequestError, match=r"messages\[1\]\.tool_calls\[0\]"):
             converted(user("Hi"), {"role": "assistant", "content": "x", "tool_calls": [bad]}, user("Hi"))
+
+    @pytest.mark.parametrize("text", ["[1]", "{"])
+    def test_arguments_that_are_no_object_are_sent_as_text(self, text: str) -> None:
+        message = {"role": "assistant", "content": None, "tool_calls": [call("a", text)]}
+        with pytest.warns(UserWarning, match="not a JSON object, which anthropic needs"):
+            turns = converted(user("Hi"), message, user("Hi"))
+        assert turns[1]["content"][0]["input"] == {"arguments": text}
+
+    @pytest.mark.parametrize("content", [{}, {"content": None}, {"content": ""}, {"content": []}])
+    def test_an_empty_answer_is_left_out(self, content: Any) -> None:
+        with pytest.warns(UserWarning, match="an earlier answer is empty, for which anthropic has no form"):
+            assert converted(user("Hi"), {"role": "assistant", **content}, user("Bye")) == [
+                user("Hi"),
+                user("Bye"),
+            ]
+
+    def test_a_refusal_is_what_was_said(self) -> None:
+        refused = {"role": "assistant", "content": None, "refusal": "No."}
+        assert converted(user("Hi"), refused, user("Bye"))[1] == {"role": "assistant", "content": "No."}
 
     def test_fields_that_would_be_lost(self) -> None:
         for message in (

@@ -71,10 +71,13 @@ CALL = {"id": "c1", "type": "function", "function": {"name": "weather", "argumen
         ([{"role": "system", "content": "only"}], "messages"),
         ([{"role": "user", "content": "x"}, {"role": "system", "content": "late"}], "messages[1]"),
         ([{"role": "user", "content": "x", "name": "Ann"}], "messages[0].name"),
-        ([{"role": "assistant", "content": "x", "audio": {"id": "a"}}], "messages[0].audio"),
+        (
+            [{"role": "assistant", "content": "x", "function_call": {"name": "f"}}],
+            "messages[0].function_call",
+        ),
         ([{"role": "assistant", "content": None, "tool_calls": [{}]}], "messages[0].tool_calls[0]"),
         (
-            [{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "[1]"}}]}],
+            [{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": ["x"]}}]}],
             "messages[0].tool_calls[0].function.arguments",
         ),
         ([{"role": "tool", "tool_call_id": "nobody", "content": "x"}], "messages[0]"),
@@ -104,10 +107,26 @@ def test_what_other_providers_put_into_an_answer_is_no_obstacle() -> None:
         "reasoning_content": "They greet me",
         "provider_specific_fields": {"provider": "anthropic", "content": [{"type": "text", "text": "Hello"}]},
     }
-    contents = payload_of([{"role": "user", "content": "Hi"}, answer, {"role": "user", "content": "Bye"}])[
-        "contents"
-    ]
+    conversation = [{"role": "user", "content": "Hi"}, answer, {"role": "user", "content": "Bye"}]
+    with pytest.warns(UserWarning, match="an earlier answer holds reasoning_content, for which gemini"):
+        contents = payload_of(conversation)["contents"]
     assert contents[1] == {"role": "model", "parts": [{"text": "Hello"}]}
+
+
+@pytest.mark.parametrize("content", [{}, {"content": None}, {"content": ""}, {"content": []}])
+def test_an_empty_answer_is_left_out(content: dict[str, Any]) -> None:
+    conversation = [{"role": "user", "content": "Hi"}, {"role": "assistant", **content}]
+    with pytest.warns(UserWarning, match="an earlier answer is empty, for which gemini has no form"):
+        contents = payload_of([*conversation, {"role": "user", "content": "Bye"}])["contents"]
+    assert [turn["role"] for turn in contents] == ["user", "user"]
+
+
+@pytest.mark.parametrize("text", ["[1]", '{"city": "Be'])
+def test_arguments_that_are_no_object_are_sent_as_text(text: str) -> None:
+    cut = {**CALL, "function": {"name": "weather", "arguments": text}}
+    with pytest.warns(UserWarning, match="not a JSON object, which gemini needs"):
+        (turn,) = payload_of([{"role": "assistant", "content": None, "tool_calls": [cut]}])["contents"]
+    assert turn["parts"][0]["functionCall"] == {"name": "weather", "args": {"arguments": text}}
 
 
 def test_a_refusal_is_what_was_said() -> None:
@@ -185,7 +204,6 @@ def test_an_answer_is_replayed_as_it_came() -> None:
         {"tool_calls": [{**CALL, "function": {"name": "weather", "arguments": '{"city": "Rome"}'}}]},
         {"provider_specific_fields": {"provider": "gemini", "content": [7]}},
         {"provider_specific_fields": {"provider": "gemini", "content": []}},
-        {"provider_specific_fields": {"provider": "anthropic", "content": ANSWER}},
     ],
 )
 def test_an_edited_answer_is_what_it_says_now(edit: dict[str, Any]) -> None:
@@ -193,6 +211,14 @@ def test_an_edited_answer_is_what_it_says_now(edit: dict[str, Any]) -> None:
     parts = replayed(message)[1]["parts"]
     assert parts != ANSWER
     assert parts[0]["text"] == ("Two moments" if edit.get("content") == "Two moments" else "One moment")
+
+
+def test_what_another_provider_kept_stays_out() -> None:
+    fields = {"provider": "anthropic", "content": [{"type": "thinking"}]}
+    message = {**adapter.decode(reply(*ANSWER)).choices[0].message, "provider_specific_fields": fields}
+    with pytest.warns(UserWarning, match="an earlier answer holds thinking, for which gemini"):
+        parts = replayed(message)[1]["parts"]
+    assert parts[0] == {"text": "One moment"}
 
 
 def test_a_tool_result_finds_its_call_even_if_turns_share_an_id() -> None:

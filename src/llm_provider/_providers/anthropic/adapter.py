@@ -120,6 +120,8 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     if system is not None:
         payload["system"] = system
     payload["messages"] = encode_messages(request.messages, leading)
+    if not payload["messages"]:
+        raise RequestError("messages holds only empty answers: add a user message", provider=PROVIDER)
     _check_turns(request, family, payload["messages"])
     for name in ("seed", "logprobs"):
         value = getattr(request, name)
@@ -163,7 +165,8 @@ def _check_turns(request: Request, family: _Family, converted: list[dict[str, An
             )
     # A paused turn is sent back unchanged, and the model continues it.
     last = request.messages[-1]
-    if last["role"] == "assistant" and not family.prefill and original_blocks(last) is None:
+    prefills = last["role"] == "assistant" == converted[-1]["role"] and original_blocks(last) is None
+    if prefills and not family.prefill:
         raise _refuse("the beginning of its answer", request, "end the conversation with a user message")
 
 

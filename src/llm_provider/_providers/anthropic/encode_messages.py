@@ -10,10 +10,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import orjson
-
 from ..._errors import APIResponseValidationError, RequestError
 from ..._types import Message
+from .. import left_out
 from .decode import PROVIDER, Block, openai_call, read_blocks
 
 _IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
@@ -46,7 +45,8 @@ def encode_messages(messages: Sequence[Message], start: int) -> list[dict[str, A
     """The messages from `start` on, in Anthropic's form.
 
     Consecutive tool results become one user message, as Anthropic requires all results for one assistant
-    message together. Consecutive system messages become one as well.
+    message together. Consecutive system messages become one as well. Anthropic refuses an empty turn, so an
+    assistant message of which nothing can be sent is left out.
 
     Raises:
         RequestError: Anthropic has no form for a message or part, which the error names.
@@ -57,6 +57,9 @@ def encode_messages(messages: Sequence[Message], start: int) -> list[dict[str, A
         message, where = messages[index], f"messages[{index}]"
         role = "system" if message["role"] == "developer" else message["role"]
         blocks = _CONVERTERS[role](message, where)
+        if not blocks and role == "assistant":
+            left_out.warn_of_empty_turn(PROVIDER)
+            continue
         if role == previous and role in ("tool", "system"):
             converted[-1]["content"] += blocks
         else:
@@ -107,9 +110,11 @@ def _assistant(message: Message, where: str) -> str | list[Block]:
     if own is not None:
         return own
     _check_nameless(message, where)
+    left_out.warn_of_lost_content(message, PROVIDER, own=PROVIDER)
     if message.get("function_call"):
         raise _wrong(f"{where}.function_call", "is OpenAI's old form: use tool_calls")
-    content, calls = message.get("content"), message.get("tool_calls") or ()
+    content = message.get("content") or message.get("refusal")
+    calls = message.get("tool_calls") or ()
     if isinstance(content, str) and content and not calls:
         return content
     if isinstance(content, str):
@@ -125,15 +130,17 @@ def _tool_use(call: Any, where: str) -> Block:
     function = call.get("function") if isinstance(call, Mapping) else None
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str) or not call.get("id"):
         raise _wrong(where, "must have an 'id' and a 'function' with 'name' and 'arguments'")
-    try:
-        arguments = orjson.loads(function.get("arguments") or "{}")
-    except (orjson.JSONDecodeError, TypeError):
-        arguments = None
-    if not isinstance(arguments, dict):
+    arguments = function.get("arguments")
+    if not isinstance(arguments, (str, type(None))):
         raise _wrong(f"{where}.function.arguments", "must be the JSON text of an object")
     # Ids of other providers may contain characters that Anthropic refuses.
     identifier = _CALL_ID.sub("_", str(call["id"]))
-    return {"type": "tool_use", "id": identifier, "name": function["name"], "input": arguments}
+    return {
+        "type": "tool_use",
+        "id": identifier,
+        "name": function["name"],
+        "input": left_out.call_arguments(arguments or "", PROVIDER),
+    }
 
 
 _CONVERTERS: Mapping[str, Callable[[Message, str], Any]] = {

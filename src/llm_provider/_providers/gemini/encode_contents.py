@@ -7,7 +7,6 @@ message was edited. The sources are the Gemini API reference and the types of go
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,20 +15,20 @@ from urllib.parse import urlsplit
 from ..._errors import APIResponseValidationError, RequestError
 from ..._requests.request import Request
 from ..._types import Message
+from .. import left_out
 from .decode import PROVIDER, read_parts
 
-# The fields of a message, by role, that are encoded or may be left out without loss: other providers, and
-# dumps of their SDKs' objects, put the latter into assistant messages.
+# The fields of a message that are encoded, by role. An assistant message may have others, which its provider
+# put there: `left_out` warns of them.
 _FIELDS: Mapping[str, frozenset[str]] = {
     "system": frozenset(),
     "developer": frozenset(),
     "user": frozenset(),
     "tool": frozenset({"tool_call_id", "name"}),
-    "assistant": frozenset(
-        {"tool_calls", "provider_specific_fields", "refusal", "annotations", "reasoning", "reasoning_content",
-         "reasoning_details", "thinking_blocks"}
-    ),
-}  # fmt: skip
+}
+
+# Their loss would change what an answer means.
+_REFUSED_IN_ANSWERS = frozenset({"name", "function_call"})
 
 _IMAGE_TYPES = {
     "png": "image/png",
@@ -74,7 +73,9 @@ def encode_contents(request: Request, *, signed: bool) -> dict[str, Any]:
     for index, message in enumerate(request.messages):
         where, role = f"messages[{index}]", message["role"]
         for name, value in message.items():
-            if name not in ("role", "content") and name not in _FIELDS[role] and value is not None:
+            if name in ("role", "content") or (role == "assistant" and name not in _REFUSED_IN_ANSWERS):
+                continue
+            if name not in _FIELDS.get(role, ()) and value is not None:
                 raise state.problem(f"{where}.{name}", "has no form in Gemini's API; leave it out")
         if role in ("system", "developer"):
             if state.contents:
@@ -83,7 +84,11 @@ def encode_contents(request: Request, *, signed: bool) -> dict[str, Any]:
         elif role == "tool":
             _add_tool_result(state, message, where)
         elif role == "assistant":
-            state.contents.append({"role": "model", "parts": _assistant_parts(state, message, where)})
+            parts = _assistant_parts(state, message, where)
+            if parts:
+                state.contents.append({"role": "model", "parts": parts})
+            else:
+                left_out.warn_of_empty_turn(PROVIDER)
         else:
             state.contents.append({"role": "user", "parts": _user_parts(state, message, where)})
     if not state.contents:
@@ -207,6 +212,7 @@ def _assistant_parts(state: _Conversation, message: Message, where: str) -> list
     if original is not None:
         parts, sent_calls = original
     else:
+        left_out.warn_of_lost_content(message, PROVIDER, own=PROVIDER)
         sent_calls = [call for _, call in calls]
         parts = _texts(state, message, where)
         refusal = message.get("refusal")
@@ -216,8 +222,6 @@ def _assistant_parts(state: _Conversation, message: Message, where: str) -> list
         if state.signed and calls:
             parts[-len(calls)]["thoughtSignature"] = _NO_SIGNATURE
     state.calls.update(zip((identifier for identifier, _ in calls), sent_calls, strict=True))
-    if not parts:
-        raise state.problem(where, "is empty")
     return parts
 
 
@@ -227,13 +231,11 @@ def _openai_call(state: _Conversation, entry: Any, where: str) -> tuple[str, dic
         raise state.problem(
             where, "must look like {'id': ..., 'type': 'function', 'function': {'name': ...}}"
         )
-    try:
-        arguments = json.loads(function.get("arguments") or "{}")
-    except (ValueError, TypeError, RecursionError):
-        arguments = None
-    if not isinstance(arguments, dict):
+    arguments = function.get("arguments")
+    if not isinstance(arguments, (str, type(None))):
         raise state.problem(f"{where}.function.arguments", "must be a JSON object, as text")
-    return str(entry.get("id") or ""), {"name": function["name"], "args": arguments}
+    sent = left_out.call_arguments(arguments or "", PROVIDER)
+    return str(entry.get("id") or ""), {"name": function["name"], "args": sent}
 
 
 def _original_parts(
