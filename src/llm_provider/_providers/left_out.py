@@ -40,6 +40,11 @@ def warn_of_lost_content(message: Message, provider: str, *, own: str = "") -> N
             _warn(f"an earlier answer holds {kind}", provider)
 
 
+def warn_of(found: str, provider: str) -> None:
+    """Warn that something in a message or a tool, which does not change what it says, is left out."""
+    _warn(f"a message or a tool holds {found}", provider)
+
+
 def warn_of_empty_turn(provider: str) -> None:
     """Warn that an assistant message is left out because nothing in it can be sent."""
     _warn("an earlier answer is empty", provider)

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from google.genai import types
 
 from gemini_payloads import payload_of, reply, user
 from llm_provider._errors import RequestError
@@ -59,7 +60,8 @@ CALL = {"id": "c1", "type": "function", "function": {"name": "weather", "argumen
     [
         (user({"type": "video_url", "video_url": {}}), "messages[0].content[0]"),
         (user({"type": "text", "text": "x"}, {"type": "text"}), "messages[0].content[1].text"),
-        (user({"type": "text", "text": "x", "cache_control": {}}), "messages[0].content[0].cache_control"),
+        (user({"type": "text", "text": "x", "citations": []}), "messages[0].content[0].citations"),
+        (user({"type": "document_url", "document_url": "http://example.org/a"}), "document_url.url"),
         (user({"type": "image_url", "image_url": "x"}), "messages[0].content[0].image_url"),
         (user({"type": "image_url", "image_url": {"url": PNG, "detail": "low"}}), "image_url.detail"),
         (user({"type": "image_url", "image_url": {"url": "http://example.org/a.png"}}), "image_url.url"),
@@ -232,3 +234,85 @@ def test_a_tool_result_finds_its_call_even_if_turns_share_an_id() -> None:
     contents = replayed(first, result, second, result)
     names = [content["parts"][0].get("functionResponse", {}).get("name") for content in contents]
     assert names == [None, None, "weather", None, "time"]
+
+
+CONTROL = {"type": "ephemeral"}
+
+
+def sendable(messages: list[dict[str, Any]], **more: Any) -> list[dict[str, Any]]:
+    """The contents, which the SDK's types accept."""
+    contents: list[dict[str, Any]] = payload_of(messages, **more)["contents"]
+    for content in contents:
+        types.Content.model_validate_json(json.dumps(content))
+    return contents
+
+
+def test_cache_control_is_left_out_visibly() -> None:
+    message = user({"type": "text", "text": "Hi", "cache_control": CONTROL})[0]
+    for given in (message, {"role": "user", "content": "Hi", "cache_control": CONTROL}):
+        with pytest.warns(UserWarning, match="cache_control"):
+            assert sendable([given]) == [{"role": "user", "parts": [{"text": "Hi"}]}]
+
+
+def test_videos_and_documents_at_a_url() -> None:
+    parts = sendable(
+        user(
+            {"type": "video_url", "video_url": {"url": "https://example.org/a.mp4"}},
+            {"type": "video_url", "video_url": {"url": "data:video/mp4;base64,AA=="}},
+            {"type": "document_url", "document_url": "gs://bucket/a.pdf", "document_name": "a"},
+            {"type": "document_url", "document_url": "https://example.org/v1/files/abc"},
+            {"type": "image_url", "image_url": "https://example.org/a.png"},
+        )
+    )[0]["parts"]
+    assert parts == [
+        {"fileData": {"mimeType": "video/mp4", "fileUri": "https://example.org/a.mp4"}},
+        {"inlineData": {"mimeType": "video/mp4", "data": "AA=="}},
+        {"fileData": {"mimeType": "application/pdf", "fileUri": "gs://bucket/a.pdf"}},
+        {"fileData": {"fileUri": "https://example.org/v1/files/abc"}},
+        {"fileData": {"mimeType": "image/png", "fileUri": "https://example.org/a.png"}},
+    ]
+
+
+def test_media_in_a_tool_result() -> None:
+    asked = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+    content = [
+        {"type": "text", "text": "Here"},
+        {"type": "image_url", "image_url": {"url": PNG}},
+        {"type": "file", "file": {"file_id": "https://example.org/v1/files/abc"}},
+    ]
+    result = {"role": "tool", "tool_call_id": "c1", "content": content}
+    (part,) = sendable([{"role": "user", "content": "?"}, asked, result])[2]["parts"]
+    assert part["functionResponse"] == {
+        "name": "weather",
+        "response": {"output": "Here"},
+        "parts": [
+            {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}},
+            {"fileData": {"fileUri": "https://example.org/v1/files/abc"}},
+        ],
+    }
+
+
+def test_a_tool_that_failed() -> None:
+    asked = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+    result = {"role": "tool", "tool_call_id": "c1", "content": "no network", "is_error": True}
+    (part,) = sendable([{"role": "user", "content": "?"}, asked, result])[2]["parts"]
+    assert part["functionResponse"]["response"] == {"error": "no network"}
+
+
+def test_calls_and_results_without_ids() -> None:
+    other = {"id": "", "type": "function", "function": {"name": "time", "arguments": "{}"}}
+    asked = {"role": "assistant", "content": None, "tool_calls": [{**CALL, "id": ""}, other]}
+    results = [{"role": "tool", "tool_call_id": "", "content": output} for output in ("sun", "noon")]
+    contents = sendable([{"role": "user", "content": "?"}, asked, *results])
+    responses = [part["functionResponse"] for part in contents[2]["parts"]]
+    assert [(one["name"], one["response"]["output"]) for one in responses] == [
+        ("weather", "sun"),
+        ("time", "noon"),
+    ]
+
+
+def test_thinking_of_another_provider_is_left_out_visibly() -> None:
+    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
+    answer = {"role": "assistant", "content": [thinking, {"type": "text", "text": "Hi"}]}
+    with pytest.warns(UserWarning, match="thinking"):
+        assert sendable([{"role": "user", "content": "?"}, answer])[1]["parts"] == [{"text": "Hi"}]
