@@ -202,6 +202,8 @@ class TestParameters:
             ("stop", "END", ("END",)),
             ("stop", ["a", "b"], ("a", "b")),
             ("tools", [TOOL], (TOOL,)),
+            ("tools", [{"google_search": {}}], ({"google_search": {}},)),
+            ("tools", [{"type": "web_search_20250305"}], ({"type": "web_search_20250305"},)),
             ("timeout", 5, Timeouts(total=5)),
             ("timeout", Timeouts(idle=3), Timeouts(idle=3)),
             ("deadline", 5, 5.0),
@@ -239,7 +241,15 @@ class TestParameters:
             ("stop", ["", [], ["a", ""], [1], 5, {"a"}]),
             (
                 "tools",
-                ["x", [{}], [{"function": {}}], [{"function": {"name": 1}}], {"function": {"name": "x"}}],
+                [
+                    "x",
+                    [{}],
+                    ["x"],
+                    [{"type": "function"}],
+                    [{"function": {}}],
+                    [{"function": {"name": 1}}],
+                    {"function": {"name": "x"}},
+                ],
             ),
             (
                 "response_format",

@@ -56,7 +56,8 @@ class Parameters(TypedDict, total=False):
     """The number of the first sample, from 0. `draw=3` is the fourth sample and is stored apart from
     `draw=0`."""
     tools: Sequence[Mapping[str, Any]] | None
-    """OpenAI-style tools: `{"type": "function", "function": {...}}`."""
+    """OpenAI-style tools: `{"type": "function", "function": {...}}`, and tools that the provider defines, in
+    its own form, such as `{"google_search": {}}`."""
     tool_choice: str | Mapping[str, Any] | None
     """"auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`."""
     response_format: Any
@@ -337,6 +338,9 @@ def _tools(name: str, value: Any) -> tuple[Mapping[str, Any], ...]:
         raise RequestError(f"{name} must be a list of tools, not {type(value).__name__}")
     for index, tool in enumerate(value):
         function = tool.get("function") if isinstance(tool, Mapping) else None
+        if function is None and isinstance(tool, Mapping) and tool and tool.get("type") != "function":
+            # A tool that its provider defines. The adapters know their own.
+            continue
         if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
             raise RequestError(
                 f"{name}[{index}] must look like {{'type': 'function', 'function': {{'name': ..., "
