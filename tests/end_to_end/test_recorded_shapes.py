@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -16,8 +17,10 @@ from llm_provider import (
     QuotaExceededError,
     RateLimitError,
     Response,
+    Timeouts,
 )
 from llm_provider.simulator import Fault, Simulator
+from raw_server import RawServer, reset
 
 GEMINI, CLAUDE = "gemini-3.8-flash", "claude-sonnet-5-5"
 
@@ -142,6 +145,24 @@ def test_bytes_after_the_end_of_a_stream_of_gemini(client: Client, simulator: Si
     response, deltas = answer(client, simulator, GEMINI, sse(whole) + rest, streamed=True)
     assert response.text == "".join(delta.text for delta in deltas) == "Hello"
     assert response.usage.output_tokens == 2
+
+
+@pytest.mark.parametrize("pause", [0.1, 3600.0], ids=["broken", "endless"])
+def test_a_connection_that_fails_after_the_end_of_a_stream_of_gemini(client: Client, pause: float) -> None:
+    body = sse({**candidate({"text": "Hello"}, finishReason="STOP"), **COUNTS}).encode()
+
+    async def behaviour(writer: asyncio.StreamWriter) -> None:
+        head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+        writer.write(head + b"%x\r\n%b\r\n" % (len(body), body))
+        await writer.drain()
+        await asyncio.sleep(pause)
+        reset(writer)
+
+    with RawServer(behaviour) as server:
+        with client.stream(GEMINI, "Hi", base_url=server.root, timeout=Timeouts(idle=1.0)) as stream:
+            deltas = list(stream)
+        assert stream.response.text == "".join(delta.text for delta in deltas) == "Hello"
+        assert server.requests == 1
 
 
 START = {
