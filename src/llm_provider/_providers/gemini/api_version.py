@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 
@@ -11,6 +12,7 @@ _VERSION = re.compile(r"v\d[a-z0-9]*")
 _VARIABLE = "GOOGLE_GENAI_API_VERSION"
 
 
+@functools.lru_cache(maxsize=256)
 def split_version(base_url: str | None) -> tuple[str | None, str | None]:
     """A server's base URL without the version of the API at its end, and that version.
 

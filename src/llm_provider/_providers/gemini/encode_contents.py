@@ -113,13 +113,13 @@ def encode_contents(request: Request, *, signed: bool) -> dict[str, Any]:
 
 
 def _parts_of(message: Message) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    content = message.get("content")
-    if isinstance(content, str):
-        content = ({"type": "text", "text": content},) if content else ()
-    yield from enumerate(content or ())
+    yield from enumerate(message.get("content") or ())
 
 
 def _texts(state: _Conversation, message: Message, where: str) -> list[dict[str, Any]]:
+    content = message.get("content")
+    if isinstance(content, str):
+        return [{"text": content}] if content else []
     texts = []
     for position, piece in _parts_of(message):
         place = f"{where}.content[{position}]"
@@ -133,6 +133,9 @@ def _texts(state: _Conversation, message: Message, where: str) -> list[dict[str,
 
 
 def _user_parts(state: _Conversation, message: Message, where: str) -> list[dict[str, Any]]:
+    content = message.get("content")
+    if isinstance(content, str):
+        return [{"text": content}] if content else []
     return [
         _user_part(state, piece, f"{where}.content[{position}]") for position, piece in _parts_of(message)
     ]
