@@ -11,7 +11,7 @@ import orjson
 
 from .._errors import APIResponseValidationError, APITimeoutError, FailedAttempt, LLMError
 from .._limits.timeouts import Timeouts
-from .._providers.adapter import AnyAnswer, Connection, OnHeaders, Outgoing, SendInChunks, reply_body
+from .._providers.adapter import AnyAnswer, Connection, OnHeaders, Outgoing, SendInChunks, never, reply_body
 from .._providers.errors import failure_headers
 from .._runtime.imports import is_unfinished
 from .._types import Step, Usage
@@ -125,7 +125,7 @@ class Attempt:
         except BaseException as error:
             # An answer that came whole was billed. It is kept, whatever happens after it.
             cancelled = not isinstance(error, Exception) and not timer.expired()
-            if cancelled or not assembler.is_whole():
+            if cancelled or not getattr(assembler, "is_whole", never)():
                 raise
         return assembler.reply()
 

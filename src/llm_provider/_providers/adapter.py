@@ -149,7 +149,11 @@ class Connection(Protocol):
 
 
 class StreamAssembler(Protocol):
-    """Folds the events of one stream."""
+    """Folds the events of one stream.
+
+    A format whose streams have no last event has one more method, `is_whole() -> bool`: whether the events so
+    far are a whole answer, although others may follow. A failure after them does not lose the answer.
+    """
 
     def feed(self, event: Any) -> Step:
         """Take one event; returns the text or delta that it adds, which may be empty."""
@@ -158,12 +162,6 @@ class StreamAssembler(Protocol):
         """Whether the event that ends the answer has been fed. Nothing after it is read.
 
         False where the format has no such event, or where `sse.events` ends with it.
-        """
-
-    def is_whole(self) -> bool:
-        """Whether the events so far are a whole answer. A failure after them does not make it fail.
-
-        Events that belong to the answer may still follow.
         """
 
     def reply(self) -> Any:

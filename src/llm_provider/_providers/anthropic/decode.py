@@ -312,10 +312,6 @@ class Assembler:
         """Whether `message_stop` has been fed."""
         return self._ended
 
-    def is_whole(self) -> bool:
-        """False: nothing is read after the end."""
-        return False
-
     def reply(self) -> Any:
         """The message that the events add up to."""
         if not self._ended:

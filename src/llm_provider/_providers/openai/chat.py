@@ -342,10 +342,6 @@ class Assembler:
         """False: `[DONE]` ends the stream."""
         return False
 
-    def is_whole(self) -> bool:
-        """False: nothing is read after the end."""
-        return False
-
     def reply(self) -> Any:
         """The completion that the chunks add up to."""
         self._join()

@@ -42,10 +42,6 @@ class Assembler:
         """Whether the last event has arrived."""
         return self._response is not None
 
-    def is_whole(self) -> bool:
-        """False: nothing is read after the end."""
-        return False
-
     def feed(self, event: Any) -> Step:
         """Take one event.
 
