@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from hypothesis import strategies as st
+
 from llm_provider._providers.adapter import EncodedRequest
 from llm_provider._providers.gemini import adapter
 from llm_provider._requests.request import Request
@@ -30,3 +32,43 @@ def reply(*parts: dict[str, Any], finish: str | None = "STOP", **fields: Any) ->
     if finish is not None:
         candidate["finishReason"] = finish
     return {"candidates": [candidate], "responseId": "r1", "modelVersion": "gemini-3.1-pro", **fields}
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+PIECES = st.recursive(
+    JSON_VALUES,
+    lambda inner: st.fixed_dictionaries(
+        {},
+        optional={
+            "candidates": st.lists(inner, max_size=2) | inner,
+            "content": inner,
+            "parts": st.lists(inner, max_size=3) | inner,
+            "text": st.text(max_size=3) | inner,
+            "thought": inner,
+            "functionCall": inner,
+            "name": st.text(max_size=3) | inner,
+            "args": inner,
+            "partialArgs": st.lists(inner, max_size=2) | inner,
+            "jsonPath": st.sampled_from(["$.a", "$.a.b", "$.a[0]", "$.a[1].b", "$[0]", "$"]) | inner,
+            "stringValue": st.text(max_size=2) | inner,
+            "willContinue": inner,
+            "responseId": inner,
+            "finishReason": st.sampled_from(["STOP", "OTHER", "UNEXPECTED_TOOL_CALL"]) | inner,
+            "index": inner,
+            "logprobsResult": inner,
+            "promptFeedback": inner,
+            "blockReason": inner,
+            "usageMetadata": inner,
+            "error": inner,
+            "details": st.lists(inner, max_size=2) | inner,
+            "violations": inner,
+            "retryDelay": inner,
+        },
+    ),
+    max_leaves=12,
+)

@@ -122,6 +122,10 @@ class TestMessages:
             ],
             [USER, {"role": "assistant", "content": "", "tool_calls": [CALL]}],
             [USER, {"role": "assistant", "content": None, "refusal": "No."}, USER],
+            [USER, {"role": "assistant", "content": None}, USER],
+            [USER, {"role": "assistant", "content": ""}, USER],
+            [USER, {"role": "assistant", "content": []}, USER],
+            [USER, {"role": "assistant"}, USER],
             [{"role": "user", "content": [{"type": "text", "text": "Hi"}, {"type": "custom"}]}],
         ],
     )
@@ -148,8 +152,6 @@ class TestMessages:
             ([{"role": Shy(), "content": "Hi"}], "a value of type Shy"),
             ([{"role": "user"}], r"messages\[0\] has no content"),
             ([{"role": "user", "content": None, "tool_calls": [CALL]}], r"messages\[0\] has no content"),
-            ([{"role": "assistant", "content": None}], r"messages\[0\] has no content"),
-            ([{"role": "assistant", "content": ""}], r"messages\[0\] has empty content"),
             ([{"role": "user", "content": []}], r"messages\[0\] has empty content"),
             (
                 [{"role": "user", "content": 5}],
@@ -200,6 +202,8 @@ class TestParameters:
             ("stop", "END", ("END",)),
             ("stop", ["a", "b"], ("a", "b")),
             ("tools", [TOOL], (TOOL,)),
+            ("tools", [{"google_search": {}}], ({"google_search": {}},)),
+            ("tools", [{"type": "web_search_20250305"}], ({"type": "web_search_20250305"},)),
             ("timeout", 5, Timeouts(total=5)),
             ("timeout", Timeouts(idle=3), Timeouts(idle=3)),
             ("deadline", 5, 5.0),
@@ -237,7 +241,15 @@ class TestParameters:
             ("stop", ["", [], ["a", ""], [1], 5, {"a"}]),
             (
                 "tools",
-                ["x", [{}], [{"function": {}}], [{"function": {"name": 1}}], {"function": {"name": "x"}}],
+                [
+                    "x",
+                    [{}],
+                    ["x"],
+                    [{"type": "function"}],
+                    [{"function": {}}],
+                    [{"function": {"name": 1}}],
+                    {"function": {"name": "x"}},
+                ],
             ),
             (
                 "response_format",

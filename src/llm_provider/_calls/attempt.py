@@ -11,7 +11,7 @@ import orjson
 
 from .._errors import APIResponseValidationError, APITimeoutError, FailedAttempt, LLMError
 from .._limits.timeouts import Timeouts
-from .._providers.adapter import AnyAnswer, Connection, OnHeaders, Outgoing, SendInChunks, reply_body
+from .._providers.adapter import AnyAnswer, Connection, OnHeaders, Outgoing, SendInChunks, never, reply_body
 from .._providers.bill import reported_cost
 from .._providers.errors import failure_headers
 from .._runtime.imports import is_unfinished
@@ -67,7 +67,7 @@ class Attempt:
                 if timeouts.watches:
                     self._watch = _Watch(timer, self._outgoing)
                 if self._emit is not None:
-                    streamed = await self._receive(connection, self._emit)
+                    streamed = await self._receive(connection, self._emit, timer)
                 elif self._watch is not None and connection.send_in_chunks is not None:
                     self._body = await self._collect(connection.send_in_chunks, self._watch)
                 else:
@@ -101,30 +101,36 @@ class Attempt:
                 body += piece
         return bytes(body)
 
-    async def _receive(self, connection: Connection, emit: Emit) -> Any:
+    async def _receive(self, connection: Connection, emit: Emit, timer: asyncio.Timeout) -> Any:
         """The reply that is assembled from the events of a stream."""
         assembler, watch = self._call.adapter.assembler(self._call.encoded), self._watch
         if watch is not None:
             watch.begin()
         stream = connection.stream(self._outgoing, self._on_headers, assembler.is_complete)
-        async with contextlib.aclosing(stream) as batches:
-            async for batch in batches:
-                if watch is not None:
-                    watch.arrived()
-                steps: list[Step] = []
-                try:
-                    for event in batch:
-                        step = assembler.feed(event)
-                        if step:
-                            steps.append(step)
-                        elif assembler.is_complete():
-                            break
-                finally:
-                    # These steps also count if the stream failed directly after them.
-                    if steps:
-                        if self.first_token is None:
-                            self.first_token = time.perf_counter() - self._sent
-                        emit(steps)
+        try:
+            async with contextlib.aclosing(stream) as batches:
+                async for batch in batches:
+                    if watch is not None:
+                        watch.arrived()
+                    steps: list[Step] = []
+                    try:
+                        for event in batch:
+                            step = assembler.feed(event)
+                            if step:
+                                steps.append(step)
+                            elif assembler.is_complete():
+                                break
+                    finally:
+                        # These steps also count if the stream failed directly after them.
+                        if steps:
+                            if self.first_token is None:
+                                self.first_token = time.perf_counter() - self._sent
+                            emit(steps)
+        except BaseException as error:
+            # An answer that came whole was billed. It is kept, whatever happens after it.
+            cancelled = not isinstance(error, Exception) and not timer.expired()
+            if cancelled or not getattr(assembler, "is_whole", never)():
+                raise
         return assembler.reply()
 
     def failure(self, waited: float) -> FailedAttempt:

@@ -155,7 +155,11 @@ class Connection(Protocol):
 
 
 class StreamAssembler(Protocol):
-    """Folds the events of one stream."""
+    """Folds the events of one stream.
+
+    A format whose streams have no last event has one more method, `is_whole() -> bool`: whether the events so
+    far are a whole answer, although others may follow. A failure after them does not lose the answer.
+    """
 
     def feed(self, event: Any) -> Step:
         """Take one event; returns the text or delta that it adds, which may be empty."""
@@ -334,7 +338,10 @@ def reply_body(reply: Any) -> bytes:
     try:
         return orjson.dumps(reply)
     except TypeError as error:
-        raise APIResponseValidationError(f"the answer is no JSON that can be kept: {error}") from None
+        # It came whole and was billed, so it is not asked for again.
+        raise APIResponseValidationError(
+            f"the answer is no JSON that can be kept: {error}", retryable=False
+        ) from None
 
 
 def expect_dict(value: Any, what: str) -> dict[str, Any]:

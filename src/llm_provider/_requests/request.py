@@ -56,7 +56,8 @@ class Parameters(TypedDict, total=False):
     """The number of the first sample, from 0. `draw=3` is the fourth sample and is stored apart from
     `draw=0`."""
     tools: Sequence[Mapping[str, Any]] | None
-    """OpenAI-style tools: `{"type": "function", "function": {...}}`."""
+    """OpenAI-style tools: `{"type": "function", "function": {...}}`, and tools that the provider defines, in
+    its own form, such as `{"google_search": {}}`."""
     tool_choice: str | Mapping[str, Any] | None
     """"auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`."""
     response_format: Any
@@ -254,13 +255,14 @@ def _conversation(messages: Prompt) -> tuple[Message, ...]:
 
 
 def _check_content(message: Message, role: str, where: str) -> None:
-    content, calls = message.get("content"), message.get("tool_calls")
+    content = message.get("content")
     if content is None:
-        if role != "assistant" or not (calls or message.get("refusal")):
+        # An answer may be empty, or have its content in other fields.
+        if role != "assistant":
             raise RequestError(f"{where} has no content; give 'content' as a str or a list of parts")
     elif not isinstance(content, (str, list, tuple)):
         raise RequestError(f"{where}.content must be a str or a list of parts, not {type(content).__name__}")
-    elif not content and role != "tool" and not calls:
+    elif not content and role not in ("tool", "assistant"):
         raise RequestError(f"{where} has empty content; give some text or leave the message out")
     elif not isinstance(content, str):
         for position, part in enumerate(content):
@@ -336,6 +338,9 @@ def _tools(name: str, value: Any) -> tuple[Mapping[str, Any], ...]:
         raise RequestError(f"{name} must be a list of tools, not {type(value).__name__}")
     for index, tool in enumerate(value):
         function = tool.get("function") if isinstance(tool, Mapping) else None
+        if function is None and isinstance(tool, Mapping) and tool and tool.get("type") != "function":
+            # A tool that its provider defines. The adapters know their own.
+            continue
         if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
             raise RequestError(
                 f"{name}[{index}] must look like {{'type': 'function', 'function': {{'name': ..., "

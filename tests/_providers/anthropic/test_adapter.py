@@ -69,11 +69,7 @@ class TestParameters:
             (CURRENT, {"seed": 1}, "seed"),
             (CURRENT, {"logprobs": True}, "logprobs"),
             (CURRENT, {"top_logprobs": 2}, "logprobs"),
-            (
-                CURRENT,
-                {"response_format": {"type": "json_object"}},
-                "response_format={'type': 'json_object'}",
-            ),
+            (CURRENT, {"tools": [{"type": "web_search"}]}, "tools[0] of type 'web_search'"),
             (CURRENT, {"reasoning_effort": "minimal"}, "reasoning_effort='minimal'"),
             (ALWAYS, {"reasoning_effort": "none"}, "reasoning_effort='none'"),
             ("claude-sonnet-4-6", {"reasoning_effort": "xhigh"}, "reasoning_effort='xhigh'"),
@@ -103,6 +99,12 @@ class TestParameters:
         assert payload["thinking"] == {"type": "enabled", "budget_tokens": 2048}
         with pytest.raises(RequestError, match="raise max_tokens"):
             encode("Hi", OLD, reasoning_effort="medium", max_tokens=2048)
+
+    @pytest.mark.parametrize("sampling", [{"temperature": 0.5}, {"top_p": 0.5}])
+    def test_effort_beside_sampling_is_without_thinking(self, sampling: dict[str, Any]) -> None:
+        payload = encode("Hi", "claude-sonnet-4-6", reasoning_effort="low", **sampling).payload
+        assert "thinking" not in payload
+        assert (payload["output_config"], payload.items() >= sampling.items()) == ({"effort": "low"}, True)
 
     def test_thinking_switched_off(self) -> None:
         assert encode("Hi", CURRENT, reasoning_effort="none").payload["thinking"] == {"type": "disabled"}
@@ -182,6 +184,16 @@ class TestResponseFormat:
             "format": {"type": "json_schema", "schema": schema},
         }
         assert "output_config" not in encode("Hi", response_format={"type": "text"}).payload
+
+    @pytest.mark.parametrize("system", [None, "Be brief."])
+    def test_json_without_a_schema_is_asked_for_in_the_system_prompt(self, system: str | None) -> None:
+        with pytest.warns(UserWarning, match="json_object"):
+            payload = encode("Hi", response_format={"type": "json_object"}, system=system).payload
+        assert "output_config" not in payload
+        if system is None:
+            assert payload["system"] == adapter.JSON_ONLY
+        else:
+            assert [block["text"] for block in payload["system"]] == [system, adapter.JSON_ONLY]
 
     def test_a_pydantic_model_is_closed_and_its_limits_are_told(self) -> None:
         schema = encode("Hi", response_format=Shape).payload["output_config"]["format"]["schema"]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from anthropic_support import CURRENT, SECRET, THOUGHT, USE, call, reply, text
 from llm_provider._errors import APIResponseValidationError, LLMError, OverloadedError
 from llm_provider._providers.anthropic.decode import Assembler, decode
-from llm_provider._types import Usage, delta_of
+from llm_provider._types import Choice, Delta, ToolCall, Usage, delta_of
 
 
 class TestDecode:
@@ -76,7 +76,6 @@ class TestDecode:
             [],
             {},
             "text",
-            reply(stop_reason=None),  # type: ignore[arg-type]  # what a proxy may send
             reply(content=None),
             reply("text"),
             reply({"type": "text", "text": None}),
@@ -87,6 +86,24 @@ class TestDecode:
     def test_what_is_not_a_whole_answer(self, bad: Any) -> None:
         with pytest.raises(APIResponseValidationError):
             decode(bad)
+
+    @pytest.mark.parametrize("word", [None, "", "a_word_of_tomorrow"])
+    def test_a_whole_answer_with_an_unknown_end_or_none(self, word: Any) -> None:
+        assert decode(reply(text("Hi"), stop_reason=word)).choices[0].finish_reason == "stop"
+        assert decode(reply(USE, stop_reason=word)).choices[0].finish_reason == "tool_calls"
+
+    def test_blocks_without_a_type(self) -> None:
+        use = {name: value for name, value in USE.items() if name != "type"}
+        choice = decode(reply({"text": "Hi"}, {"thinking": "Hm."}, use)).choices[0]
+        assert (choice.text, choice.reasoning, len(choice.tool_calls)) == ("Hi", "Hm.", 1)
+
+    def test_a_refusal_with_its_explanation(self) -> None:
+        details = {"type": "refusal", "explanation": "I must not."}
+        choice = decode(reply(stop_reason="refusal", stop_details=details)).choices[0]
+        assert (choice.text, choice.finish_reason) == ("I must not.", "refusal")
+        assert (choice.message["content"], choice.message["refusal"]) == (None, "I must not.")
+        said = decode(reply(text("No."), stop_reason="refusal", stop_details=details)).choices[0]
+        assert (said.text, said.message.get("refusal")) == ("No.", None)
 
     def test_an_error_with_status_200(self) -> None:
         with pytest.raises(OverloadedError):
@@ -238,6 +255,88 @@ class TestAssembler:
         assert whole["content"][0]["citations"] == [{"cited_text": "a"}]
         assert whole["context_management"] == {"applied_edits": []}
 
+    def test_blocks_that_the_message_begins_with(self) -> None:
+        first = {**USE, "id": "toolu_0"}
+        start = _start(text("Let me "), first)
+        whole, deltas = fed(start, *_block(0, text("look.")), *_block(1, USE), _end("tool_use"))
+        choice = decode(whole).choices[0]
+        assert whole["content"] == [text("Let me "), first, text("look."), USE]
+        assert [call.id for call in choice.tool_calls] == ["toolu_0", "toolu_1"]
+        assert choice.finish_reason == "tool_calls"
+        check_shown(deltas, choice)
+
+    def test_the_blocks_of_the_message_are_not_begun_twice(self) -> None:
+        empty = {**USE, "input": {}}
+        whole, deltas = fed(
+            _start(empty), *_block(0, empty, _json_piece('{"city":"Bern"}')), _end("tool_use")
+        )
+        assert whole["content"] == [USE]
+        check_shown(deltas, decode(whole).choices[0])
+
+    @pytest.mark.parametrize("value", [{"city": "Bern"}, {}])
+    @pytest.mark.parametrize("pieces", [[], [""]])
+    @pytest.mark.parametrize("stops", [True, False])
+    def test_an_input_that_is_complete_when_its_block_begins(
+        self, value: dict[str, Any], pieces: list[str], stops: bool
+    ) -> None:
+        block = {**USE, "input": value}
+        events = _block(0, block, *map(_json_piece, pieces))
+        whole, deltas = fed(_start(), *events[: None if stops else -1], _end("tool_use"))
+        choice = decode(whole).choices[0]
+        assert choice.tool_calls[0].parsed_arguments == value
+        check_shown(deltas, choice)
+
+    @pytest.mark.parametrize(("kind", "field"), [("text_delta", "text"), ("thinking_delta", "thinking")])
+    @pytest.mark.parametrize("block", [{}, {"type": None}])
+    def test_a_block_without_a_type(self, block: dict[str, Any], kind: str, field: str) -> None:
+        piece = {"type": "content_block_delta", "index": 0, "delta": {"type": kind, field: "Hm."}}
+        whole, deltas = fed(_start(), *_block(0, block, piece), _end())
+        assert whole["content"] == [{"type": field, field: "Hm."}]
+        check_shown(deltas, decode(whole).choices[0])
+
+    def test_a_block_that_begins_twice(self) -> None:
+        begun = _block(0, text("Hello"))
+        whole, deltas = fed(_start(), begun[0], *begun, _end())
+        assert whole["content"] == [text("Hello")]
+        check_shown(deltas, decode(whole).choices[0])
+
+    def test_an_index_that_is_used_twice(self) -> None:
+        whole, deltas = fed(_start(), *_block(0, text("Hello")), *_block(0, USE), _end("tool_use"))
+        assert whole["content"] == [text("Hello"), USE]
+        check_shown(deltas, decode(whole).choices[0])
+
+    def test_a_compaction(self) -> None:
+        delta = {"type": "compaction_delta", "content": "Earlier: x", "encrypted_content": "ZW5j"}
+        piece = {"type": "content_block_delta", "index": 0, "delta": delta}
+        begun = {"type": "compaction", "content": None, "signature": "c2ln"}
+        whole, _ = fed(_start(), *_block(0, begun, piece), *_block(1, text("Hi")), _end())
+        kept = {**begun, "content": "Earlier: x", "encrypted_content": "ZW5j"}
+        assert whole["content"] == [kept, text("Hi")]
+        choice = decode(whole).choices[0]
+        assert choice.text == "Hi"
+        assert choice.message["provider_specific_fields"]["content"][0] == kept
+
+    def test_the_model_that_served_after_a_fallback(self) -> None:
+        hop = {"type": "fallback", "from": {"model": CURRENT}, "to": {"model": "claude-opus-4-8"}}
+        whole, _ = fed(_start(), *_block(0, hop), *_block(1, text("Hi")), _end())
+        answer = decode(whole)
+        assert (answer.model, answer.choices[0].text) == ("claude-opus-4-8", "Hi")
+
+    @pytest.mark.parametrize("said", [(), (text(""),)])
+    def test_the_explanation_of_a_refusal_is_shown(self, said: tuple[dict[str, Any], ...]) -> None:
+        details = {"type": "refusal", "explanation": "I must not."}
+        blocks = [event for index, block in enumerate(said) for event in _block(index, block)]
+        whole, deltas = fed(_start(), *blocks, _end("refusal", stop_details=details))
+        assert decode(whole).choices[0].text == "I must not."
+        check_shown(deltas, decode(whole).choices[0])
+
+    def test_a_refusal_in_its_own_words_is_shown_alone(self) -> None:
+        details = {"type": "refusal", "explanation": "I must not."}
+        piece = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "No."}}
+        whole, deltas = fed(_start(), *_block(0, text(""), piece), _end("refusal", stop_details=details))
+        assert decode(whole).choices[0].text == "No."
+        check_shown(deltas, decode(whole).choices[0])
+
     def test_an_error_event(self) -> None:
         error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
         with pytest.raises(OverloadedError) as caught:
@@ -257,3 +356,39 @@ def _no_cuts() -> Any:
 def _json_piece(piece: str) -> dict[str, Any]:
     delta = {"type": "input_json_delta", "partial_json": piece}
     return {"type": "content_block_delta", "index": 0, "delta": delta}
+
+
+def fed(*events: dict[str, Any]) -> tuple[Any, list[Delta]]:
+    """The reply of a stream, which `message_stop` ends, and its deltas."""
+    assembler = Assembler()
+    deltas = [delta_of(assembler.feed(event)) for event in (*events, {"type": "message_stop"})]
+    return assembler.reply(), deltas
+
+
+def check_shown(deltas: list[Delta], choice: Choice) -> None:
+    """The deltas add up to the answer."""
+    assert "".join(delta.text for delta in deltas) == choice.text
+    assert "".join(delta.reasoning for delta in deltas) == choice.reasoning
+    calls: dict[int, dict[str, str]] = {}
+    for piece in (piece for delta in deltas for piece in delta.tool_calls):
+        known = calls.setdefault(piece.index, {"id": "", "name": "", "arguments": ""})
+        for name in known:
+            known[name] += getattr(piece, name)
+    assert [ToolCall(**call) for _, call in sorted(calls.items())] == list(choice.tool_calls)
+
+
+def _start(*blocks: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "message_start", "message": {**reply(*blocks), "stop_reason": None}}
+
+
+def _block(index: int, block: dict[str, Any], *deltas: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {"type": "content_block_start", "index": index, "content_block": block},
+        *deltas,
+        {"type": "content_block_stop", "index": index},
+    ]
+
+
+def _end(stop_reason: str = "end_turn", **fields: Any) -> dict[str, Any]:
+    delta = {"stop_reason": stop_reason, **fields}
+    return {"type": "message_delta", "delta": delta, "usage": {"output_tokens": 7}}

@@ -6,7 +6,9 @@ import base64
 import json
 from typing import Any
 
+import pydantic
 import pytest
+from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 
 from anthropic_support import CURRENT, OLD, SECRET, THOUGHT, USE, call, encode, reply, text, user
 from llm_provider._errors import RequestError, UnsupportedParameterError
@@ -128,10 +130,29 @@ class TestMessages:
         )
         assert turns[3] == user("Thanks")
 
-    @pytest.mark.parametrize("bad", [call("a", "[1]"), call("a", "{"), call("", "{}"), "x", {"id": "a"}])
+    @pytest.mark.parametrize("bad", [{"id": "a", "function": {}}, "x", {"id": "a"}])
     def test_a_malformed_tool_call(self, bad: Any) -> None:
         with pytest.raises(RequestError, match=r"messages\[1\]\.tool_calls\[0\]"):
             converted(user("Hi"), {"role": "assistant", "content": "x", "tool_calls": [bad]}, user("Hi"))
+
+    @pytest.mark.parametrize("text", ["[1]", "{"])
+    def test_arguments_that_are_no_object_are_sent_as_text(self, text: str) -> None:
+        message = {"role": "assistant", "content": None, "tool_calls": [call("a", text)]}
+        with pytest.warns(UserWarning, match="not a JSON object, which anthropic needs"):
+            turns = converted(user("Hi"), message, user("Hi"))
+        assert turns[1]["content"][0]["input"] == {"arguments": text}
+
+    @pytest.mark.parametrize("content", [{}, {"content": None}, {"content": ""}, {"content": []}])
+    def test_an_empty_answer_is_left_out(self, content: Any) -> None:
+        with pytest.warns(UserWarning, match="an earlier answer is empty, for which anthropic has no form"):
+            assert converted(user("Hi"), {"role": "assistant", **content}, user("Bye")) == [
+                user("Hi"),
+                user("Bye"),
+            ]
+
+    def test_a_refusal_is_what_was_said(self) -> None:
+        refused = {"role": "assistant", "content": None, "refusal": "No."}
+        assert converted(user("Hi"), refused, user("Bye"))[1] == {"role": "assistant", "content": "No."}
 
     def test_fields_that_would_be_lost(self) -> None:
         for message in (
@@ -177,3 +198,111 @@ def test_a_large_image_is_encoded_quickly_enough_to_be_used() -> None:
     data = base64.b64encode(bytes(3_000_000)).decode()
     part = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}
     assert converted(user([part]))[0]["content"][0]["source"]["data"] == data
+
+
+def sendable(*messages: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
+    """The converted messages, which the SDK's request types accept."""
+    payload = encode(list(messages), **more).payload
+    types = pydantic.TypeAdapter(MessageCreateParamsNonStreaming)
+    types.validate_json(json.dumps(payload), strict=False)
+    turns: list[dict[str, Any]] = payload["messages"]
+    return turns
+
+
+CONTROL = {"type": "ephemeral"}
+
+
+class TestOtherProvidersForms:
+    def test_a_refusal_is_what_was_said(self) -> None:
+        refused = {"role": "assistant", "content": None, "refusal": "I must not."}
+        assert sendable(user("Hi"), refused, user("Why?"))[1]["content"] == "I must not."
+
+    def test_calls_and_results_without_ids(self) -> None:
+        turns = sendable(
+            user("Weather?"),
+            {"role": "assistant", "content": None, "tool_calls": [call(""), call("b"), call("")]},
+            {"role": "tool", "tool_call_id": "", "content": "one"},
+            {"role": "tool", "tool_call_id": "b", "content": "two"},
+            {"role": "tool", "tool_call_id": "", "content": "three"},
+        )
+        identifiers = [block["id"] for block in turns[1]["content"]]
+        assert identifiers == ["call_1_0", "b", "call_1_2"]
+        results = {block["tool_use_id"]: block["content"] for block in turns[2]["content"]}
+        assert results == dict(zip(identifiers, ("one", "two", "three"), strict=True))
+
+    def test_cache_control_of_a_message_is_that_of_its_last_block(self) -> None:
+        system = {"role": "system", "content": "Be brief.", "cache_control": CONTROL}
+        answer = {"role": "assistant", "content": "Ho", "cache_control": CONTROL, "tool_calls": [call("a")]}
+        result = {"role": "tool", "tool_call_id": "a", "content": "sun", "cache_control": CONTROL}
+        messages = [system, {**user("Hi"), "cache_control": CONTROL}, answer, result]
+        assert encode(messages).payload["system"] == [{**text("Be brief."), "cache_control": CONTROL}]
+        turns = sendable(*messages)
+        assert turns[0]["content"] == [{**text("Hi"), "cache_control": CONTROL}]
+        assert [block.get("cache_control") for block in turns[1]["content"]] == [None, CONTROL]
+        assert turns[2]["content"][0]["cache_control"] == CONTROL
+        own = dict(adapter.decode(reply(text("One"), THOUGHT)).choices[0].message)
+        replayed = sendable(user("?"), {**own, "cache_control": CONTROL}, user("!"))[1]["content"]
+        assert replayed == [{**text("One"), "cache_control": CONTROL}, THOUGHT]
+
+    @pytest.mark.parametrize(
+        ("part", "source"),
+        [
+            (
+                {"type": "document_url", "document_url": "https://example.org/a.pdf", "document_name": "a"},
+                {"type": "url", "url": "https://example.org/a.pdf"},
+            ),
+            (
+                {"type": "document_url", "document_url": {"url": PDF}, "document_name": "a"},
+                {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="},
+            ),
+            (
+                {"type": "file", "file": {"file_data": "https://example.org/a.pdf", "filename": "a"}},
+                {"type": "url", "url": "https://example.org/a.pdf"},
+            ),
+        ],
+    )
+    def test_documents(self, part: dict[str, Any], source: dict[str, Any]) -> None:
+        (block,) = sendable(user([part]))[0]["content"]
+        assert block == {"type": "document", "source": source, "title": "a"}
+
+    def test_an_image_in_a_tool_result(self) -> None:
+        image = {"type": "image_url", "image_url": {"url": PNG}}
+        asked = {"role": "assistant", "content": None, "tool_calls": [call("a")]}
+        result = {"role": "tool", "tool_call_id": "a", "content": [{"type": "text", "text": "Here"}, image]}
+        (block,) = sendable(user("?"), asked, result)[2]["content"]
+        assert [entry["type"] for entry in block["content"]] == ["text", "image"]
+
+    def test_anthropics_own_blocks_pass(self) -> None:
+        blocks = [
+            {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}},
+            {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []},
+            {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"},
+            {"type": "text", "text": "Hi"},
+        ]
+        assert (
+            sendable(user("?"), {"role": "assistant", "content": blocks}, user("!"))[1]["content"] == blocks
+        )
+        result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "sun"}
+        asked = {"role": "assistant", "content": [USE]}
+        assert sendable(user("?"), asked, user([result]))[2]["content"] == [result]
+
+    @pytest.mark.parametrize(
+        "part",
+        [
+            {"type": "image", "path": "a.png"},
+            {"type": "document", "url": "https://example.org/a.pdf"},
+            {"type": "input_image", "image_url": "https://example.org/a.png"},
+            {"type": "video_url", "video_url": "https://example.org/a.mp4"},
+            {"type": "document_url", "document_url": "http://example.org/a.pdf"},
+        ],
+    )
+    def test_a_part_that_would_be_misread_is_refused(self, part: dict[str, Any]) -> None:
+        with pytest.raises(RequestError, match=r"messages\[0\]\.content\[0\]"):
+            encode([user([part])])
+
+    def test_thinking_of_another_provider_is_left_out_visibly(self) -> None:
+        thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
+        answer = {"role": "assistant", "content": [thinking, {"type": "text", "text": "Hi"}]}
+        with pytest.warns(UserWarning, match="thinking"):
+            turns = sendable(user("?"), answer, user("!"))
+        assert turns[1]["content"] == [text("Hi")]

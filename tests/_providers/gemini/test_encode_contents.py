@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from google.genai import types
 
 from gemini_payloads import payload_of, reply, user
 from llm_provider._errors import RequestError
@@ -59,7 +60,8 @@ CALL = {"id": "c1", "type": "function", "function": {"name": "weather", "argumen
     [
         (user({"type": "video_url", "video_url": {}}), "messages[0].content[0]"),
         (user({"type": "text", "text": "x"}, {"type": "text"}), "messages[0].content[1].text"),
-        (user({"type": "text", "text": "x", "cache_control": {}}), "messages[0].content[0].cache_control"),
+        (user({"type": "text", "text": "x", "citations": []}), "messages[0].content[0].citations"),
+        (user({"type": "document_url", "document_url": "http://example.org/a"}), "document_url.url"),
         (user({"type": "image_url", "image_url": "x"}), "messages[0].content[0].image_url"),
         (user({"type": "image_url", "image_url": {"url": PNG, "detail": "low"}}), "image_url.detail"),
         (user({"type": "image_url", "image_url": {"url": "http://example.org/a.png"}}), "image_url.url"),
@@ -71,10 +73,13 @@ CALL = {"id": "c1", "type": "function", "function": {"name": "weather", "argumen
         ([{"role": "system", "content": "only"}], "messages"),
         ([{"role": "user", "content": "x"}, {"role": "system", "content": "late"}], "messages[1]"),
         ([{"role": "user", "content": "x", "name": "Ann"}], "messages[0].name"),
-        ([{"role": "assistant", "content": "x", "audio": {"id": "a"}}], "messages[0].audio"),
+        (
+            [{"role": "assistant", "content": "x", "function_call": {"name": "f"}}],
+            "messages[0].function_call",
+        ),
         ([{"role": "assistant", "content": None, "tool_calls": [{}]}], "messages[0].tool_calls[0]"),
         (
-            [{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "[1]"}}]}],
+            [{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": ["x"]}}]}],
             "messages[0].tool_calls[0].function.arguments",
         ),
         ([{"role": "tool", "tool_call_id": "nobody", "content": "x"}], "messages[0]"),
@@ -104,10 +109,26 @@ def test_what_other_providers_put_into_an_answer_is_no_obstacle() -> None:
         "reasoning_content": "They greet me",
         "provider_specific_fields": {"provider": "anthropic", "content": [{"type": "text", "text": "Hello"}]},
     }
-    contents = payload_of([{"role": "user", "content": "Hi"}, answer, {"role": "user", "content": "Bye"}])[
-        "contents"
-    ]
+    conversation = [{"role": "user", "content": "Hi"}, answer, {"role": "user", "content": "Bye"}]
+    with pytest.warns(UserWarning, match="an earlier answer holds reasoning_content, for which gemini"):
+        contents = payload_of(conversation)["contents"]
     assert contents[1] == {"role": "model", "parts": [{"text": "Hello"}]}
+
+
+@pytest.mark.parametrize("content", [{}, {"content": None}, {"content": ""}, {"content": []}])
+def test_an_empty_answer_is_left_out(content: dict[str, Any]) -> None:
+    conversation = [{"role": "user", "content": "Hi"}, {"role": "assistant", **content}]
+    with pytest.warns(UserWarning, match="an earlier answer is empty, for which gemini has no form"):
+        contents = payload_of([*conversation, {"role": "user", "content": "Bye"}])["contents"]
+    assert [turn["role"] for turn in contents] == ["user", "user"]
+
+
+@pytest.mark.parametrize("text", ["[1]", '{"city": "Be'])
+def test_arguments_that_are_no_object_are_sent_as_text(text: str) -> None:
+    cut = {**CALL, "function": {"name": "weather", "arguments": text}}
+    with pytest.warns(UserWarning, match="not a JSON object, which gemini needs"):
+        (turn,) = payload_of([{"role": "assistant", "content": None, "tool_calls": [cut]}])["contents"]
+    assert turn["parts"][0]["functionCall"] == {"name": "weather", "args": {"arguments": text}}
 
 
 def test_a_refusal_is_what_was_said() -> None:
@@ -185,7 +206,6 @@ def test_an_answer_is_replayed_as_it_came() -> None:
         {"tool_calls": [{**CALL, "function": {"name": "weather", "arguments": '{"city": "Rome"}'}}]},
         {"provider_specific_fields": {"provider": "gemini", "content": [7]}},
         {"provider_specific_fields": {"provider": "gemini", "content": []}},
-        {"provider_specific_fields": {"provider": "anthropic", "content": ANSWER}},
     ],
 )
 def test_an_edited_answer_is_what_it_says_now(edit: dict[str, Any]) -> None:
@@ -193,6 +213,14 @@ def test_an_edited_answer_is_what_it_says_now(edit: dict[str, Any]) -> None:
     parts = replayed(message)[1]["parts"]
     assert parts != ANSWER
     assert parts[0]["text"] == ("Two moments" if edit.get("content") == "Two moments" else "One moment")
+
+
+def test_what_another_provider_kept_stays_out() -> None:
+    fields = {"provider": "anthropic", "content": [{"type": "thinking"}]}
+    message = {**adapter.decode(reply(*ANSWER)).choices[0].message, "provider_specific_fields": fields}
+    with pytest.warns(UserWarning, match="an earlier answer holds thinking, for which gemini"):
+        parts = replayed(message)[1]["parts"]
+    assert parts[0] == {"text": "One moment"}
 
 
 def test_a_tool_result_finds_its_call_even_if_turns_share_an_id() -> None:
@@ -206,3 +234,85 @@ def test_a_tool_result_finds_its_call_even_if_turns_share_an_id() -> None:
     contents = replayed(first, result, second, result)
     names = [content["parts"][0].get("functionResponse", {}).get("name") for content in contents]
     assert names == [None, None, "weather", None, "time"]
+
+
+CONTROL = {"type": "ephemeral"}
+
+
+def sendable(messages: list[dict[str, Any]], **more: Any) -> list[dict[str, Any]]:
+    """The contents, which the SDK's types accept."""
+    contents: list[dict[str, Any]] = payload_of(messages, **more)["contents"]
+    for content in contents:
+        types.Content.model_validate_json(json.dumps(content))
+    return contents
+
+
+def test_cache_control_is_left_out_visibly() -> None:
+    message = user({"type": "text", "text": "Hi", "cache_control": CONTROL})[0]
+    for given in (message, {"role": "user", "content": "Hi", "cache_control": CONTROL}):
+        with pytest.warns(UserWarning, match="cache_control"):
+            assert sendable([given]) == [{"role": "user", "parts": [{"text": "Hi"}]}]
+
+
+def test_videos_and_documents_at_a_url() -> None:
+    parts = sendable(
+        user(
+            {"type": "video_url", "video_url": {"url": "https://example.org/a.mp4"}},
+            {"type": "video_url", "video_url": {"url": "data:video/mp4;base64,AA=="}},
+            {"type": "document_url", "document_url": "gs://bucket/a.pdf", "document_name": "a"},
+            {"type": "document_url", "document_url": "https://example.org/v1/files/abc"},
+            {"type": "image_url", "image_url": "https://example.org/a.png"},
+        )
+    )[0]["parts"]
+    assert parts == [
+        {"fileData": {"mimeType": "video/mp4", "fileUri": "https://example.org/a.mp4"}},
+        {"inlineData": {"mimeType": "video/mp4", "data": "AA=="}},
+        {"fileData": {"mimeType": "application/pdf", "fileUri": "gs://bucket/a.pdf"}},
+        {"fileData": {"fileUri": "https://example.org/v1/files/abc"}},
+        {"fileData": {"mimeType": "image/png", "fileUri": "https://example.org/a.png"}},
+    ]
+
+
+def test_media_in_a_tool_result() -> None:
+    asked = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+    content = [
+        {"type": "text", "text": "Here"},
+        {"type": "image_url", "image_url": {"url": PNG}},
+        {"type": "file", "file": {"file_id": "https://example.org/v1/files/abc"}},
+    ]
+    result = {"role": "tool", "tool_call_id": "c1", "content": content}
+    (part,) = sendable([{"role": "user", "content": "?"}, asked, result])[2]["parts"]
+    assert part["functionResponse"] == {
+        "name": "weather",
+        "response": {"output": "Here"},
+        "parts": [
+            {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}},
+            {"fileData": {"fileUri": "https://example.org/v1/files/abc"}},
+        ],
+    }
+
+
+def test_a_tool_that_failed() -> None:
+    asked = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+    result = {"role": "tool", "tool_call_id": "c1", "content": "no network", "is_error": True}
+    (part,) = sendable([{"role": "user", "content": "?"}, asked, result])[2]["parts"]
+    assert part["functionResponse"]["response"] == {"error": "no network"}
+
+
+def test_calls_and_results_without_ids() -> None:
+    other = {"id": "", "type": "function", "function": {"name": "time", "arguments": "{}"}}
+    asked = {"role": "assistant", "content": None, "tool_calls": [{**CALL, "id": ""}, other]}
+    results = [{"role": "tool", "tool_call_id": "", "content": output} for output in ("sun", "noon")]
+    contents = sendable([{"role": "user", "content": "?"}, asked, *results])
+    responses = [part["functionResponse"] for part in contents[2]["parts"]]
+    assert [(one["name"], one["response"]["output"]) for one in responses] == [
+        ("weather", "sun"),
+        ("time", "noon"),
+    ]
+
+
+def test_thinking_of_another_provider_is_left_out_visibly() -> None:
+    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
+    answer = {"role": "assistant", "content": [thinking, {"type": "text", "text": "Hi"}]}
+    with pytest.warns(UserWarning, match="thinking"):
+        assert sendable([{"role": "user", "content": "?"}, answer])[1]["parts"] == [{"text": "Hi"}]

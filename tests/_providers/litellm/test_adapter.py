@@ -50,9 +50,14 @@ class TestEncode:
             "content": "Ho",
             "thinking_blocks": thinking,
         }
-        assert encode(conversation, OPENAI).payload["messages"][1] == {"role": "assistant", "content": "Ho"}
+        with pytest.warns(UserWarning, match="an earlier answer holds thinking_blocks, for which"):
+            assert encode(conversation, OPENAI).payload["messages"][1] == {
+                "role": "assistant",
+                "content": "Ho",
+            }
         foreign = {**message, "provider_specific_fields": {"provider": "anthropic", "content": thinking}}
-        assert "thinking_blocks" not in encode([foreign]).payload["messages"][0]
+        with pytest.warns(UserWarning, match="an earlier answer holds thinking, for which"):
+            assert "thinking_blocks" not in encode([foreign]).payload["messages"][0]
 
 
 def chunk(finish_reason: str | None = None, **delta: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import warnings
 from typing import Any
 
 import pytest
@@ -22,6 +23,8 @@ from llm_provider._requests.request import Request
 from llm_provider._requests.routing import ROUTES, resolve
 from llm_provider._runtime.canonical_json import canonical
 from llm_provider._types import Delta, ToolCall, Usage, delta_of
+
+USER = {"role": "user", "content": "Hi"}
 
 TOOL = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
 JSON_VALUES = st.recursive(
@@ -169,8 +172,27 @@ class TestEncode:
             "reasoning_content": "Hm.",
             "thinking_blocks": [{"type": "thinking"}],
         }
-        (message,) = encode(model, [{"role": "assistant", "content": "Hi", **reasoning}])["messages"]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            (message,) = encode(model, [{"role": "assistant", "content": "Hi", **reasoning}])["messages"]
         assert set(message) == {"role", "content"} | kept
+        named = [str(warning.message).partition(",")[0] for warning in caught]
+        assert named == [f"an earlier answer holds {name}" for name in sorted(reasoning.keys() - kept)]
+
+    @pytest.mark.parametrize("content", [{}, {"content": None}, {"content": []}])
+    def test_an_answer_without_content_is_left_out(self, content: dict[str, Any]) -> None:
+        with pytest.warns(UserWarning, match="an earlier answer is empty, for which openai has no form"):
+            messages = encode("gpt-5.5", [USER, {"role": "assistant", **content}, USER])["messages"]
+        assert messages == [USER, USER]
+
+    def test_openai_takes_an_empty_text(self) -> None:
+        empty = {"role": "assistant", "content": ""}
+        assert encode("gpt-5.5", [USER, empty, USER])["messages"] == [USER, empty, USER]
+
+    def test_a_host_needs_the_content_of_an_answer_that_only_reasoned(self) -> None:
+        thought = {"role": "assistant", "content": None, "reasoning_content": "Hm."}
+        (message,) = encode("deepseek/deepseek-v4-pro", [thought])["messages"]
+        assert message == {**thought, "content": ""}
 
     def test_a_server_of_the_users_own_gets_all(self) -> None:
         request = Request.build(

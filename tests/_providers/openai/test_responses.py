@@ -268,7 +268,18 @@ class TestEncode:
                 "content": [{"type": "text", "text": "Hello."}],
             },
         }
-        assert encode([foreign])["input"] == [{"role": "assistant", "content": "Hello."}]
+        with pytest.warns(UserWarning, match="an earlier answer holds") as caught:
+            assert encode([foreign])["input"] == [{"role": "assistant", "content": "Hello."}]
+        named = [str(warning.message).partition(",")[0] for warning in caught]
+        assert named == [
+            f"an earlier answer holds {name}" for name in ("reasoning_content", "thinking_blocks")
+        ]
+
+    @pytest.mark.parametrize("content", [{}, {"content": None}, {"content": ""}, {"content": []}])
+    def test_an_empty_answer_is_left_out(self, content: dict[str, Any]) -> None:
+        user = {"role": "user", "content": "Hi"}
+        with pytest.warns(UserWarning, match="an earlier answer is empty, for which openai has no form"):
+            assert encode([user, {"role": "assistant", **content}, user])["input"] == [user, user]
 
     @pytest.mark.parametrize(
         ("message", "place"),
@@ -287,7 +298,6 @@ class TestEncode:
             ),
             ({"role": "user", "content": "Hi", "name": "Ann"}, r"messages\[0\] has 'name'"),
             ({"role": "assistant", "content": "Hi", "function_call": {"name": "x"}}, r"has 'function_call'"),
-            ({"role": "assistant", "content": "Hi", "audio": {"id": "a"}}, r"messages\[0\] has 'audio'"),
             ({"role": "assistant", "content": [{"type": "image_url"}]}, r"messages\[0\].content\[0\]"),
             (
                 {"role": "assistant", "content": "x", "tool_calls": [{"id": "1"}]},
@@ -485,7 +495,8 @@ class TestReplay:
 
     def test_the_chat_format_takes_such_a_message(self) -> None:
         request = Request.build("gpt-5.5", [self.answered()], {})
-        (message,) = chat.encode(request, resolve("gpt-5.5")).payload["messages"]
+        with pytest.warns(UserWarning, match="an earlier answer holds reasoning, for which openai"):
+            (message,) = chat.encode(request, resolve("gpt-5.5")).payload["messages"]
         assert set(message) == {"role", "content", "tool_calls"}
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from ..._requests.routing import Target
 from ..._settings import MAX_RESPONSE_BYTES
 from ..adapter import EncodedRequest, merge, refuse, schema_of
 from ..errors import from_sdk as map_error
+from ..foreign_tools import check_tools, owner_of
 from .decode import OPERATION, PROVIDER, Assembler, decode, usage
 from .encode_messages import encode_messages, encode_system, original_blocks
 from .facts import facts, variant
@@ -51,6 +53,9 @@ THINKING_BUDGETS: Mapping[str, int] = {"low": 1024, "medium": 2048, "high": 4096
 SAMPLING_VERSION = "2023-06-01"
 """The last API version that accepts sampling parameters; the SDK's own, 2026-10-21, answers 400 to them."""
 
+JSON_ONLY = "Answer with one JSON object and nothing else: no other text, and no Markdown around it."
+"""What the system prompt says for `{"type": "json_object"}`. Anthropic's structured output needs a schema."""
+
 _SAMPLING = ("temperature", "top_p", "top_k")
 _LEVELS = ("none", "low", "medium", "high", "xhigh", "max")
 
@@ -60,8 +65,9 @@ class _Family:
     """What a family of Claude models accepts.
 
     `efforts` are its levels of `reasoning_effort`. `sampling` is how many of temperature and top_p it accepts
-    at once; where that is one, it accepts neither while it thinks. `budget` means that it needs a number of
-    thinking tokens in place of a level, `always_thinks` that thinking cannot be switched off, which also
+    at once; where that is one, it accepts neither while it thinks, and a `reasoning_effort` beside them is
+    sent without thinking. `budget` means that it needs a number of thinking tokens in place of a level, which
+    is always thinking; `always_thinks` that thinking cannot be switched off, which also
     excludes a tool_choice that forces a tool. `prefill` allows a conversation to end with the beginning of
     the answer, `later_system` a system message inside the conversation.
     """
@@ -120,6 +126,8 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     if system is not None:
         payload["system"] = system
     payload["messages"] = encode_messages(request.messages, leading)
+    if not payload["messages"]:
+        raise RequestError("messages holds only empty answers: add a user message", provider=PROVIDER)
     _check_turns(request, family, payload["messages"])
     for name in ("seed", "logprobs"):
         value = getattr(request, name)
@@ -163,7 +171,8 @@ def _check_turns(request: Request, family: _Family, converted: list[dict[str, An
             )
     # A paused turn is sent back unchanged, and the model continues it.
     last = request.messages[-1]
-    if last["role"] == "assistant" and not family.prefill and original_blocks(last) is None:
+    prefills = last["role"] == "assistant" == converted[-1]["role"] and original_blocks(last) is None
+    if prefills and not family.prefill:
         raise _refuse("the beginning of its answer", request, "end the conversation with a user message")
 
 
@@ -173,7 +182,7 @@ def _sampling(request: Request, family: _Family) -> dict[str, Any]:
     for name in asked:
         if not family.sampling:
             raise _refuse(name, request, "leave it out; it does its own sampling")
-        if family.sampling == 1 and request.reasoning_effort not in (None, "none"):
+        if family.budget and request.reasoning_effort not in (None, "none"):
             raise _refuse(f"{name} together with reasoning_effort", request, "leave one of them out")
     if len(asked) > family.sampling:
         raise _refuse("temperature and top_p together", request, "leave one of them out")
@@ -182,10 +191,17 @@ def _sampling(request: Request, family: _Family) -> dict[str, Any]:
     return asked
 
 
+def _samples(request: Request) -> bool:
+    return request.temperature is not None or request.top_p is not None
+
+
 def _tools(request: Request, family: _Family) -> dict[str, Any]:
     if not request.tools:
         return {}
-    fields: dict[str, Any] = {"tools": [_tool(tool) for tool in request.tools]}
+    check_tools(request, PROVIDER)
+    fields: dict[str, Any] = {
+        "tools": [_tool(tool, index, request) for index, tool in enumerate(request.tools)]
+    }
     choice = request.tool_choice
     if choice is None:
         return fields
@@ -206,8 +222,12 @@ def _tools(request: Request, family: _Family) -> dict[str, Any]:
     return fields
 
 
-def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """An OpenAI tool in Anthropic's form. Fields of Anthropic's own, such as cache_control, are kept."""
+def _tool(tool: Mapping[str, Any], index: int, request: Request) -> dict[str, Any]:
+    """A tool in Anthropic's form. Tools and fields of Anthropic's own, such as cache_control, are kept."""
+    if owner_of(tool) == PROVIDER:
+        return dict(tool)
+    if "function" not in tool:
+        raise _refuse(f"tools[{index}] of type {tool.get('type')!r}", request, "use one of Anthropic's tools")
     function = dict(tool["function"])
     own = {name: value for name, value in tool.items() if name not in ("type", "function")}
     schema = function.pop("parameters", None) or {"type": "object", "properties": {}}
@@ -229,6 +249,9 @@ def _thinking(request: Request, family: _Family) -> dict[str, Any]:
         raise _refuse(f"reasoning_effort={effort!r}", request, remedy)
     if effort == "none":
         return {"thinking": {"type": "disabled"}}
+    if family.sampling == 1 and not family.budget and _samples(request):
+        # An effort without thinking says how much the model writes.
+        return {"output_config": {"effort": effort}}
     if not family.budget:
         # Without `display`, most of these models return no thinking, and `reasoning` would be empty.
         return {
@@ -252,11 +275,16 @@ def _add_response_format(request: Request, payload: dict[str, Any]) -> None:
         return
     _, schema, _ = schema_of(asked)
     if schema is None:
-        raise _refuse(
-            "response_format={'type': 'json_object'}",
-            request,
-            "describe the answer with {'type': 'json_schema', ...} or a pydantic model",
+        warnings.warn(
+            "Anthropic's API has no response_format={'type': 'json_object'}: the system prompt asks for JSON "
+            "instead; {'type': 'json_schema', ...} or a pydantic model is enforced",
+            UserWarning,
+            stacklevel=2,
         )
+        system = payload.get("system") or []
+        before = [{"type": "text", "text": system}] if isinstance(system, str) else system
+        payload["system"] = [*before, {"type": "text", "text": JSON_ONLY}] if before else JSON_ONLY
+        return
     if isinstance(asked, type):
         schema = _accepted(schema, request)
     output = payload.get("output_config", {})

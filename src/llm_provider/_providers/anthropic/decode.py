@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 import orjson
 
 from ..._errors import APIResponseValidationError
-from ..._types import Choice, Delta, FinishReason, Step, ToolCall, ToolCallDelta, Usage
-from ..adapter import Answer, count, expect_dict, finish, part
+from ..._types import Choice, Delta, FinishReason, Step, ToolCall, ToolCallDelta, Usage, delta_of
+from ..adapter import Answer, count, expect_dict, part
 from ..errors import error_fields, from_answer
 from .facts import tier_variant
 
@@ -21,14 +21,15 @@ PROVIDER = "anthropic"
 
 Block: TypeAlias = dict[str, Any]
 
-# A paused turn reached a limit of Anthropic's own tool loop. The model continues it if its message is sent
-# back.
+# A paused turn reached a limit of Anthropic's own tool loop, and "compaction" ends one after its summary. The
+# model continues if its message is sent back.
 _FINISH: Mapping[str, FinishReason] = {
     "end_turn": "stop",
     "stop_sequence": "stop",
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
     "pause_turn": "length",
+    "compaction": "length",
     "tool_use": "tool_calls",
     "refusal": "refusal",
 }
@@ -47,7 +48,8 @@ def decode(reply: Any) -> Answer:
     if not isinstance(blocks, list):
         raise APIResponseValidationError("the answer holds no content")
     text, reasoning, calls = read_blocks(blocks)
-    reason = finish(_str(reply.get("stop_reason")), _FINISH)
+    # A whole answer may have an unknown word for its end, or none.
+    reason = _FINISH.get(_str(reply.get("stop_reason")) or "", "stop")
     if calls and reason == "stop":
         reason = "tool_calls"
     message: dict[str, Any] = {"role": "assistant", "content": text or None}
@@ -55,7 +57,9 @@ def decode(reply: Any) -> Answer:
         message["tool_calls"] = [openai_call(call) for call in calls]
     message["provider_specific_fields"] = {"provider": PROVIDER, "content": blocks}
     if reason == "refusal" and not text:
-        text = _str(part(reply, "stop_details").get("explanation")) or ""
+        text = _explanation(reply)
+        if text:
+            message["refusal"] = text
     return Answer(
         choices=(
             Choice(text=text, reasoning=reasoning, tool_calls=calls, finish_reason=reason, message=message),
@@ -65,6 +69,11 @@ def decode(reply: Any) -> Answer:
         id=_str(reply.get("id")),
         service_tier=tier_variant(part(reply, "usage")),
     )
+
+
+def _explanation(message: Mapping[str, Any]) -> str:
+    """The text that an answer without one has, if it is a refusal."""
+    return _str(part(message, "stop_details").get("explanation")) or ""
 
 
 def usage(reply: Any) -> Usage | None:
@@ -100,7 +109,7 @@ def read_blocks(blocks: Iterable[Any]) -> tuple[str, str, tuple[ToolCall, ...]]:
     text, reasoning, calls = "", "", []
     for entry in blocks:
         block = expect_dict(entry, "content block")
-        match block.get("type"):
+        match block.get("type") or kind_of(block):
             case "text":
                 text += _required(block, "text")
             case "thinking":
@@ -111,6 +120,15 @@ def read_blocks(blocks: Iterable[Any]) -> tuple[str, str, tuple[ToolCall, ...]]:
     return text, reasoning, tuple(calls)
 
 
+# The field that only blocks of a type have, for servers that leave the type out.
+_KINDS = (("text", "text"), ("thinking", "thinking"), ("input", "tool_use"), ("partial_json", "tool_use"))
+
+
+def kind_of(fields: Iterable[str]) -> str | None:
+    """The type of a block that has these fields, if they tell it."""
+    return next((kind for name, kind in _KINDS if name in fields), None)
+
+
 def _arguments(block: Block) -> str:
     written = block.get("input")
     if isinstance(written, str):
@@ -118,8 +136,10 @@ def _arguments(block: Block) -> str:
         return written
     try:
         return orjson.dumps(expect_dict(written, "tool call's input")).decode()
-    except orjson.JSONEncodeError:
-        raise APIResponseValidationError("a tool call's input is not valid JSON") from None
+    except orjson.JSONEncodeError as error:
+        raise APIResponseValidationError(
+            f"a tool call's input is no JSON that can be kept: {error}", retryable=False
+        ) from None
 
 
 def openai_call(call: ToolCall) -> dict[str, Any]:
@@ -149,9 +169,17 @@ class Assembler:
 
     def __init__(self) -> None:
         self._message: dict[str, Any] | None = None
-        self._blocks: dict[int, Block] = {}
-        # By block and field. Joined only at the end, as appending to a long text takes quadratic time.
+        # In the order in which they began, and so in which they are shown.
+        self._blocks: list[Block] = []
+        # The place of a block among them, by the index that events give it. A server may use one twice.
+        self._places: dict[int, int] = {}
+        # By index: the blocks that have not ended, as they began.
+        self._open: dict[int, Block] = {}
+        # By place and field. Joined only at the end, as appending to a long text takes quadratic time.
         self._pieces: dict[tuple[int, str], list[str]] = {}
+        # The places of tool calls without a piece of their input so far. It may be complete from the start.
+        self._without_pieces: set[int] = set()
+        self._explained = False
         self._ended = False
 
     def feed(self, event: Any) -> Step:
@@ -167,59 +195,100 @@ class Assembler:
         _raise_error(event)
         match event.get("type"):
             case "message_start":
-                self._message = dict(expect_dict(event.get("message") or {}, "message_start"))
+                return self._start(event)
             case "content_block_start":
-                return self._begin(event)
+                return self._begin(_index(event), event.get("content_block"))
             case "content_block_delta":
                 return self._extend(event)
+            case "content_block_stop":
+                return self._end_block(event.get("index"))
             case "message_delta":
-                self._update(event)
+                return self._update(event)
             case "message_stop":
                 self._ended = True
+                return self._inputs()
         return ""
 
-    def _begin(self, event: dict[str, Any]) -> Step:
-        index = _index(event)
-        block = self._blocks[index] = dict(expect_dict(event.get("content_block"), "content block"))
-        if block.get("type") == "tool_use":
+    def _start(self, event: Mapping[str, Any]) -> Step:
+        self._message = dict(expect_dict(event.get("message") or {}, "message_start"))
+        # An answer that continues an earlier one has blocks from the beginning.
+        blocks = self._message.get("content")
+        if not isinstance(blocks, list):
+            return ""
+        return _joined([self._begin(index, block) for index, block in enumerate(blocks)])
+
+    def _begin(self, index: int, started: Any) -> Step:
+        started = expect_dict(started, "content block")
+        if _same(self._open.get(index), started):
+            # The event came twice.
+            return ""
+        self._open[index] = started
+        place = self._places[index] = len(self._blocks)
+        block = dict(started)
+        self._blocks.append(block)
+        kind = block.setdefault("type", kind_of(block))
+        if kind == "tool_use":
             identifier, name = _required(block, "id"), _required(block, "name")
-            return Delta(tool_calls=(ToolCallDelta(index=self._call(index), id=identifier, name=name),))
+            self._without_pieces.add(place)
+            return Delta(tool_calls=(ToolCallDelta(index=self._call(place), id=identifier, name=name),))
+        if kind == "fallback":
+            # The model that gives the rest of the answer, after the one before it has declined.
+            self._message = {**(self._message or {}), **_model_of(block)}
         # A block may have content from the beginning.
         text, reasoning = _begun(block, "text"), _begun(block, "thinking")
         return Delta(text=text, reasoning=reasoning) if reasoning else text
 
     def _extend(self, event: dict[str, Any]) -> Step:
         index, delta = _index(event), expect_dict(event.get("delta"), "delta")
-        block = self._blocks.get(index)
-        if block is None:
+        place = self._places.get(index)
+        if place is None:
             raise APIResponseValidationError("a stream event continues a content block that never began")
         match delta.get("type"):
             case "text_delta":
-                return self._add(index, "text", delta)
+                return self._add(place, "text", delta)
             case "thinking_delta":
-                return Delta(reasoning=self._add(index, "thinking", delta))
+                return Delta(reasoning=self._add(place, "thinking", delta))
             case "signature_delta":
-                self._add(index, "signature", delta)
+                self._add(place, "signature", delta)
             case "citations_delta":
+                block = self._blocks[place]
                 earlier = block.get("citations")
                 block["citations"] = [*(earlier if isinstance(earlier, list) else ()), delta.get("citation")]
+            case "compaction_delta":
+                self._blocks[place] |= {name: value for name, value in delta.items() if name != "type"}
             case "input_json_delta":
-                piece = self._add(index, "partial_json", delta)
-                if piece and block.get("type") == "tool_use":
-                    return Delta(tool_calls=(ToolCallDelta(index=self._call(index), arguments=piece),))
+                piece = self._add(place, "partial_json", delta)
+                if piece and self._blocks[place].get("type") == "tool_use":
+                    self._without_pieces.discard(place)
+                    return Delta(tool_calls=(ToolCallDelta(index=self._call(place), arguments=piece),))
         return ""
 
-    def _add(self, index: int, field: str, delta: Mapping[str, Any]) -> str:
+    def _add(self, place: int, field: str, delta: Mapping[str, Any]) -> str:
         piece = _required(delta, field)
-        self._pieces.setdefault((index, field), []).append(piece)
+        self._pieces.setdefault((place, field), []).append(piece)
         return piece
 
-    def _call(self, index: int) -> int:
+    def _call(self, place: int) -> int:
         """How many tool calls come before this block."""
-        blocks = self._blocks.items()
-        return sum(1 for other, block in blocks if other < index and block.get("type") == "tool_use")
+        return sum(1 for block in self._blocks[:place] if block.get("type") == "tool_use")
 
-    def _update(self, event: dict[str, Any]) -> None:
+    def _end_block(self, index: Any) -> Step:
+        place = self._places.get(index) if isinstance(index, int) else None
+        if place is None:
+            return ""
+        self._open.pop(index, None)
+        return self._input(place) if place in self._without_pieces else ""
+
+    def _input(self, place: int) -> Step:
+        """The input of a tool call that came with its block, and not in pieces."""
+        self._without_pieces.remove(place)
+        arguments = _arguments(self._blocks[place])
+        return Delta(tool_calls=(ToolCallDelta(index=self._call(place), arguments=arguments),))
+
+    def _inputs(self) -> Step:
+        return _joined([self._input(place) for place in sorted(self._without_pieces)])
+
+    def _update(self, event: dict[str, Any]) -> Step:
         if self._message is None:
             self._message = {}
         # Fields of the message that arrive late, such as context_management, are outside `delta`.
@@ -228,6 +297,16 @@ class Assembler:
         self._message |= expect_dict(event.get("delta"), "message_delta")
         totals = {name: value for name, value in part(event, "usage").items() if value is not None}
         self._message["usage"] = {**part(self._message, "usage"), **totals}
+        if self._message.get("stop_reason") == "refusal" and not self._explained and not self._has_text():
+            self._explained = True
+            return _joined([self._inputs(), _explanation(self._message)])
+        return self._inputs() if self._without_pieces else ""
+
+    def _has_text(self) -> bool:
+        texts = [place for place, block in enumerate(self._blocks) if block.get("type") == "text"]
+        return any(
+            self._blocks[place].get("text") or any(self._pieces.get((place, "text"), ())) for place in texts
+        )
 
     def is_complete(self) -> bool:
         """Whether `message_stop` has been fed."""
@@ -242,14 +321,40 @@ class Assembler:
             )
         self._message = self._message or {}
         cut = _FINISH.get(str(self._message.get("stop_reason"))) == "length"
-        blocks = {index: dict(block) for index, block in sorted(self._blocks.items())}
-        for (index, field), pieces in self._pieces.items():
-            block, written = blocks[index], "".join(pieces)
+        blocks = [dict(block) for block in self._blocks]
+        for (place, field), pieces in self._pieces.items():
+            block, written = blocks[place], "".join(pieces)
+            if block["type"] is None:
+                block["type"] = kind_of((field,))
             if field != "partial_json":
                 block[field] = (_str(block.get(field)) or "") + written
             elif written:
                 block["input"] = _parsed(written, cut=cut)
-        return {**self._message, "content": list(blocks.values())}
+        return {**self._message, "content": blocks}
+
+
+def _same(block: Block | None, other: Block) -> bool:
+    try:
+        return block == other
+    except RecursionError:
+        return False
+
+
+def _model_of(block: Block) -> dict[str, str]:
+    model = _str(part(block, "to").get("model"))
+    return {"model": model} if model else {}
+
+
+def _joined(steps: list[Step]) -> Step:
+    """Several steps as one."""
+    filled = [delta_of(step) for step in steps if step]
+    if not filled:
+        return ""
+    return Delta(
+        text="".join(delta.text for delta in filled),
+        reasoning="".join(delta.reasoning for delta in filled),
+        tool_calls=tuple(call for delta in filled for call in delta.tool_calls),
+    )
 
 
 def _parsed(text: str, *, cut: bool) -> Any:

@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import orjson
-
 from ..._errors import APIResponseValidationError, RequestError
 from ..._types import Message
+from .. import left_out
+from ..call_ids import answered_id, made_id
 from .decode import PROVIDER, Block, openai_call, read_blocks
 
 _IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
@@ -36,8 +36,8 @@ def encode_system(messages: Sequence[Message]) -> tuple[str | list[Block] | None
         return None, 0
     blocks = []
     for index in range(leading):
-        blocks += _system(messages[index], f"messages[{index}]")
-    if leading == 1 and isinstance(messages[0]["content"], str):
+        blocks += _cached(_system(messages[index], f"messages[{index}]"), messages[index])
+    if leading == 1 and isinstance(messages[0]["content"], str) and "cache_control" not in messages[0]:
         return messages[0]["content"], 1
     return blocks, leading
 
@@ -46,7 +46,8 @@ def encode_messages(messages: Sequence[Message], start: int) -> list[dict[str, A
     """The messages from `start` on, in Anthropic's form.
 
     Consecutive tool results become one user message, as Anthropic requires all results for one assistant
-    message together. Consecutive system messages become one as well.
+    message together. Consecutive system messages become one as well. Anthropic refuses an empty turn, so an
+    assistant message of which nothing can be sent is left out.
 
     Raises:
         RequestError: Anthropic has no form for a message or part, which the error names.
@@ -56,13 +57,48 @@ def encode_messages(messages: Sequence[Message], start: int) -> list[dict[str, A
     for index in range(start, len(messages)):
         message, where = messages[index], f"messages[{index}]"
         role = "system" if message["role"] == "developer" else message["role"]
-        blocks = _CONVERTERS[role](message, where)
+        if role == "tool" and not message["tool_call_id"]:
+            message = {**message, "tool_call_id": answered_id(messages, index)}
+        elif role == "assistant" and message.get("tool_calls"):
+            message = _with_ids(message, index)
+        if "cache_control" in message:
+            rest = {name: value for name, value in message.items() if name != "cache_control"}
+            blocks = _cached(_CONVERTERS[role](rest, where), message)
+        else:
+            blocks = _CONVERTERS[role](message, where)
+        if not blocks and role == "assistant":
+            left_out.warn_of_empty_turn(PROVIDER)
+            continue
         if role == previous and role in ("tool", "system"):
             converted[-1]["content"] += blocks
         else:
             converted.append({"role": "user" if role == "tool" else role, "content": blocks})
         previous = role
     return converted
+
+
+def _with_ids(message: Message, index: int) -> Message:
+    """An assistant message whose tool calls all have ids."""
+    calls = message["tool_calls"]
+    if all(isinstance(call, Mapping) and call.get("id") for call in calls):
+        return message
+    named = [
+        {**call, "id": call.get("id") or made_id(index, place)} if isinstance(call, Mapping) else call
+        for place, call in enumerate(calls)
+    ]
+    return {**message, "tool_calls": named}
+
+
+def _cached(content: str | list[Block], message: Message) -> list[Block]:
+    """A message's blocks, of which the last has the message's own cache_control."""
+    blocks: list[Block] = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
+    control = message.get("cache_control")
+    for place in range(len(blocks) - 1, -1, -1) if control else ():
+        # Thinking cannot have one.
+        if blocks[place].get("type") not in ("thinking", "redacted_thinking"):
+            blocks[place] = {"cache_control": control, **blocks[place]}
+            break
+    return blocks
 
 
 def _user(message: Message, where: str) -> str | list[Block]:
@@ -107,9 +143,11 @@ def _assistant(message: Message, where: str) -> str | list[Block]:
     if own is not None:
         return own
     _check_nameless(message, where)
+    left_out.warn_of_lost_content(message, PROVIDER, own=PROVIDER)
     if message.get("function_call"):
         raise _wrong(f"{where}.function_call", "is OpenAI's old form: use tool_calls")
-    content, calls = message.get("content"), message.get("tool_calls") or ()
+    content = message.get("content") or message.get("refusal")
+    calls = message.get("tool_calls") or ()
     if isinstance(content, str) and content and not calls:
         return content
     if isinstance(content, str):
@@ -125,15 +163,17 @@ def _tool_use(call: Any, where: str) -> Block:
     function = call.get("function") if isinstance(call, Mapping) else None
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str) or not call.get("id"):
         raise _wrong(where, "must have an 'id' and a 'function' with 'name' and 'arguments'")
-    try:
-        arguments = orjson.loads(function.get("arguments") or "{}")
-    except (orjson.JSONDecodeError, TypeError):
-        arguments = None
-    if not isinstance(arguments, dict):
+    arguments = function.get("arguments")
+    if not isinstance(arguments, (str, type(None))):
         raise _wrong(f"{where}.function.arguments", "must be the JSON text of an object")
     # Ids of other providers may contain characters that Anthropic refuses.
     identifier = _CALL_ID.sub("_", str(call["id"]))
-    return {"type": "tool_use", "id": identifier, "name": function["name"], "input": arguments}
+    return {
+        "type": "tool_use",
+        "id": identifier,
+        "name": function["name"],
+        "input": left_out.call_arguments(arguments or "", PROVIDER),
+    }
 
 
 _CONVERTERS: Mapping[str, Callable[[Message, str], Any]] = {
@@ -168,17 +208,33 @@ def original_blocks(message: Message) -> list[Block] | None:
 def _blocks(parts: Iterable[Mapping[str, Any]], where: str) -> list[Block]:
     blocks = []
     for position, entry in enumerate(parts):
-        place = f"{where}[{position}]"
-        convert = _PARTS.get(entry["type"])
+        place, kind = f"{where}[{position}]", entry["type"]
+        convert = _PARTS.get(kind)
         if convert is None:
-            raise _wrong(place, f"has type {entry['type']!r}, which Anthropic has no form for")
+            if kind not in _OWN_TYPES and not kind.endswith(_OWN_ENDINGS):
+                raise _wrong(place, f"has type {kind!r}, which Anthropic has no form for")
+            convert = _own_part
+        if kind == "thinking" and not (isinstance(entry.get("thinking"), str) and entry.get("signature")):
+            left_out.warn_of("thinking of another provider's model", PROVIDER)
+            continue
         # The other fields are Anthropic's own, such as cache_control, which every block may have.
         own = {name: value for name, value in entry.items() if name not in _OPENAI_FIELDS}
         blocks.append({**convert(entry, place), **own})
     return blocks
 
 
-_OPENAI_FIELDS = frozenset({"type", "image_url", "file", "refusal"})
+# Fields of other providers' parts, which are converted, or repeat what the part says.
+_OPENAI_FIELDS = frozenset(
+    {"type", "image_url", "file", "refusal", "document_url", "document_name", "annotations", "logprobs"}
+)
+
+# Blocks of Anthropic's answers and of its beta features, from the types of the anthropic SDK 2.11.
+_OWN_TYPES = frozenset(
+    {"search_result", "thinking", "redacted_thinking", "tool_use", "tool_result", "tool_reference",
+     "tool_addition", "tool_removal", "container_upload", "compaction", "fallback", "browser_state",
+     "mcp_tool_listing"}
+)  # fmt: skip
+_OWN_ENDINGS = ("_tool_use", "_tool_result")
 
 
 def _text_part(entry: Mapping[str, Any], where: str) -> Block:
@@ -215,7 +271,10 @@ def _file_part(entry: Mapping[str, Any], where: str) -> Block:
 def _file_source(file: Mapping[str, Any], where: str) -> dict[str, str]:
     if isinstance(file.get("file_id"), str):
         return {"type": "file", "file_id": file["file_id"]}
-    media_type, data = _data_url(file.get("file_data"), where, "file_data as a data: URL in base64")
+    given = file.get("file_data")
+    if isinstance(given, str) and given.startswith("https://"):
+        return {"type": "url", "url": given}
+    media_type, data = _data_url(given, where, "file_data as a data: URL in base64 or an https URL")
     if media_type == "text/plain":
         try:
             text = base64.b64decode(data, validate=True).decode()
@@ -225,6 +284,19 @@ def _file_source(file: Mapping[str, Any], where: str) -> dict[str, str]:
     if media_type != "application/pdf":
         raise _wrong(where, f"is {media_type}; Anthropic accepts application/pdf and text/plain")
     return {"type": "base64", "media_type": media_type, "data": data}
+
+
+def _document_part(entry: Mapping[str, Any], where: str) -> Block:
+    url, name = entry.get("document_url"), entry.get("document_name")
+    url = url.get("url") if isinstance(url, Mapping) else url
+    title = {"title": name} if name else {}
+    return {"type": "document", "source": _file_source({"file_data": url}, where), **title}
+
+
+def _sourced_part(entry: Mapping[str, Any], where: str) -> Block:
+    if not isinstance(entry.get("source"), Mapping):
+        raise _wrong(where, f"is of Anthropic's type {entry['type']!r} and has no 'source'")
+    return dict(entry)
 
 
 def _own_part(entry: Mapping[str, Any], where: str) -> Block:
@@ -240,11 +312,11 @@ _PARTS: Mapping[str, Callable[[Mapping[str, Any], str], Block]] = {
     "refusal": _text_part,
     "image_url": _image_part,
     "file": _file_part,
+    "document_url": _document_part,
     "input_audio": _no_audio,
     # Anthropic's own forms, for features that OpenAI's lack, such as citations.
-    "image": _own_part,
-    "document": _own_part,
-    "search_result": _own_part,
+    "image": _sourced_part,
+    "document": _sourced_part,
 }
 
 

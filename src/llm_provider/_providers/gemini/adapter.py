@@ -16,9 +16,13 @@ from ..._errors import LLMError, RequestError
 from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..._settings import MAX_RESPONSE_BYTES
+from .. import left_out
 from ..adapter import EncodedRequest, merge, refuse, schema_of
 from ..errors import from_exception, headers_of
-from .decode import PROVIDER, Assembler, decode, error_of, split, usage
+from ..foreign_tools import check_tools, owner_of
+from .api_version import chosen_version
+from .assembler import Assembler
+from .decode import PROVIDER, decode, error_of, split, usage
 from .encode_contents import encode_contents
 from .facts import facts, variant
 
@@ -115,7 +119,7 @@ def encode(request: Request, target: Target) -> EncodedRequest:
         payload = merge(payload, request.extra_body)
         _check_thinking(request, payload, request.extra_body)
     return EncodedRequest(
-        operation(target.model, "generateContent"),
+        operation(target, "generateContent"),
         payload,
         request.extra_headers or {},
         samples_field=("generationConfig", "candidateCount"),
@@ -132,13 +136,15 @@ def resource(model: str) -> str:
     return model if model.startswith(("models/", "tunedModels/")) else f"models/{model}"
 
 
-def operation(model: str, action: str) -> str:
+def operation(target: Target, action: str) -> str:
     """The address of one of a model's methods, below the server's.
 
-    >>> operation("gemini-3.8-flash", "generateContent")
+    >>> from llm_provider._requests.routing import resolve
+    >>> operation(resolve("gemini-3.8-flash"), "generateContent")
     'v1/models/gemini-3.8-flash:generateContent'
     """
-    return f"{_family(model).version}/{resource(model)}:{action}"
+    version = chosen_version(target.base_url) or _family(target.model).version
+    return f"{version}/{resource(target.model)}:{action}"
 
 
 def _sampling(request: Request, family: _Family) -> dict[str, Any]:
@@ -213,15 +219,21 @@ def _thinking_fields(body: Mapping[str, Any]) -> Iterator[str]:
 def _tools(request: Request) -> dict[str, Any]:
     if not request.tools:
         return {}
-    declarations, strict = [], False
+    check_tools(request, PROVIDER)
+    declarations, own, strict = [], [], False
     for index, tool in enumerate(request.tools):
-        if tool.get("type", "function") != "function":
+        if owner_of(tool) == PROVIDER:
+            own.append(dict(tool))
+            continue
+        if tool.get("type", "function") != "function" or "function" not in tool:
             raise refuse(
-                f"tools[{index}] of type {tool['type']!r}",
+                f"tools[{index}] of type {tool.get('type')!r}",
                 request,
-                "put Google's own tools into extra_body={'tools': [...]}, together with the functions",
+                "write a tool of Google's as {'google_search': {}}, or use extra_body={'tools': [...]}",
                 provider=PROVIDER,
             )
+        for extra in tool.keys() & {"cache_control"}:
+            left_out.warn_of(extra, PROVIDER)
         function = tool["function"]
         strict = strict or bool(function.get("strict"))
         encoded = {
@@ -232,7 +244,8 @@ def _tools(request: Request) -> dict[str, Any]:
         declarations.append({name: value for name, value in encoded.items() if value is not None})
     calling = _calling(request.tool_choice, strict)
     config = {"toolConfig": {"functionCallingConfig": calling}} if calling else {}
-    return {"tools": [{"functionDeclarations": declarations}], **config}
+    functions = [{"functionDeclarations": declarations}] if declarations else []
+    return {"tools": [*functions, *own], **config}
 
 
 def _calling(choice: str | Mapping[str, Any] | None, strict: bool) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """The connection to Gemini through the google-genai SDK.
 
 The payload that the cache key covers is sent byte for byte, by the HTTP clients of `sdk_http_clients`. The
-SDK's environment variables for other endpoints and API versions have no effect. Requests take one of two
-routes through the SDK: `private_requests` with releases that it knows, else `typed_requests`.
+SDK's environment variables for other endpoints have no effect, and `api_version` reads the one for the API's
+version. Requests take one of two routes through the SDK: `private_requests` with releases that it knows, else
+`typed_requests`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from ..._settings import MAX_RESPONSE_BYTES
 from .. import http_client
 from ..adapter import IsComplete, OnHeaders, Outgoing, SendInChunks, never
 from . import sdk_http_clients
+from .api_version import split_version
 from .private_requests import PrivateRequests, is_known
 from .typed_requests import TypedRequests
 
@@ -64,7 +66,8 @@ class GeminiConnection:
             self._http_client = sdk_http_clients.build(self._transport, self._certificates, self._most_bytes)
         parameter = "aiohttp_client" if self._transport == "aiohttp" else "httpx_async_client"
         options = types.HttpOptions(
-            base_url=outgoing.target.base_url,
+            # The operation has the version.
+            base_url=split_version(outgoing.target.base_url)[0],
             # A single attempt also turns off the SDK's hidden second one after a broken connection.
             retry_options=types.HttpRetryOptions(attempts=1),
             # For clients that the SDK builds and nothing uses: they cannot fail because of a proxy.

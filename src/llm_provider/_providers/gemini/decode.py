@@ -1,4 +1,4 @@
-"""Replies, streams and errors of Gemini's `generateContent`. Pure.
+"""Replies and errors of Gemini's `generateContent`. Pure.
 
 The sources are the Gemini API reference and the types of google-genai 3.4. Most models return function calls
 without an id; these get one that consists of the answer's id and their position.
@@ -10,12 +10,16 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import orjson
+
 from ..._errors import APIResponseValidationError, LLMError
 from ..._limits.retry import retry_delay
-from ..._types import Choice, Delta, FinishReason, Step, ToolCall, ToolCallDelta, Usage
+from ..._types import Choice, FinishReason, ToolCall, Usage
 from ..adapter import Answer, count, expect_dict, part, split_reply
 from ..bill import gemini_searches, with_searches
 from ..errors import from_answer
+from ..facts import variant_of
+from ..sse import EventSplitter
 
 PROVIDER = "gemini"
 
@@ -35,10 +39,22 @@ _FINISH: Mapping[str, FinishReason] = {
     "IMAGE_PROHIBITED_CONTENT": "content_filter",
     "IMAGE_RECITATION": "content_filter",
     "IMAGE_OTHER": "content_filter",
+    # Limits of Google's own on one request. The model continues if its message is sent back.
+    "CONTINUATION": "length",
+    "TOO_MANY_TOOL_CALLS": "length",
 }
 
-# Finish reasons that another attempt would meet again.
-_LASTING = frozenset({"MISSING_THOUGHT_SIGNATURE", "TOO_MANY_TOOL_CALLS", "CONTINUATION"})
+# The model wrote a function call that Google could not read, or did not expect.
+_FAILED_CALLS = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"})
+
+_LONGEST_DETAIL = 2000
+
+# The levels of Vertex's `trafficType`.
+_TRAFFIC: Mapping[str, str] = {
+    "ON_DEMAND": "standard",
+    "ON_DEMAND_PRIORITY": "priority",
+    "ON_DEMAND_FLEX": "flex",
+}
 
 
 def decode(reply: Any) -> Answer:
@@ -57,9 +73,15 @@ def decode(reply: Any) -> Answer:
     return Answer(
         choices=_choices(reply),
         usage=usage(reply),
-        model=_str(reply.get("modelVersion")),
-        id=_str(reply.get("responseId")),
+        model=text_or_none(reply.get("modelVersion")),
+        id=text_or_none(reply.get("responseId")),
+        service_tier=_service_tier(part(reply, "usageMetadata")),
     )
+
+
+def _service_tier(usage: Mapping[str, Any]) -> str | None:
+    tier = usage.get("serviceTier")
+    return variant_of(tier.lower()) if isinstance(tier, str) else _TRAFFIC.get(str(usage.get("trafficType")))
 
 
 def usage(reply: Any) -> Usage | None:
@@ -87,11 +109,12 @@ def _choices(reply: dict[str, Any]) -> tuple[Choice, ...]:
         raise APIResponseValidationError(
             f"the answer's candidates are {type(candidates).__name__}, not a list"
         )
-    ordered = sorted((expect_dict(candidate, "candidate") for candidate in candidates), key=_index)
-    return tuple(_choice(candidate, _str(reply.get("responseId"))) for candidate in ordered)
+    ordered = sorted((expect_dict(candidate, "candidate") for candidate in candidates), key=index_of)
+    return tuple(_choice(candidate, text_or_none(reply.get("responseId"))) for candidate in ordered)
 
 
-def _index(candidate: Mapping[str, Any]) -> int:
+def index_of(candidate: Mapping[str, Any]) -> int:
+    """The number of a candidate."""
     return count(candidate, "index")
 
 
@@ -101,11 +124,9 @@ def _choice(candidate: dict[str, Any], response_id: str | None) -> Choice:
     if parts is not None and not isinstance(parts, list):
         raise APIResponseValidationError(f"the answer's parts are {type(parts).__name__}, not a list")
     text, reasoning, found = read_parts(parts or [])
-    reason = _finish_reason(candidate)
-    if found and reason == "stop":
-        reason = "tool_calls"
+    reason = _finish_reason(candidate, parts or [], called=bool(found))
     calls = tuple(
-        ToolCall(id=call_id(call, response_id, index), name=call["name"], arguments=_arguments(call))
+        ToolCall(id=call_id(call, response_id, index), name=call["name"], arguments=arguments_of(call))
         for index, call in enumerate(found)
     )
     message: dict[str, Any] = {"role": "assistant", "content": text or None}
@@ -126,17 +147,31 @@ def _choice(candidate: dict[str, Any], response_id: str | None) -> Choice:
     )
 
 
-def _finish_reason(candidate: Mapping[str, Any]) -> FinishReason:
+def _finish_reason(candidate: Mapping[str, Any], parts: list[Any], *, called: bool) -> FinishReason:
+    """Why the model stopped. A whole answer may have an unknown word for it, or none.
+
+    Raises:
+        APIResponseValidationError: the model failed to answer. The request was billed, so it is not sent
+            again.
+    """
     word = candidate.get("finishReason")
-    if not isinstance(word, str) or not word:
-        raise APIResponseValidationError("the answer ends without a finish reason: it was cut")
-    if word not in _FINISH:
-        detail = candidate.get("finishMessage")
-        said = f": {detail}" if isinstance(detail, str) and detail else ""
-        raise APIResponseValidationError(
-            f"the model ended its answer with {word}{said[:300]}", code=word, retryable=word not in _LASTING
-        )
-    return _FINISH[word]
+    known = _FINISH.get(word) if isinstance(word, str) else "stop"
+    if called and known in (None, "stop"):
+        return "tool_calls"
+    if known is not None:
+        return known
+    if not word or (word not in _FAILED_CALLS and any(map(_has_content, parts))):
+        return "stop"
+    detail = candidate.get("finishMessage")
+    said = f": {detail}" if isinstance(detail, str) and detail else ""
+    raise APIResponseValidationError(
+        f"the model ended its answer with {word}{said[:_LONGEST_DETAIL]}", code=word, retryable=False
+    )
+
+
+def _has_content(entry: Mapping[str, Any]) -> bool:
+    """Whether a part holds anything but thoughts and signatures."""
+    return not entry.get("thought") and any(entry[name] for name in entry if name != "thoughtSignature")
 
 
 def read_parts(parts: list[Any]) -> tuple[str, str, list[dict[str, Any]]]:
@@ -174,7 +209,8 @@ def _function_call(call: Any) -> dict[str, Any]:
     return read
 
 
-def _arguments(call: Mapping[str, Any]) -> str:
+def arguments_of(call: Mapping[str, Any]) -> str:
+    """The arguments of a function call as JSON text."""
     try:
         return json.dumps(call["args"], ensure_ascii=False, separators=(",", ":"))
     except RecursionError:
@@ -225,10 +261,12 @@ def error_of(body: Any, *, status: int | None, headers: Mapping[str, str] | None
     >>> error_of({"error": {"status": "RESOURCE_EXHAUSTED", "details": [{"retryDelay": "7s"}]}}, status=429)
     RateLimitError('HTTP 429')
     """
-    error = body.get("error") if isinstance(body, dict) else body
+    error = _error_in(body)
     if isinstance(body, dict) and error is None:
-        # The SDK's stand-in for a body that is not JSON. Its "status" is only the reason phrase of HTTP.
-        error = body.get("message")
+        # The SDK's stand-in for a body that it did not read, because it is no JSON or has another type than
+        # JSON's. Its "status" is only the reason phrase of HTTP.
+        text = body.get("message")
+        error = _error_in_text(text) if isinstance(text, str) else None
     if not isinstance(error, dict):
         return from_answer(status, message=error if isinstance(error, str) else "", headers=headers)
     details = error.get("details")
@@ -238,11 +276,32 @@ def error_of(body: Any, *, status: int | None, headers: Mapping[str, str] | None
     waits = (retry_delay(entry.get("retryDelay")) for entry in entries)
     return from_answer(
         status,
-        codes=(*_daily_quotas(entries), *_reasons(entries, message), _str(error.get("status"))),
+        codes=(*_daily_quotas(entries), *_reasons(entries, message), text_or_none(error.get("status"))),
         message=message,
         headers=headers,
         wait=next((wait for wait in waits if wait is not None), None),
     )
+
+
+def _error_in(body: Any) -> Any:
+    """The error in a body. Without `alt=sse`, a stream is a list of responses, and its error one of them."""
+    if isinstance(body, list) and len(body) == 1:
+        body = body[0]
+    return body.get("error") if isinstance(body, dict) else body
+
+
+def _error_in_text(text: str) -> Any:
+    """The error in a body of any type: as JSON, as an event of a stream, or the text itself."""
+    splitter = EventSplitter()
+    encoded = text.encode("utf-8", "replace")
+    for data in (encoded, *splitter.feed(encoded), *splitter.end()):
+        try:
+            error = _error_in(orjson.loads(data))
+        except ValueError:
+            continue
+        if isinstance(error, dict):
+            return error
+    return text
 
 
 def _daily_quotas(details: list[dict[str, Any]]) -> Iterator[str]:
@@ -262,123 +321,6 @@ def _reasons(details: list[dict[str, Any]], message: str) -> Iterator[str]:
     yield from sorted(reasons)
 
 
-def _str(value: Any) -> str | None:
+def text_or_none(value: Any) -> str | None:
+    """`value` if it is a text."""
     return value if isinstance(value, str) else None
-
-
-class Assembler:
-    """Folds the `GenerateContentResponse` objects of a stream into the one that they add up to."""
-
-    def __init__(self) -> None:
-        self._head: dict[str, Any] = {}
-        self._candidates: dict[int, dict[str, Any]] = {}
-        # Both by candidate: the pieces of text that its last part does not yet have, and its function calls
-        # so far. Appending each piece to a long text would take quadratic time.
-        self._pieces: dict[int, list[str]] = {}
-        self._calls: dict[int, int] = {}
-
-    def feed(self, event: Any) -> Step:
-        """Take one event; returns the text or delta of the first sample."""
-        event = expect_dict(event, "stream event")
-        if event.get("error"):
-            raise error_of(event, status=200)
-        for name, value in event.items():
-            if name != "candidates" and value is not None:
-                self._head[name] = value
-        shown: Step = ""
-        pieces = event.get("candidates")
-        for piece in pieces if isinstance(pieces, list) else ():
-            index = _index(expect_dict(piece, "candidate"))
-            delta = self._add(index, piece)
-            if index == 0:
-                shown = delta
-        return shown
-
-    def _add(self, index: int, piece: dict[str, Any]) -> Step:
-        candidate = self._candidates.setdefault(index, {"content": {"role": "model"}})
-        for name, value in piece.items():
-            if name == "logprobsResult" and isinstance(value, dict):
-                _extend_lists(candidate.setdefault(name, {}), value)
-            elif name != "content" and value is not None:
-                candidate[name] = value
-        content = piece.get("content")
-        added = expect_dict(content, "content").get("parts") if content is not None else None
-        if not added:
-            return ""
-        if not isinstance(added, list):
-            raise APIResponseValidationError(f"the stream's parts are {type(added).__name__}, not a list")
-        parts = candidate["content"].setdefault("parts", [])
-        text, reasoning, calls = read_parts(added)
-        for entry in added:
-            self._append_part(index, parts, entry)
-        if not (reasoning or calls):
-            return text
-        response_id = _str(self._head.get("responseId"))
-        before = self._calls.get(index, 0)
-        self._calls[index] = before + len(calls)
-        return Delta(
-            text=text,
-            reasoning=reasoning,
-            tool_calls=tuple(
-                ToolCallDelta(
-                    index=place,
-                    id=call_id(call, response_id, place),
-                    name=call["name"],
-                    arguments=_arguments(call),
-                )
-                for place, call in enumerate(calls, before)
-            ),
-        )
-
-    def _append_part(self, index: int, parts: list[dict[str, Any]], piece: dict[str, Any]) -> None:
-        """Append a part, or extend the last one if both are pieces of the same text.
-
-        A signature ends its part. It comes with the last piece of text, or with an empty piece after it.
-        """
-        last = parts[-1] if parts else {}
-        fields = {"text", "thought"}
-        plain = last.keys() <= fields and piece.keys() <= fields | {"thoughtSignature"}
-        if (
-            plain
-            and _is_text(last)
-            and _is_text(piece)
-            and bool(last.get("thought")) == bool(piece.get("thought"))
-        ):
-            self._pieces.setdefault(index, []).append(piece["text"])
-            last.update((name, value) for name, value in piece.items() if name != "text")
-        else:
-            self._join(index, parts)
-            parts.append(dict(piece))
-
-    def _join(self, index: int, parts: list[dict[str, Any]]) -> None:
-        pieces = self._pieces.pop(index, None)
-        if pieces:
-            parts[-1]["text"] = "".join((parts[-1]["text"], *pieces))
-
-    def is_complete(self) -> bool:
-        """False: no event says so."""
-        return False
-
-    def reply(self) -> Any:
-        """The response that the events add up to."""
-        for index, candidate in self._candidates.items():
-            self._join(index, candidate["content"].get("parts", []))
-        if not self._candidates and not part(self._head, "promptFeedback").get("blockReason"):
-            raise APIResponseValidationError("the stream ended before its first candidate: it was cut")
-        for candidate in self._candidates.values():
-            if not candidate.get("finishReason"):
-                raise APIResponseValidationError("the stream ended before its finish reason: it was cut")
-        ordered = [candidate for _, candidate in sorted(self._candidates.items())]
-        return {**({"candidates": ordered} if ordered else {}), **self._head}
-
-
-def _is_text(entry: Mapping[str, Any]) -> bool:
-    return isinstance(entry.get("text"), str)
-
-
-def _extend_lists(kept: dict[str, Any], piece: Mapping[str, Any]) -> None:
-    for name, value in piece.items():
-        if isinstance(value, list) and isinstance(kept.get(name, []), list):
-            kept[name] = [*kept.get(name, []), *value]
-        elif value is not None:
-            kept[name] = value

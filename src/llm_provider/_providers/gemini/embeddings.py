@@ -52,7 +52,7 @@ def encode(request: EmbedRequest, target: Target) -> EncodedRequest:
                     model=request.model,
                 )
         payload = merge(payload, request.extra_body)
-    return EncodedRequest(operation(target.model, ACTION), payload, request.extra_headers or {})
+    return EncodedRequest(operation(target, ACTION), payload, request.extra_headers or {})
 
 
 def _check_dimensions(request: EmbedRequest, target: Target) -> None:

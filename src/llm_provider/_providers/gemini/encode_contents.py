@@ -7,7 +7,6 @@ message was edited. The sources are the Gemini API reference and the types of go
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,20 +15,21 @@ from urllib.parse import urlsplit
 from ..._errors import APIResponseValidationError, RequestError
 from ..._requests.request import Request
 from ..._types import Message
+from .. import left_out
+from ..call_ids import answered_id, has_id, made_id
 from .decode import PROVIDER, read_parts
 
-# The fields of a message, by role, that are encoded or may be left out without loss: other providers, and
-# dumps of their SDKs' objects, put the latter into assistant messages.
+# The fields of a message that are encoded, by role. An assistant message may have others, which its provider
+# put there: `left_out` warns of them.
 _FIELDS: Mapping[str, frozenset[str]] = {
     "system": frozenset(),
     "developer": frozenset(),
     "user": frozenset(),
-    "tool": frozenset({"tool_call_id", "name"}),
-    "assistant": frozenset(
-        {"tool_calls", "provider_specific_fields", "refusal", "annotations", "reasoning", "reasoning_content",
-         "reasoning_details", "thinking_blocks"}
-    ),
-}  # fmt: skip
+    "tool": frozenset({"tool_call_id", "name", "is_error"}),
+}
+
+# Their loss would change what an answer means.
+_REFUSED_IN_ANSWERS = frozenset({"name", "function_call"})
 
 _IMAGE_TYPES = {
     "png": "image/png",
@@ -39,6 +39,18 @@ _IMAGE_TYPES = {
     "heic": "image/heic",
     "heif": "image/heif",
     "gif": "image/gif",
+}
+
+_MEDIA_TYPES = {
+    "pdf": "application/pdf",
+    "mp4": "video/mp4",
+    "mpeg": "video/mpeg",
+    "mpg": "video/mpeg",
+    "mov": "video/quicktime",
+    "webm": "video/webm",
+    "wmv": "video/wmv",
+    "flv": "video/x-flv",
+    "3gp": "video/3gpp",
 }
 
 # Gemini 3 refuses a function call in the history without the signature of the thought that led to it.
@@ -74,16 +86,24 @@ def encode_contents(request: Request, *, signed: bool) -> dict[str, Any]:
     for index, message in enumerate(request.messages):
         where, role = f"messages[{index}]", message["role"]
         for name, value in message.items():
-            if name not in ("role", "content") and name not in _FIELDS[role] and value is not None:
+            if name in ("role", "content") or (role == "assistant" and name not in _REFUSED_IN_ANSWERS):
+                continue
+            if name == "cache_control":
+                left_out.warn_of(name, PROVIDER)
+            elif name not in _FIELDS.get(role, ()) and value is not None:
                 raise state.problem(f"{where}.{name}", "has no form in Gemini's API; leave it out")
         if role in ("system", "developer"):
             if state.contents:
                 raise state.problem(where, "is a system message inside the conversation; put it first")
             state.system += _texts(state, message, where)
         elif role == "tool":
-            _add_tool_result(state, message, where)
+            _add_tool_result(state, message, index)
         elif role == "assistant":
-            state.contents.append({"role": "model", "parts": _assistant_parts(state, message, where)})
+            parts = _assistant_parts(state, message, index)
+            if parts:
+                state.contents.append({"role": "model", "parts": parts})
+            else:
+                left_out.warn_of_empty_turn(PROVIDER)
         else:
             state.contents.append({"role": "user", "parts": _user_parts(state, message, where)})
     if not state.contents:
@@ -93,16 +113,19 @@ def encode_contents(request: Request, *, signed: bool) -> dict[str, Any]:
 
 
 def _parts_of(message: Message) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    content = message.get("content")
-    if isinstance(content, str):
-        content = ({"type": "text", "text": content},) if content else ()
-    yield from enumerate(content or ())
+    yield from enumerate(message.get("content") or ())
 
 
 def _texts(state: _Conversation, message: Message, where: str) -> list[dict[str, Any]]:
+    content = message.get("content")
+    if isinstance(content, str):
+        return [{"text": content}] if content else []
     texts = []
     for position, piece in _parts_of(message):
         place = f"{where}.content[{position}]"
+        if piece["type"] == "thinking":
+            left_out.warn_of("thinking of another provider's model", PROVIDER)
+            continue
         if piece["type"] not in ("text", "refusal"):
             raise state.problem(place, f"is of type {piece['type']!r}; only text is accepted here")
         texts.append({"text": _text(state, piece, piece["type"], place)})
@@ -110,20 +133,27 @@ def _texts(state: _Conversation, message: Message, where: str) -> list[dict[str,
 
 
 def _user_parts(state: _Conversation, message: Message, where: str) -> list[dict[str, Any]]:
-    parts = []
-    for position, piece in _parts_of(message):
-        place = f"{where}.content[{position}]"
-        build = _USER_PARTS.get(piece["type"])
-        if build is None:
-            kinds = ", ".join(_USER_PARTS)
-            raise state.problem(place, f"is of type {piece['type']!r}; Gemini accepts {kinds}")
-        parts.append(build(state, piece, place))
-    return parts
+    content = message.get("content")
+    if isinstance(content, str):
+        return [{"text": content}] if content else []
+    return [
+        _user_part(state, piece, f"{where}.content[{position}]") for position, piece in _parts_of(message)
+    ]
+
+
+def _user_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> dict[str, Any]:
+    build = _USER_PARTS.get(piece["type"])
+    if build is None:
+        kinds = ", ".join(_USER_PARTS)
+        raise state.problem(place, f"is of type {piece['type']!r}; Gemini accepts {kinds}")
+    return build(state, piece, place)
 
 
 def _only(state: _Conversation, piece: Mapping[str, Any], names: tuple[str, ...], place: str) -> None:
     for name, value in piece.items():
-        if name not in names and value is not None:
+        if name == "cache_control":
+            left_out.warn_of(name, PROVIDER)
+        elif name not in names and value is not None:
             raise state.problem(f"{place}.{name}", "has no form in Gemini's API; leave it out")
 
 
@@ -152,7 +182,7 @@ def _text_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> di
 
 
 def _image_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> dict[str, Any]:
-    inner = _inner(state, piece, ("url", "detail"), place)
+    inner = _url_of(state, piece, ("url", "detail"), place)
     if inner.get("detail") not in (None, "auto"):
         remedy = "leave it out, or set extra_body={'generationConfig': {'mediaResolution': ...}}"
         raise state.problem(f"{place}.image_url.detail", f"does not exist in Gemini's API: {remedy}")
@@ -164,6 +194,31 @@ def _image_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> d
     suffix = urlsplit(url).path.rpartition(".")[2].lower()
     kind = {"mimeType": _IMAGE_TYPES[suffix]} if suffix in _IMAGE_TYPES else {}
     return {"fileData": {**kind, "fileUri": url}}
+
+
+def _url_of(
+    state: _Conversation, piece: Mapping[str, Any], names: tuple[str, ...], place: str
+) -> Mapping[str, Any]:
+    """The object in a part that has a URL. Some providers write the URL in its place."""
+    kind = piece["type"]
+    if isinstance(piece.get(kind), str):
+        piece = {**piece, kind: {"url": piece[kind]}}
+    return _inner(state, piece, names, place)
+
+
+def _media_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """A video or a document at a URL."""
+    kind = piece["type"]
+    # A document's name is for people: the model does not see it.
+    plain = {name: value for name, value in piece.items() if name != "document_name"}
+    url = _url_of(state, plain, ("url",), place).get("url")
+    if isinstance(url, str) and url.startswith("data:"):
+        return _inline(state, url, f"{place}.{kind}.url")
+    if not isinstance(url, str) or not url.startswith(("https://", "gs://")):
+        raise state.problem(f"{place}.{kind}.url", "must be a data:, https: or gs: URL")
+    suffix = urlsplit(url).path.rpartition(".")[2].lower()
+    known = {"mimeType": _MEDIA_TYPES[suffix]} if suffix in _MEDIA_TYPES else {}
+    return {"fileData": {**known, "fileUri": url}}
 
 
 def _audio_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> dict[str, Any]:
@@ -187,7 +242,14 @@ def _file_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> di
     )
 
 
-_USER_PARTS = {"text": _text_part, "image_url": _image_part, "input_audio": _audio_part, "file": _file_part}
+_USER_PARTS = {
+    "text": _text_part,
+    "image_url": _image_part,
+    "input_audio": _audio_part,
+    "file": _file_part,
+    "video_url": _media_part,
+    "document_url": _media_part,
+}
 
 
 def _inline(state: _Conversation, url: str, place: str) -> dict[str, Any]:
@@ -198,15 +260,17 @@ def _inline(state: _Conversation, url: str, place: str) -> dict[str, Any]:
     return {"inlineData": {"mimeType": kind, "data": data}}
 
 
-def _assistant_parts(state: _Conversation, message: Message, where: str) -> list[dict[str, Any]]:
+def _assistant_parts(state: _Conversation, message: Message, place: int) -> list[dict[str, Any]]:
+    where = f"messages[{place}]"
     calls = [
-        _openai_call(state, entry, f"{where}.tool_calls[{index}]")
+        _openai_call(state, entry, f"{where}.tool_calls[{index}]", made_id(place, index))
         for index, entry in enumerate(message.get("tool_calls") or ())
     ]
     original = _original_parts(message, [call for _, call in calls])
     if original is not None:
         parts, sent_calls = original
     else:
+        left_out.warn_of_lost_content(message, PROVIDER, own=PROVIDER)
         sent_calls = [call for _, call in calls]
         parts = _texts(state, message, where)
         refusal = message.get("refusal")
@@ -216,24 +280,22 @@ def _assistant_parts(state: _Conversation, message: Message, where: str) -> list
         if state.signed and calls:
             parts[-len(calls)]["thoughtSignature"] = _NO_SIGNATURE
     state.calls.update(zip((identifier for identifier, _ in calls), sent_calls, strict=True))
-    if not parts:
-        raise state.problem(where, "is empty")
     return parts
 
 
-def _openai_call(state: _Conversation, entry: Any, where: str) -> tuple[str, dict[str, Any]]:
+def _openai_call(state: _Conversation, entry: Any, where: str, otherwise: str) -> tuple[str, dict[str, Any]]:
+    """A call's id, which is `otherwise` where it has none, and its form in Gemini's API."""
     function = entry.get("function") if isinstance(entry, Mapping) else None
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
         raise state.problem(
             where, "must look like {'id': ..., 'type': 'function', 'function': {'name': ...}}"
         )
-    try:
-        arguments = json.loads(function.get("arguments") or "{}")
-    except (ValueError, TypeError, RecursionError):
-        arguments = None
-    if not isinstance(arguments, dict):
+    arguments = function.get("arguments")
+    if not isinstance(arguments, (str, type(None))):
         raise state.problem(f"{where}.function.arguments", "must be a JSON object, as text")
-    return str(entry.get("id") or ""), {"name": function["name"], "args": arguments}
+    sent = left_out.call_arguments(arguments or "", PROVIDER)
+    identifier = str(entry["id"]) if has_id(entry) else otherwise
+    return identifier, {"name": function["name"], "args": sent}
 
 
 def _original_parts(
@@ -256,16 +318,25 @@ def _original_parts(
     return (parts, found) if same_calls and text == (content or "") else None
 
 
-def _add_tool_result(state: _Conversation, message: Message, where: str) -> None:
-    identifier = message["tool_call_id"]
+def _add_tool_result(state: _Conversation, message: Message, place: int) -> None:
+    where = f"messages[{place}]"
+    identifier = message["tool_call_id"] or answered_id(state.request.messages, place)
     call = state.calls.get(identifier, {"name": message.get("name")})
     if not isinstance(call["name"], str):
         raise state.problem(
             where, f"is the result of tool call {identifier!r}, which is in no message before it"
         )
-    output = "".join(entry["text"] for entry in _texts(state, message, where))
-    # Gemini's reference names "output" as the key of a function's result.
-    answer: dict[str, Any] = {"name": call["name"], "response": {"output": output}}
+    texts, media = [], []
+    for part in _user_parts(state, message, where):
+        if "text" in part:
+            texts.append(part["text"])
+        else:
+            media.append(part)
+    # Gemini's reference names "output" and "error" as the keys of a function's result.
+    key = "error" if message.get("is_error") else "output"
+    answer: dict[str, Any] = {"name": call["name"], "response": {key: "".join(texts)}}
+    if media:
+        answer["parts"] = media
     if "id" in call:
         answer["id"] = call["id"]
     # Gemini requires the results of parallel calls in one message.

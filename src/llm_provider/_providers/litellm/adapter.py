@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..._errors import RequestError
@@ -65,11 +66,9 @@ def encode(request: Request, target: Target) -> EncodedRequest:
         RequestError: `extra_body` sets an argument that has a parameter of its own.
     """
     check_extra_body(request)
-    encoded = chat.encode(request, target)
-    if re.search("claude|anthropic", target.model) and "messages" not in (request.extra_body or ()):
-        pairs = zip(request.messages, encoded.payload["messages"], strict=True)
-        encoded.payload["messages"] = [_with_thinking(own, converted) for own, converted in pairs]
-    return encoded
+    if re.search("claude|anthropic", target.model):
+        request = replace(request, messages=tuple(map(_with_thinking, request.messages)))
+    return chat.encode(request, target)
 
 
 def check_extra_body(request: Request | EmbedRequest) -> None:
@@ -87,14 +86,17 @@ def check_extra_body(request: Request | EmbedRequest) -> None:
             )
 
 
-def _with_thinking(own: Message, converted: Message) -> Message:
-    """`converted` with the signed thinking that came with `own`, which only Anthropic's models accept."""
-    fields = own.get("provider_specific_fields")
+def _with_thinking(message: Message) -> Message:
+    """A message with its signed thinking in the field that litellm reads for Anthropic's models."""
+    fields = message.get("provider_specific_fields")
     if not isinstance(fields, Mapping) or fields.get("provider") != PROVIDER:
-        return converted
+        return message
     kept = fields.get("content")
     thinking = kept.get("thinking_blocks") if isinstance(kept, Mapping) else None
-    return {**converted, "thinking_blocks": thinking} if thinking else converted
+    if not thinking:
+        return message
+    others = {name: value for name, value in message.items() if name != "provider_specific_fields"}
+    return {**others, "thinking_blocks": thinking}
 
 
 def decode(reply: Any) -> Answer:

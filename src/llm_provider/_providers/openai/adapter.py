@@ -17,6 +17,7 @@ from ..._settings import MAX_RESPONSE_BYTES
 from ..._types import Usage
 from ..adapter import Answer, EncodedRequest, Outgoing, refuse
 from ..errors import from_sdk as map_error
+from ..foreign_tools import check_tools
 from . import chat, responses, responses_stream
 from .facts import facts, variant
 
@@ -108,6 +109,8 @@ def encode(request: Request, target: Target) -> EncodedRequest:
         UnsupportedParameterError: the model, or its endpoint, does not accept a parameter.
         RequestError: the endpoint has no form for a message.
     """
+    if request.tools:
+        check_tools(request, target.provider)
     family = _family(target.provider, target.model)
     if family is None:
         return chat.encode(request, target)

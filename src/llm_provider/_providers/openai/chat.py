@@ -6,13 +6,14 @@ reasoning tokens, as `Usage` does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..._errors import APIResponseValidationError
 from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..._types import Choice, Delta, FinishReason, Message, Step, ToolCall, ToolCallDelta, Usage
+from .. import left_out
 from ..adapter import (
     Answer,
     EncodedRequest,
@@ -56,6 +57,9 @@ _KEPT_FIELDS = ("tool_calls", "refusal", *_REASONING_FIELDS)
 # Fields that this library puts into messages, and no host accepts.
 _FOREIGN_FIELDS = frozenset({"provider_specific_fields"})
 
+# The fields that may stand alone in an assistant message.
+_INSTEAD_OF_CONTENT = ("tool_calls", "function_call", "refusal", "audio")
+
 _MOST_ENTRIES = 10_000
 
 # The largest `n` that OpenAI's API accepts.
@@ -75,7 +79,7 @@ def encode(request: Request, target: Target, *, max_tokens_name: str = "max_toke
     foreign = _FOREIGN_FIELDS if target.custom_base_url else _FOREIGN_FIELDS | route.output_only
     payload: dict[str, Any] = {
         "model": target.model,
-        "messages": [_message(message, foreign) for message in request.messages],
+        "messages": list(_messages(request.messages, foreign, route.provider)),
     }
     fields: dict[str, Any] = {name: getattr(request, name) for name in _PLAIN}
     fields["stop"] = list(request.stop) if request.stop else None
@@ -99,10 +103,34 @@ def encode(request: Request, target: Target, *, max_tokens_name: str = "max_toke
     return EncodedRequest(OPERATION, payload, headers, samples_field=("n",), most_samples=_MOST_SAMPLES)
 
 
-def _message(message: Message, foreign: frozenset[str]) -> Message:
-    if foreign.isdisjoint(message):
-        return message
-    return {name: value for name, value in message.items() if name not in foreign}
+def _messages(messages: Sequence[Message], foreign: frozenset[str], provider: str) -> Iterator[Message]:
+    for message in messages:
+        if message.get("content") and foreign.isdisjoint(message):
+            yield message
+            continue
+        left_out.warn_of_lost_content({name: message[name] for name in foreign & message.keys()}, provider)
+        kept = {name: value for name, value in message.items() if name not in foreign}
+        if is_empty(message, kept):
+            left_out.warn_of_empty_turn(provider)
+        elif kept.get("content") is None and not any(kept.get(name) for name in _INSTEAD_OF_CONTENT):
+            # The API requires the field.
+            yield {**kept, "content": ""}
+        else:
+            yield kept
+
+
+def is_empty(message: Message, kept: Message) -> bool:
+    """Whether nothing of an answer is left in the fields that a host accepts.
+
+    OpenAI accepts an empty text, so a message that has nothing but that is sent.
+    """
+    if (
+        message["role"] != "assistant"
+        or kept.get("content")
+        or message == {"role": "assistant", "content": ""}
+    ):
+        return False
+    return not any(value for name, value in kept.items() if name not in ("role", "content", "name"))
 
 
 def response_format(asked: Any) -> dict[str, Any] | None:

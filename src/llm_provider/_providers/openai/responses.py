@@ -10,12 +10,14 @@ reasoning summaries, which OpenAI gives to verified organisations only; `extra_b
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from ..._errors import APIResponseValidationError, RequestError
 from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..._types import Choice, FinishReason, Message, ToolCall, Usage
+from .. import left_out
 from ..adapter import Answer, EncodedRequest, count, expect_dict, merge, part, refuse
 from ..bill import reported_cost, response_searches, with_searches
 from ..errors import error_fields, from_answer
@@ -33,10 +35,9 @@ _MISSING = {
 
 _PART_TYPES = ("text", "image_url", "file")
 
-# Fields that providers put into their assistant messages, and this API does not accept as input.
-_OUTPUT_ONLY = frozenset(
-    {"reasoning", "reasoning_content", "thinking_blocks", "annotations", "provider_specific_fields"}
-)
+# Their loss would change what an answer means. `left_out` warns of the other fields that providers put into
+# their assistant messages, and this API does not accept as input.
+_REFUSED_IN_ANSWERS = frozenset({"name", "function_call", "prefix"})
 
 _INCOMPLETE: Mapping[str, FinishReason] = {
     "max_output_tokens": "length",
@@ -115,7 +116,7 @@ def _input_items(messages: Sequence[Message]) -> Iterator[dict[str, Any]]:
             yield {"role": message["role"], "content": _content(message["content"], where)}
 
 
-def _check_fields(message: Message, where: str, known: set[str]) -> None:
+def _check_fields(message: Message, where: str, known: AbstractSet[str]) -> None:
     unknown = [name for name, value in message.items() if name not in known and value]
     if unknown:
         raise RequestError(
@@ -140,8 +141,11 @@ def _original_items(message: Message) -> list[dict[str, Any]]:
 
 
 def _assistant_items(message: Message, where: str) -> Iterator[dict[str, Any]]:
-    _check_fields(message, where, {"role", "content", "tool_calls", "refusal", *_OUTPUT_ONLY})
+    _check_fields(message, where, message.keys() - _REFUSED_IN_ANSWERS)
+    left_out.warn_of_lost_content(message, _PROVIDER, own=_PROVIDER)
     content, refusal = message.get("content"), message.get("refusal")
+    if not (content or refusal or message.get("tool_calls")):
+        left_out.warn_of_empty_turn(_PROVIDER)
     if isinstance(content, (list, tuple)):
         content = [_assistant_part(entry, f"{where}.content[{j}]") for j, entry in enumerate(content)]
     if content:

@@ -1,0 +1,56 @@
+"""The version of Gemini's API that the user chooses."""
+
+from __future__ import annotations
+
+import pytest
+
+from llm_provider import Client, RequestError
+from llm_provider._providers.gemini.api_version import chosen_version, split_version
+from llm_provider.simulator import Simulator
+
+
+@pytest.mark.parametrize(
+    ("base_url", "server", "version"),
+    [
+        ("https://example.com/v1beta", "https://example.com", "v1beta"),
+        ("http://localhost:80/a/v1", "http://localhost:80/a", "v1"),
+        ("https://example.com", "https://example.com", None),
+        ("https://v1", "https://v1", None),
+        ("https://example.com/version", "https://example.com/version", None),
+        (None, None, None),
+    ],
+)
+def test_the_version_at_the_end_of_a_base_url(
+    base_url: str | None, server: str | None, version: str | None
+) -> None:
+    assert split_version(base_url) == (server, version)
+
+
+def test_the_base_url_precedes_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert chosen_version("https://example.com") is None
+    monkeypatch.setenv("GOOGLE_GENAI_API_VERSION", "beta")
+    assert chosen_version("https://example.com") == "v1beta"
+    assert chosen_version("https://example.com/v2") == "v2"
+    monkeypatch.setenv("GOOGLE_GENAI_API_VERSION", "../x")
+    with pytest.raises(RequestError, match="GOOGLE_GENAI_API_VERSION"):
+        chosen_version(None)
+
+
+@pytest.mark.parametrize("transport", ["aiohttp", "http1"])
+@pytest.mark.parametrize("ending", ["", "/v1beta", "variable"])
+def test_every_operation_uses_it(
+    simulator: Simulator, monkeypatch: pytest.MonkeyPatch, transport: str, ending: str
+) -> None:
+    server = simulator.url("gemini")
+    if ending == "variable":
+        monkeypatch.setenv("GOOGLE_GENAI_API_VERSION", "v1beta")
+    else:
+        server += ending
+    with Client(transport=transport, cache="off") as client:  # type: ignore[arg-type]  # one of its words
+        client.call("gemini-3.8-flash", "Hi", base_url=server)
+        list(client.stream("gemini-3.8-flash", "Hi", base_url=server))
+        client.embed("gemini-embedding-001", ["Hi"], base_url=server)
+    version = "v1beta" if ending else "v1"
+    paths = [request.path for request in simulator.requests()]
+    assert len(paths) == 3
+    assert all(path.count("/v1") == 1 and f"/{version}/models/" in path for path in paths)
