@@ -60,7 +60,7 @@ ASK = """
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
     for transport in {transports}:
-        with Client(cache="off", transport=transport) as client:
+        with Client(cache="off", transport=transport, max_response_bytes={limit}) as client:
             WAYS["call"](client, base_url={usual!r})
             before = peak()
             for how in {hows}:
@@ -92,7 +92,7 @@ def test_a_megabyte_that_decodes_to_a_gigabyte_takes_little_memory(
     simulator: Simulator, run_script: RunScript, model: str
 ) -> None:
     check_memory(
-        simulator, run_script, model, 100 * MEGABYTE,
+        simulator, run_script, model, 100 * MEGABYTE, 64 * MEGABYTE,
         expanding(b'data: {"id":"', b"x" * MEGABYTE, 1024),
         expanding(b'{"id":"', b"x" * MEGABYTE, 1024, status=500),
     )  # fmt: skip
@@ -104,19 +104,22 @@ def test_a_gigabyte_of_small_events_takes_little_memory(
     simulator: Simulator, run_script: RunScript, model: str
 ) -> None:
     events = SIMPLE_EVENTS[model]
-    # 64 MB of events of 60 bytes are a million texts, and each takes more memory than its letters.
+    # Each event of 60 bytes is a text, which takes more memory than its letters.
     behaviour = expanding(b"", events * (MEGABYTE // len(events)), 1024)
-    check_memory(simulator, run_script, model, 200 * MEGABYTE, behaviour)
+    check_memory(simulator, run_script, model, 40 * MEGABYTE, 4 * MEGABYTE, behaviour)
 
 
 def check_memory(
-    simulator: Simulator, run_script: RunScript, model: str, most: int, *behaviours: Behaviour
+    simulator: Simulator, run_script: RunScript, model: str, most: int, limit: int, *behaviours: Behaviour
 ) -> None:
-    """Ask servers again and again; the memory of all answers together stays below `most` bytes."""
+    """Ask servers again and again; the memory of all answers together stays below `most` bytes.
+
+    `limit` is the clients' `max_response_bytes`.
+    """
     with contextlib.ExitStack() as stack:
         servers = [stack.enter_context(RawServer(behaviour)) for behaviour in behaviours]
         code = ASK.format(
-            model=model, usual=simulator.url(provider(model)),
+            model=model, limit=limit, usual=simulator.url(provider(model)),
             huge=[server.root + MODELS[model] for server in servers],
             transports=["aiohttp", "http2"], hows=["call", "astream"],
         )  # fmt: skip
