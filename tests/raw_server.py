@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import socket
 import struct
 import threading
@@ -165,3 +166,22 @@ def _content_length(head: bytes) -> int:
         if name == b"content-length":
             return int(value)
     return 0
+
+
+def answering(
+    body: bytes, *, kind: bytes = b"application/json", status: int = 200, more: bytes = b""
+) -> Behaviour:
+    """A whole answer. `more` are further header lines, each with its end."""
+
+    async def behaviour(writer: asyncio.StreamWriter) -> None:
+        head = b"HTTP/1.1 %d Said\r\ncontent-type: %b\r\ncontent-length: %d\r\n%b\r\n"
+        writer.write(head % (status, kind, len(body), more) + body)
+        await writer.drain()
+
+    return behaviour
+
+
+def streaming(events: list[Any], *, done: bool = True) -> Behaviour:
+    """A stream of server-sent events, with or without `[DONE]` at its end."""
+    body = b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events)
+    return answering(body + (b"data: [DONE]\n\n" if done else b""), kind=b"text/event-stream")

@@ -17,7 +17,7 @@ from ..._settings import MAX_RESPONSE_BYTES
 from ..._types import Usage
 from ..adapter import Answer, EncodedRequest, Outgoing, refuse
 from ..errors import from_sdk as map_error
-from . import chat, responses, responses_stream
+from . import chat, chat_stream, responses, responses_stream
 from .facts import facts, variant
 
 if TYPE_CHECKING:
@@ -163,9 +163,11 @@ def split(reply: Any) -> list[Any]:
     return chat.split(reply) if "choices" in reply else [reply]
 
 
-def assembler(encoded: EncodedRequest) -> chat.Assembler | responses_stream.Assembler:
+def assembler(encoded: EncodedRequest) -> chat_stream.Assembler | responses_stream.Assembler:
     """Folds a stream in the format of its endpoint."""
-    return responses_stream.Assembler() if encoded.operation == responses.OPERATION else chat.Assembler()
+    return (
+        responses_stream.Assembler() if encoded.operation == responses.OPERATION else chat_stream.Assembler()
+    )
 
 
 def _stream_fields(outgoing: Outgoing) -> Mapping[str, Any]:
