@@ -8,7 +8,15 @@ from typing import Any
 import orjson
 import pytest
 
-from llm_provider import APIConnectionError, APIResponseValidationError, Client, Delta, Response
+from llm_provider import (
+    APIConnectionError,
+    APIResponseValidationError,
+    BadRequestError,
+    Client,
+    Delta,
+    RateLimitError,
+    Response,
+)
 from llm_provider._types import ToolCall
 from raw_server import Behaviour, RawServer, answering, streaming
 
@@ -102,6 +110,37 @@ class TestWithoutFinishReason:
 
         with RawServer(cut) as server, pytest.raises(APIConnectionError):
             client.call("local/m", "Hi", base_url=f"{server.root}/v1", max_retries=0)
+
+
+class TestErrors:
+    def test_an_error_after_a_cut_answer_says_why_it_is_empty(self, client: Client) -> None:
+        """OpenRouter passes OpenAI's explanation on, for reasoning that used up all tokens."""
+        error = {"code": 400, "message": "max_tokens was reached: try again with higher max_tokens"}
+        events = [*chunks({"content": ""}, finish_reason="length"), {**HEAD, "error": error, "choices": []}]
+        with RawServer(streaming(events)) as server:
+            with pytest.raises(BadRequestError, match="higher max_tokens") as caught:
+                list(client.stream("local/m", "Hi", base_url=f"{server.root}/v1"))
+            assert server.requests == 1
+        assert not caught.value.retryable
+
+    def test_an_error_after_an_answer_does_not_take_it_away(self, client: Client) -> None:
+        events = [*chunks({"content": "Hello"}), {"error": {"code": 502, "message": "upstream"}}]
+        _, response = streamed(client, streaming(events))
+        assert response.text == "Hello"
+
+    @pytest.mark.parametrize("transport", ["aiohttp", "http1"])
+    @pytest.mark.parametrize("model", ["local/m", "gpt-5.5-pro", "claude-sonnet-5-5", "gemini-3.8-flash"])
+    def test_a_header_that_is_not_ascii_hides_no_refusal(self, model: str, transport: Any) -> None:
+        wait = "Retry-After: \u0665\r\n".encode()
+        behaviour = answering(b'{"error": {"message": "slow"}}', status=429, more=wait)
+        with (
+            RawServer(behaviour) as server,
+            Client(cache=False, max_retries=0, transport=transport) as client,
+        ):
+            with pytest.raises(RateLimitError, match="slow"):
+                client.call(model, "Hi", base_url=server.root, api_key="k")
+            with pytest.raises(RateLimitError, match="slow"):
+                list(client.stream(model, "Hi", base_url=server.root, api_key="k"))
 
 
 class TestContentFilter:
