@@ -139,11 +139,15 @@ class ToolCallDelta:
 @quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delta:
-    """The part of an answer that one step of a stream added. `str(delta)` is its text."""
+    """The part of an answer that one step of a stream added. `str(delta)` is its text.
+
+    `index` is the number of the sample, from 0, in a stream of several (`n`).
+    """
 
     text: str = ""
     reasoning: str = ""
     tool_calls: tuple[ToolCallDelta, ...] = ()
+    index: int = 0
 
     def __str__(self) -> str:
         return self.text

@@ -202,6 +202,49 @@ class TestUnknownFields:
         assert response.message == SIGNED_MESSAGE
 
 
+RESPONSE = {
+    "id": "resp_1",
+    "object": "response",
+    "model": "gpt-5.5-pro",
+    "status": "completed",
+    "usage": None,
+}
+SAID = {
+    "type": "message",
+    "role": "assistant",
+    "content": [{"type": "output_text", "text": "Hello", "annotations": []}],
+}
+
+
+class TestResponses:
+    def test_an_answer_that_ended_for_an_unknown_reason_is_an_answer(self, client: Client) -> None:
+        reply = {**RESPONSE, "status": "incomplete", "output": [SAID]}
+        for details in (None, {"reason": "steered"}, {"reason": None}):
+            body = orjson.dumps({**reply, "incomplete_details": details})
+            response = asked(client, answering(body), "gpt-5.5-pro")
+            assert (response.text, response.finish_reason) == ("Hello", "length")
+
+    @pytest.mark.parametrize("status", ["queued", "in_progress"])
+    def test_an_answer_in_the_background_is_not_asked_for_again(self, client: Client, status: str) -> None:
+        body = orjson.dumps({**RESPONSE, "status": status, "output": []})
+        with RawServer(answering(body)) as server:
+            with pytest.raises(APIResponseValidationError, match="resp_1") as caught:
+                client.call("gpt-5.5-pro", "Hi", base_url=server.root, api_key="k")
+            assert server.requests == 1
+        assert not caught.value.retryable
+
+    def test_a_generated_image_is_in_the_message_and_kept(self, tmp_path: Any) -> None:
+        image = {"type": "image_generation_call", "id": "ig_1", "status": "completed", "result": "iVBO"}
+        body = orjson.dumps({**RESPONSE, "output": [{**image, "output_format": "png"}]})
+        with RawServer(answering(body)) as server, Client(cache_dir=tmp_path) as client:
+            for _ in range(2):
+                response = client.call("gpt-5.5-pro", "Draw", base_url=server.root, api_key="k")
+                (shown,) = response.message["images"]
+                assert shown["image_url"]["url"] == "data:image/png;base64,iVBO"
+            assert server.requests == 1
+            assert response.cached
+
+
 class TestToolCalls:
     def test_a_custom_call_is_a_call(self, client: Client) -> None:
         call = {"id": "c1", "type": "custom", "custom": {"name": "grep", "input": "a.*b"}}

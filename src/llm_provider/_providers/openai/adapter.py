@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..._requests.request import Request
+from ..._requests.request import Endpoint, Request
 from ..._requests.routing import Target
 from ..._settings import MAX_RESPONSE_BYTES
 from ..._types import Usage
@@ -90,6 +90,15 @@ _FAMILIES = (
     ),
 )
 
+_ONLY_RESPONSES = frozenset(
+    {
+        "background", "context_management", "conversation", "include", "input", "instructions",
+        "max_output_tokens", "max_tool_calls", "previous_response_id", "prompt", "reasoning", "text",
+        "truncation",
+    }
+)  # fmt: skip
+"""Fields of `extra_body` that Chat Completions does not have: the openai SDK's parameters of both."""
+
 _SAMPLING = ("temperature", "top_p", "logprobs", "top_logprobs")
 
 
@@ -110,12 +119,27 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     """
     family = _family(target.provider, target.model)
     if family is None:
+        if request.endpoint == "responses":
+            return responses.encode(request, target)
         return chat.encode(request, target)
     _check(request, family)
-    reasons = (request.reasoning_effort or family.default) != "none" and bool(family.efforts)
-    if family.responses_only or (family.tools_need_responses and request.tools and reasons):
+    if (request.endpoint or _endpoint(request, family)) == "responses":
         return responses.encode(request, target)
     return chat.encode(request, target, max_tokens_name="max_completion_tokens")
+
+
+def _endpoint(request: Request, family: _Family) -> Endpoint:
+    """The endpoint that serves a model of OpenAI's with these parameters."""
+    if family.responses_only or (request.extra_body and not _ONLY_RESPONSES.isdisjoint(request.extra_body)):
+        return "responses"
+    if request.tools:
+        reasons = (request.reasoning_effort or family.default) != "none" and bool(family.efforts)
+        if family.tools_need_responses and reasons:
+            return "responses"
+        # OpenAI's own tools, such as web search.
+        if any(tool.get("type", "function") not in ("function", "custom") for tool in request.tools):
+            return "responses"
+    return "chat"
 
 
 def _check(request: Request, family: _Family) -> None:

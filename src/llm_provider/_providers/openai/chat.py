@@ -72,6 +72,10 @@ def encode(request: Request, target: Target, *, max_tokens_name: str = "max_toke
         "model": target.model,
         "messages": [_message(message, foreign) for message in request.messages],
     }
+    if request.reasoning_effort == "default" and not (
+        route.provider in ("groq", "litellm") or target.custom_base_url
+    ):
+        raise refuse("reasoning_effort='default'", request, "leave it out", provider=route.provider)
     fields: dict[str, Any] = {name: getattr(request, name) for name in _PLAIN}
     fields["stop"] = list(request.stop) if request.stop else None
     fields["tools"] = [dict(tool) for tool in request.tools] if request.tools else None

@@ -315,11 +315,11 @@ def _fold(kept: dict[str, Any], added: Mapping[str, Any]) -> None:
             entries = kept[name] = present if isinstance(present, list) else []
             for entry in value:
                 _add_entry(entries, entry)
-        elif isinstance(value, dict) and isinstance(present, dict):
-            _fold(present, value)
+        elif isinstance(value, dict):
+            inner = kept[name] = present if isinstance(present, dict) else {}
+            _fold(inner, value)
         else:
-            # A copy, because it may grow.
-            kept[name] = dict(value) if isinstance(value, dict) else value
+            kept[name] = value
 
 
 def _add_entry(entries: list[Any], entry: Any) -> None:
