@@ -13,6 +13,7 @@ from llm_provider._errors import (
     LLMError,
     OverloadedError,
     RateLimitError,
+    RequestError,
     UnsupportedParameterError,
 )
 from llm_provider._providers.openai import chat
@@ -140,6 +141,52 @@ class TestEncode:
         message = {"role": "assistant", "content": "Hi", "provider_specific_fields": {"provider": "gemini"}}
         assert encode("local/qwen", [message])["messages"] == [{"role": "assistant", "content": "Hi"}]
         assert "provider_specific_fields" in message
+
+
+class TestAnswersSentBack:
+    def test_a_host_gets_its_own_fields_back(self) -> None:
+        details = [{"type": "reasoning.encrypted", "data": "ZW5j", "id": "rs_1", "index": 0}]
+        signed = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+        signed["extra_content"] = {"google": {"thought_signature": "c2ln"}}
+        given = {"content": None, "tool_calls": [signed], "reasoning_details": details, "x_new": 1}
+        message = chat.decode(completion(given, finish_reason="tool_calls")).choices[0].message
+        assert encode("openrouter/google/gemini-3.8-flash", [message])["messages"] == [
+            {"role": "assistant", **given}
+        ]
+        # OpenAI refuses another host's reasoning.
+        (sent,) = encode("gpt-5.1", [message])["messages"]
+        assert "reasoning_details" not in sent
+
+    def test_of_a_spoken_answer_the_id_goes_back(self) -> None:
+        audio = {"id": "audio_1", "data": "AAAA", "expires_at": 1, "transcript": "Hello"}
+        message = chat.decode(completion({"content": None, "audio": audio})).choices[0].message
+        conversation = [{"role": "user", "content": "Hi"}, {**message, "content": "Hello"}]
+        assert encode("gpt-audio", conversation)["messages"][1]["audio"] == {"id": "audio_1"}
+        assert message["audio"] == audio
+
+    def test_fields_and_parts_of_one_host_pass(self) -> None:
+        thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
+        messages = [
+            {
+                "role": "user",
+                "name": "ann",
+                "content": [{"type": "document_url", "document_url": "https://x/y"}],
+            },
+            {"role": "assistant", "content": [thinking, {"type": "text", "text": "He"}], "prefix": True},
+        ]
+        assert encode("mistral/mistral-large-4", messages)["messages"] == messages
+
+    @pytest.mark.parametrize(
+        "part",
+        [
+            {"type": "image", "path": "a.png"},
+            {"type": "image_url", "image_url": {"path": "a.png"}},
+            {"type": "image_url", "path": "a.png", "image_url": "a.png"},
+        ],
+    )
+    def test_an_image_in_a_file_is_refused_with_a_hint(self, part: Any) -> None:
+        with pytest.raises(RequestError, match=r"messages\[0\].content\[1\].*data:image"):
+            encode("local/qwen", [{"role": "user", "content": [{"type": "text", "text": "See"}, part]}])
 
 
 class TestDecode:

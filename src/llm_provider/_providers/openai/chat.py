@@ -6,10 +6,10 @@ reasoning tokens, as `Usage` does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..._errors import APIResponseValidationError
+from ..._errors import APIResponseValidationError, RequestError
 from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..._types import Choice, FinishReason, Message, ToolCall, Usage
@@ -70,11 +70,9 @@ def encode(request: Request, target: Target, *, max_tokens_name: str = "max_toke
     foreign = _FOREIGN_FIELDS if target.custom_base_url else _FOREIGN_FIELDS | route.output_only
     payload: dict[str, Any] = {
         "model": target.model,
-        "messages": [_message(message, foreign) for message in request.messages],
+        "messages": [_message(message, foreign) for message in _in_input_form(request.messages)],
     }
-    if request.reasoning_effort == "default" and not (
-        route.provider in ("groq", "litellm") or target.custom_base_url
-    ):
+    if request.reasoning_effort == "default" and not (route.default_effort or target.custom_base_url):
         raise refuse("reasoning_effort='default'", request, "leave it out", provider=route.provider)
     fields: dict[str, Any] = {name: getattr(request, name) for name in _PLAIN}
     fields["stop"] = list(request.stop) if request.stop else None
@@ -96,6 +94,34 @@ def encode(request: Request, target: Target, *, max_tokens_name: str = "max_toke
     if "n" in route.unsupported:
         return EncodedRequest(OPERATION, payload, headers)
     return EncodedRequest(OPERATION, payload, headers, samples_field=("n",), most_samples=_MOST_SAMPLES)
+
+
+def _in_input_form(messages: Sequence[Message]) -> Sequence[Message]:
+    """The messages with fields of answers in the form that requests have, and their parts checked.
+
+    Raises:
+        RequestError: a part refers to an image in a file, which no host reads.
+    """
+    changed: dict[int, Message] = {}
+    for index, message in enumerate(messages):
+        content = message.get("content")
+        if content is not None and not isinstance(content, str):
+            _check_parts(content, index)
+        audio = message.get("audio")
+        if isinstance(audio, Mapping) and len(audio) > 1 and "id" in audio:
+            # The host has the recording of its answer.
+            changed[index] = {**message, "audio": {"id": audio["id"]}}
+    return [changed.get(index, message) for index, message in enumerate(messages)] if changed else messages
+
+
+def _check_parts(parts: Sequence[Mapping[str, Any]], index: int) -> None:
+    for position, entry in enumerate(parts):
+        kind = entry["type"]
+        if kind.startswith("image") and ("path" in entry or "path" in part(entry, kind)):
+            raise RequestError(
+                f"messages[{index}].content[{position}] has a 'path', which hosts do not read: send the file "
+                "as {'type': 'image_url', 'image_url': {'url': 'data:image/png;base64,...'}}"
+            )
 
 
 def _message(message: Message, foreign: frozenset[str]) -> Message:

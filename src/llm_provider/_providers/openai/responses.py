@@ -222,7 +222,8 @@ def _part(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
     if kind == "file":
         return {"type": "input_file", **others, **inner}
     if not isinstance(inner.get("url"), str):
-        raise RequestError(f"{where}.image_url needs a 'url' that is a str")
+        hint = ": send a file as 'data:image/png;base64,...'" if "path" in inner else ""
+        raise RequestError(f"{where}.image_url needs a 'url' that is a str{hint}")
     details = {name: value for name, value in inner.items() if name != "url"}
     return {"type": "input_image", "image_url": inner["url"], **others, **details}
 
