@@ -50,7 +50,7 @@ async def sent(connection: Any, order: Outgoing, *, stream: bool = False) -> Any
     try:
         if not stream:
             return orjson.loads(await connection.send(order, ignore))
-        assembler = adapter.Assembler()
+        assembler = adapter.assembler(order.encoded)
         async for batch in connection.stream(order, ignore):
             for event in batch:
                 assembler.feed(event)

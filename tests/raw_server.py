@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import socket
 import struct
 import threading
@@ -79,13 +80,15 @@ async def huge_header(writer: asyncio.StreamWriter) -> None:
     writer.close()
 
 
-def answering(body: bytes, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Behaviour:
-    """A whole answer with these bytes."""
+def answering(
+    body: bytes, *, status: int = 200, headers: Mapping[str, str] | None = None, more: bytes = b""
+) -> Behaviour:
+    """A whole answer with these bytes. `more` are further header lines, each with its end."""
     given = {"content-type": "application/json", **(headers or {}), "content-length": str(len(body))}
     lines = "".join(f"{name}: {value}\r\n" for name, value in given.items())
 
     async def behaviour(writer: asyncio.StreamWriter) -> None:
-        writer.write(f"HTTP/1.1 {status} Said\r\n{lines}\r\n".encode() + body)
+        writer.write(f"HTTP/1.1 {status} Said\r\n{lines}".encode() + more + b"\r\n" + body)
         with contextlib.suppress(ConnectionError):
             await writer.drain()
 
@@ -178,3 +181,11 @@ def _content_length(head: bytes) -> int:
         if name == b"content-length":
             return int(value)
     return 0
+
+
+def streaming(events: list[Any], *, done: bool = True) -> Behaviour:
+    """A stream of server-sent events, with or without `[DONE]` at its end."""
+    body = b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events)
+    return answering(
+        body + (b"data: [DONE]\n\n" if done else b""), headers={"content-type": "text/event-stream"}
+    )

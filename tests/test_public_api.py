@@ -101,6 +101,7 @@ PARAMETERS = [
     "cache",
     "deadline",
     "draw",
+    "endpoint",
     "extra_body",
     "extra_headers",
     "logprobs",

@@ -24,7 +24,7 @@ from ._calls.chat import CHAT
 from ._calls.embed import EMBED
 from ._calls.engine import Engine
 from ._calls.recorder import CostRecorder
-from ._errors import LLMError, RequestError, UnsupportedParameterError
+from ._errors import LLMError, RequestError
 from ._limits.concurrency import (
     UNBOUNDED,
     Concurrency,
@@ -322,13 +322,9 @@ class Client(BatchMethods):
 
         event_loop.refuse_own_thread(name)
         call = self._prepare(model, messages, parameters, allowed)
-        if call.request.n > 1:
-            raise UnsupportedParameterError(
-                "a stream shows one sample: leave n out, or use call", parameter="n", model=model
-            )
         hit = self._engine.lookup(call)
         if hit is not None:
-            return replay(hit)
+            return replay(hit, call.request.n)
         self._start()
         if name == "stream":
             self._engine.load(call)

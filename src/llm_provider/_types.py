@@ -99,7 +99,11 @@ class Timing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """A function call that the model requests. `arguments` is the JSON text that the model wrote.
+    """A call that the model requests. `arguments` is the JSON text that the model wrote.
+
+    `type` is "function" for nearly every call. A call of OpenAI's custom tools has the type "custom", and its
+    `arguments` are free text. OpenAI's other tools that the program runs have the type of their item, such as
+    "shell_call", "apply_patch_call" or "mcp_approval_request". `arguments` is then the action as JSON.
 
     >>> ToolCall(id="call_1", name="weather", arguments='{"city": "Bern"}').parsed_arguments
     {'city': 'Bern'}
@@ -108,6 +112,7 @@ class ToolCall:
     id: str
     name: str
     arguments: str
+    type: str = "function"
 
     @property
     def parsed_arguments(self) -> Any:
@@ -137,11 +142,15 @@ class ToolCallDelta:
 @quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delta:
-    """The part of an answer that one step of a stream added. `str(delta)` is its text."""
+    """The part of an answer that one step of a stream added. `str(delta)` is its text.
+
+    `index` is the number of the sample, from 0, in a stream of several (`n`).
+    """
 
     text: str = ""
     reasoning: str = ""
     tool_calls: tuple[ToolCallDelta, ...] = ()
+    index: int = 0
 
     def __str__(self) -> str:
         return self.text

@@ -15,7 +15,7 @@ from llm_provider import (
     LLMError,
     RequestError,
     Response,
-    UnsupportedParameterError,
+    Stream,
 )
 from llm_provider.simulator import Fault, Simulator
 from support import wait_until
@@ -159,6 +159,31 @@ def test_an_empty_stream_is_an_error(client: Client, simulator: Simulator) -> No
 def test_bad_input_raises_at_once(client: Client, simulator: Simulator) -> None:
     with pytest.raises(RequestError):
         client.stream(MODEL, [])
-    with pytest.raises(UnsupportedParameterError, match="one sample"):
-        client.stream(MODEL, "Hi", n=2)
     assert simulator.ledger().requests == 0
+
+
+def by_sample(stream: Stream) -> dict[int, str]:
+    """The text of each sample, from the deltas."""
+    texts: dict[int, str] = {}
+    for delta in stream:
+        texts[delta.index] = texts.get(delta.index, "") + delta.text
+    return texts
+
+
+@pytest.mark.parametrize("model", [MODEL, "claude-sonnet-5-5"])
+def test_the_deltas_of_several_samples_carry_their_number(
+    client: Client, simulator: Simulator, model: str
+) -> None:
+    stream = client.stream(model, STORY, n=2)
+    assert by_sample(stream) == dict(enumerate(stream.response.texts))
+    assert len(stream.response.texts) == 2
+    assert simulator.ledger().requests == 2
+    # The stored samples are streamed as well, and only the third is asked for.
+    more = client.stream(model, STORY, n=3)
+    assert by_sample(more) == dict(enumerate(more.response.texts))
+    assert more.response.texts[:2] == stream.response.texts
+    assert simulator.ledger().requests == 3
+    again = client.stream(model, STORY, n=3)
+    assert by_sample(again) == dict(enumerate(more.response.texts))
+    assert again.response.cached
+    assert simulator.ledger().requests == 3

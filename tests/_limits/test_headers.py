@@ -36,6 +36,22 @@ GROQ = {
 }
 TOGETHER = {"x-ratelimit-limit": "600", "x-ratelimit-remaining": "30", "x-ratelimit-reset": "1"}
 
+MISTRAL = {
+    "x-ratelimit-limit-req-minute": "60",
+    "x-ratelimit-remaining-req-minute": "59",
+    "x-ratelimit-limit-tokens-minute": "50000",
+    "x-ratelimit-remaining-tokens-minute": "47196",
+    "x-ratelimit-limit-tokens-month": "4000000",
+    "x-ratelimit-remaining-tokens-month": "3950246",
+    "x-ratelimit-tokens-query-cost": "2804",
+}
+MISTRAL_BEFORE = {
+    "ratelimitbysize-limit": "500000",
+    "ratelimitbysize-reset": "40",
+    "x-ratelimitbysize-limit-minute": "480000",
+    "x-ratelimitbysize-remaining-minute": "467993",
+}
+
 
 @pytest.mark.parametrize(
     ("headers", "requests", "tokens"),
@@ -44,8 +60,10 @@ TOGETHER = {"x-ratelimit-limit": "600", "x-ratelimit-remaining": "30", "x-rateli
         (ANTHROPIC, Allowance(50 / 60, 49.0), Allowance(800.0, 47000.0)),
         (GROQ, Allowance(30 / 179.56, 14370.0), Allowance(300.0, 17997.0)),
         (TOGETHER, Allowance(10.0, 30.0), None),
+        (MISTRAL, Allowance(1.0, 59.0), Allowance(50_000 / 60, 47_196.0)),
+        (MISTRAL_BEFORE, None, Allowance(8_000.0, 467_993.0)),
     ],
-    ids=["openai", "anthropic", "groq, requests per day", "together"],
+    ids=["openai", "anthropic", "groq, requests per day", "together", "mistral", "mistral before 2026"],
 )
 def test_each_provider_is_understood(
     headers: dict[str, str], requests: Allowance | None, tokens: Allowance | None

@@ -166,6 +166,31 @@ class TestTransports:
         assert "failed in its SDK" in errors.from_exception(bare(foreign.ClientError)).message
 
 
+class TestErrorsOfGateways:
+    def test_a_code_that_is_a_status_classifies_an_error_in_a_200(self) -> None:
+        """OpenRouter's code is a number."""
+        for code, kind, retryable in (
+            ("400", BadRequestError, False),
+            ("429", RateLimitError, True),
+            ("502", InternalServerError, True),
+        ):
+            error = errors.from_answer(200, codes=(code,), message="no")
+            assert (type(error), error.retryable, error.maybe_billed) == (kind, retryable, True)
+
+    @pytest.mark.parametrize(
+        "raw",
+        ["upstream is full, retry shortly", '{"error": {"message": "upstream is full, retry shortly"}}'],
+    )
+    def test_the_explanation_of_the_provider_behind_is_told(self, raw: str) -> None:
+        body = {"error": {"message": "Provider returned error", "code": 429, "metadata": {"raw": raw}}}
+        codes, message = errors.error_fields(body)
+        assert message == "Provider returned error: upstream is full, retry shortly"
+        assert codes[1] == "429"
+
+    def test_azures_request_id_is_one(self) -> None:
+        assert errors.from_answer(400, headers={"apim-request-id": "r1"}).request_id == "r1"
+
+
 def sdk_errors(sdk: str) -> Iterator[Any]:
     module = installed(sdk)
     base = getattr(module, "APIStatusError", None)

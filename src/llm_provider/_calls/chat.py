@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from .._cache.storage.entry import Entry
-from .._providers.adapter import Adapter, Answer, EncodedRequest
+from .._providers.adapter import Adapter, Answer, EncodedRequest, refuse
 from .._requests.routing import Target
 from .._runtime.canonical_json import canonical
 from .._types import Response, Timing, Usage
@@ -27,6 +27,8 @@ class Chat(Operation[Response]):
 
     def encode(self, request: Any, target: Target, adapter: Adapter) -> EncodedRequest:
         """See `Operation.encode`."""
+        if target.route.adapter != "openai":
+            _check_words(request, target)
         return adapter.encode(request, target)
 
     def parts(self, request: Any) -> Sequence[int]:
@@ -104,7 +106,7 @@ class Chat(Operation[Response]):
         ]
 
     def is_kept(self, answer: Any, kept: Collection[str]) -> bool:
-        """Whether every sample ended for a reason that is kept, and holds text or tool calls.
+        """Whether every sample ended for a reason that is kept, and holds text, tool calls or images.
 
         By default refused, filtered, empty and truncated answers are not kept: another request may succeed.
         """
@@ -112,7 +114,7 @@ class Chat(Operation[Response]):
         for choice in answer.choices:
             if choice.finish_reason not in kept:
                 return False
-            if not (choice.text or choice.tool_calls or "empty" in kept):
+            if not (choice.text or choice.tool_calls or choice.message.get("images") or "empty" in kept):
                 return False
         return True
 
@@ -168,6 +170,20 @@ class Chat(Operation[Response]):
             body=body,
             response_format=call.request.response_format,
         )
+
+
+def _check_words(request: Any, target: Target) -> None:
+    """Refuse parameters that only OpenAI's formats have.
+
+    Raises:
+        UnsupportedParameterError: such a parameter is set.
+    """
+    if request.endpoint is not None:
+        raise refuse("endpoint", request, "leave it out; it chooses among OpenAI's", provider=target.provider)
+    choice = request.tool_choice
+    if isinstance(choice, Mapping) and "function" not in choice and target.provider != "litellm":
+        remedy = "name a function, or use 'auto', 'none' or 'required'"
+        raise refuse(f"tool_choice of type {choice['type']!r}", request, remedy, provider=target.provider)
 
 
 CHAT = Chat()

@@ -11,11 +11,35 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from .._limits.scopes import ScopeStatistics
-from .._types import Step
+from .._types import Choice, Delta, Step, ToolCallDelta, delta_of
 from .call import Call, Sample
 
 Emit: TypeAlias = Callable[[list[Step]], None]
 """Receives the steps of a stream. Steps that arrived together are in one list."""
+
+
+def whole(choice: Choice, index: int) -> Delta:
+    """All of a sample as one delta."""
+    calls = tuple(
+        ToolCallDelta(index=place, id=call.id, name=call.name, arguments=call.arguments)
+        for place, call in enumerate(choice.tool_calls)
+    )
+    return Delta(text=choice.text, reasoning=choice.reasoning, tool_calls=calls, index=index)
+
+
+def numbered(emit: Emit, index: int) -> Emit:
+    """An `Emit` for one of several samples, whose deltas carry its number."""
+
+    def emit_numbered(steps: list[Step]) -> None:
+        deltas = map(delta_of, steps)
+        emit(
+            [
+                Delta(text=one.text, reasoning=one.reasoning, tool_calls=one.tool_calls, index=index)
+                for one in deltas
+            ]
+        )
+
+    return emit_numbered
 
 
 class Delivery(Protocol):

@@ -28,6 +28,7 @@ from .._runtime.exact_decimal import total
 from .._runtime.imports import when_imported
 from .._settings import Settings
 from .call import MAX_REQUEST_BYTES, Call, Operation, Sample, SentRequests
+from .delivery import numbered, whole
 from .recorder import CostRecorder
 
 if TYPE_CHECKING:
@@ -275,7 +276,24 @@ class Engine:
         return [sample for samples in answered for sample in samples]
 
     async def _stream(self, call: Call[T], emit: Emit) -> T:
-        return self._result(call, await self._deliver(call, call.parts, emit))
+        parts = call.parts
+        samples = await (
+            self._deliver(call, parts, emit) if len(parts) == 1 else self._stream_several(call, emit)
+        )
+        return self._result(call, samples)
+
+    async def _stream_several(self, call: Call[Any], emit: Emit) -> list[Sample]:
+        """Stream each sample that is not stored in a request of its own, all at the same time."""
+        found = await self._stored_samples(call, call.parts) if call.cache in READING else {}
+        missing = []
+        for index, part in enumerate(call.parts):
+            if part in found:
+                emit([whole(found[part].answer.choices[0], index)])
+            else:
+                missing.append((part, self._deliver(call, (part,), numbered(emit, index))))
+        answered = await self._side_by_side([work for _, work in missing])
+        found.update({part: samples[0] for (part, _), samples in zip(missing, answered, strict=True)})
+        return [found[part] for part in call.parts]
 
     def _ask(self, call: Call[Any], parts: Sequence[int]) -> Coroutine[Any, Any, list[Sample]]:
         """Get a group of parts that one request can ask for."""

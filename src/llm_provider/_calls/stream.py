@@ -12,7 +12,8 @@ from typing import Self, TypeAlias
 
 from .._errors import LLMError
 from .._runtime import event_loop
-from .._types import Delta, Response, Result, Step, ToolCallDelta, delta_of
+from .._types import Delta, Response, Result, Step, delta_of
+from .delivery import whole
 
 Arrived: TypeAlias = list[Step] | Response | BaseException
 """Steps of a stream that arrived together. The last item is the response or an exception."""
@@ -148,15 +149,11 @@ class AsyncStream(_Running):
         self.close()
 
 
-def replay(response: Response) -> Start:
-    """A stream of a stored answer: one delta with all of it."""
+def replay(response: Response, samples: int = 1) -> Start:
+    """A stream of a stored answer: one delta with all of each sample."""
 
     def start(put: Callable[[Arrived], None]) -> Callable[[], object]:
-        calls = tuple(
-            ToolCallDelta(index=index, id=call.id, name=call.name, arguments=call.arguments)
-            for index, call in enumerate(response.tool_calls)
-        )
-        put([Delta(text=response.text, reasoning=response.reasoning, tool_calls=calls)])
+        put([whole(choice, index) for index, choice in enumerate(response.choices[:samples])])
         put(response)
         return lambda: None
 

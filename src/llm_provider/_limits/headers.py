@@ -32,9 +32,27 @@ def _names(pattern: str) -> _Names:
 
 
 _REQUESTS = tuple(
-    map(_names, ("x-ratelimit-{}-requests", "anthropic-ratelimit-requests-{}", "x-ratelimit-{}"))
+    map(
+        _names,
+        (
+            "x-ratelimit-{}-requests",
+            "anthropic-ratelimit-requests-{}",
+            "x-ratelimit-{}-req-minute",
+            "x-ratelimit-{}",
+        ),
+    )
 )
-_TOKENS = tuple(map(_names, ("x-ratelimit-{}-tokens", "anthropic-ratelimit-tokens-{}")))
+_TOKENS = tuple(
+    map(
+        _names,
+        (
+            "x-ratelimit-{}-tokens",
+            "anthropic-ratelimit-tokens-{}",
+            "x-ratelimit-{}-tokens-minute",
+            "x-ratelimitbysize-{}-minute",
+        ),
+    )
+)
 
 _LONG_RESET = 10.0
 """Seconds. A shorter reset is too coarse to compute a rate from, because some are rounded to whole
@@ -73,10 +91,11 @@ def headroom(headers: Mapping[str, str]) -> Headroom | None:
         headers: A mapping with names in lower case, or one that ignores case.
 
     These headers are understood: `x-ratelimit-{limit,remaining,reset}-{requests,tokens}` (OpenAI and
-    compatible hosts), `anthropic-ratelimit-{requests,tokens}-{limit,remaining}`, and
-    `x-ratelimit-{limit,remaining,reset}` (Together). Limits are per minute unless the time to their reset
-    shows a longer period, as with Groq's requests per day. A value that is not a plain non-negative ASCII
-    number counts as absent.
+    compatible hosts), `anthropic-ratelimit-{requests,tokens}-{limit,remaining}`,
+    `x-ratelimit-{limit,remaining}-{req,tokens}-minute` and, of tokens, the older
+    `x-ratelimitbysize-{limit,remaining}-minute` (Mistral), and `x-ratelimit-{limit,remaining,reset}`
+    (Together). Limits are per minute unless the time to their reset shows a longer period, as with Groq's
+    requests per day. A value that is not a plain non-negative ASCII number counts as absent.
 
     >>> headroom({"x-ratelimit-limit-requests": "600", "x-ratelimit-remaining-requests": "599"})
     Headroom(requests=Allowance(rate=10.0, remaining=599.0), tokens=None)

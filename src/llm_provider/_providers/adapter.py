@@ -298,12 +298,19 @@ def schema_of(response_format: Any) -> tuple[str, dict[str, Any] | None, bool | 
 def merge(payload: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
     """`payload` with `extra_body` merged in, level by level; the user's value wins.
 
+    Tools are added to those of the payload, which the call's own `tools` are.
+
     >>> merge({"a": {"b": 1}, "c": 2}, {"a": {"d": 3}})
     {'a': {'b': 1, 'd': 3}, 'c': 2}
+    >>> merge({"tools": [{"name": "a"}]}, {"tools": [{"name": "a"}, {"name": "b"}]})
+    {'tools': [{'name': 'a'}, {'name': 'b'}]}
     """
     merged = dict(payload)
     for name, value in extra.items():
         present = merged.get(name)
+        if name == "tools" and isinstance(present, list) and isinstance(value, (list, tuple)):
+            merged[name] = [*present, *(tool for tool in value if tool not in present)]
+            continue
         both = isinstance(present, dict) and isinstance(value, Mapping)
         merged[name] = merge(present, value) if both else value  # type: ignore[arg-type]  # `both` narrows
     return merged

@@ -7,9 +7,12 @@ imported here.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+import orjson
 
 from .._errors import (
     APIConnectionError,
@@ -32,7 +35,12 @@ from .._limits.retry import ORDERLY_END, retry_after
 _LONGEST_MESSAGE = 500
 _LONGEST_NAME = 200
 
+# The second is Anthropic's, the third Azure's.
+_REQUEST_IDS = ("x-request-id", "request-id", "apim-request-id")
+
 _CODE_FIELDS = ("code", "type", "status")
+
+_STATUS = re.compile(r"[45]\d\d", re.ASCII)
 
 # A provider's code is more specific than the status, so this table comes before the table of statuses.
 _CODES: tuple[tuple[re.Pattern[str], type[LLMError]], ...] = tuple(
@@ -135,20 +143,25 @@ def from_answer(
     False
     """
     headers = headers or {}
-    kind = _class_of(status, codes, message)
+    kind = _class_of(status if status not in (None, 200) else _status_in(codes), codes, message)
     after = wait if wait is not None else retry_after(headers)
     unexplained = "an error without a message" if status in (None, 200) else f"HTTP {status}"
     error = kind(
         readable_message(message) or unexplained,
         status=status,
         code=_short(next((code for code in codes if code), None)),
-        request_id=_short(headers.get("x-request-id") or headers.get("request-id")),
+        request_id=_short(next((found for name in _REQUEST_IDS if (found := headers.get(name))), None)),
         retry_after=after,
     )
     # The provider may have done, and billed, the work for a failure that came late or inside a stream.
     if kind in (APITimeoutError, InternalServerError) or status in (None, 200):
         error.maybe_billed = True
     return error
+
+
+def _status_in(codes: tuple[str | None, ...]) -> int | None:
+    """The HTTP status among the codes of a failure that came with status 200; OpenRouter's code is one."""
+    return next((int(code) for code in codes if code and _STATUS.fullmatch(code)), None)
 
 
 def _short(name: str | None) -> str | None:
@@ -312,7 +325,18 @@ def error_fields(body: Any) -> tuple[tuple[str | None, ...], str]:
     found = (details.get("error_code") if isinstance(details, dict) else None, *map(body.get, _CODE_FIELDS))
     codes = tuple(str(code) if code else None for code in found)
     message = body.get("message") or body.get("detail") or ""
-    return codes, message if isinstance(message, str) else str(message)
+    return codes, _with_cause(message if isinstance(message, str) else str(message), body.get("metadata"))
+
+
+def _with_cause(message: str, metadata: Any) -> str:
+    """A message with the explanation of the provider behind OpenRouter, which its own message leaves out."""
+    cause = metadata.get("raw") if isinstance(metadata, dict) else None
+    if not isinstance(cause, str) or not cause:
+        return message
+    if cause.startswith("{"):
+        with contextlib.suppress(orjson.JSONDecodeError):
+            cause = error_fields(orjson.loads(cause))[1] or cause
+    return message if cause in message else f"{message}: {cause}" if message else cause
 
 
 def from_sdk(error: BaseException) -> LLMError:

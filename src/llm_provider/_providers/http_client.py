@@ -161,8 +161,9 @@ def client_class(library: ModuleType) -> Any:
             return self._whole(request, answer, body)
 
         def _whole(self, request: Any, answer: Any, body: bytes) -> Any:
-            coded = ("content-encoding", "content-length", "transfer-encoding")
-            headers = [(name, text) for name, text in answer.headers.items() if name.lower() not in coded]
+            coded = (b"content-encoding", b"content-length", b"transfer-encoding")
+            # As bytes: the library refuses a text that is not ASCII.
+            headers = [(name, value) for name, value in answer.raw_headers if name.lower() not in coded]
             sent = library.Request(request.method, request.url)
             return library.Response(answer.status, headers=headers, content=body, request=sent)
 

@@ -129,7 +129,7 @@ class PostConnection:
         chunks = response.aiter_bytes()
         try:
             on_headers(response.headers)
-            async for batch in events(chunks):
+            async for batch in events(chunks, mark_end=True):
                 yield batch
                 if is_complete():
                     break

@@ -6,7 +6,7 @@ The names of events are not read, as the JSON repeats them.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
 from typing import Any
 
 import orjson
@@ -14,6 +14,9 @@ import orjson
 from .._errors import APIResponseValidationError
 
 DONE = b"[DONE]"
+
+END: Mapping[str, Any] = {"type": "[DONE]"}
+"""The event in place of `[DONE]`."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -84,8 +87,12 @@ def _value(line: bytes) -> bytes:
     return line[6:] if line.startswith(b"data: ") else line[5:]
 
 
-async def events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[Iterable[Any], None]:
+async def events(
+    chunks: AsyncIterator[bytes], *, mark_end: bool = False
+) -> AsyncGenerator[Iterable[Any], None]:
     """The JSON of a stream's events, in batches of those that arrived together; ends after `[DONE]`.
+
+    With `mark_end`, `END` is the last event of a stream that ended with `[DONE]`.
 
     A body that is not an event stream becomes one event: some servers answer with the plain JSON of an error.
 
@@ -105,12 +112,17 @@ async def events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[Iterable[Any], 
             done = DONE in found
             yield _decoded(found[: found.index(DONE)] if done else found)
             if done:
+                if mark_end:
+                    yield (END,)
                 return
-    rest = [data for data in splitter.end() if data != DONE]
+    last = splitter.end()
+    rest = [data for data in last if data != DONE]
     if not rest and plain is not None and plain.lstrip().startswith(b"{"):
         rest = [bytes(plain)]
     if rest:
         yield _decoded(rest)
+    if mark_end and DONE in last:
+        yield (END,)
 
 
 def _decoded(found: list[bytes]) -> Iterator[Any]:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from .._money.budget import Budget
 
-ReasoningEffort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+ReasoningEffort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max", "default"]
+Endpoint: TypeAlias = Literal["chat", "responses"]
 CacheMode: TypeAlias = Literal["use", "refresh", "only", "off"]
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
@@ -63,7 +64,10 @@ class Parameters(TypedDict, total=False):
     response_format: Any
     """OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class."""
     reasoning_effort: ReasoningEffort | None
-    """How much the model reasons before it answers."""
+    """How much the model reasons before it answers. "default" is Groq's."""
+    endpoint: Endpoint | None
+    """The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat Completions or
+    "responses" for Responses. Default the one that serves the model with these parameters."""
     logprobs: bool | None
     """Whether the answer has the log probabilities of its tokens."""
     top_logprobs: int | None
@@ -124,6 +128,7 @@ class Request:
     tool_choice: str | Mapping[str, Any] | None = None
     response_format: Any = None
     reasoning_effort: ReasoningEffort | None = None
+    endpoint: Endpoint | None = None
     logprobs: bool | None = None
     top_logprobs: int | None = None
     strict_model: bool | None = None
@@ -355,6 +360,8 @@ def _tool_choice(name: str, value: Any) -> str | Mapping[str, Any]:
     function = value.get("function") if isinstance(value, Mapping) else None
     if isinstance(function, Mapping) and isinstance(function.get("name"), str):
         return dict(value)
+    if isinstance(value, Mapping) and value.get("type") in ("custom", "allowed_tools"):
+        return dict(value)
     raise RequestError(
         f"{name} must be 'auto', 'none', 'required' or "
         f"{{'type': 'function', 'function': {{'name': ...}}}}, not {_shown(value)}"
@@ -382,6 +389,12 @@ def _effort(name: str, value: Any) -> str:
     if value not in levels:
         raise RequestError(f"{name} must be one of {', '.join(levels)}, not {_shown(value)}")
     return str(value)
+
+
+def _endpoint(name: str, value: Any) -> Endpoint:
+    if not isinstance(value, str) or value not in get_args(Endpoint):
+        raise RequestError(f"{name} must be 'chat' or 'responses', not {_shown(value)}")
+    return cast("Endpoint", value)
 
 
 def _cache(name: str, value: Any) -> CacheMode:
@@ -426,6 +439,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "tool_choice": _tool_choice,
     "response_format": _response_format,
     "reasoning_effort": _effort,
+    "endpoint": _endpoint,
     "logprobs": _flag,
     "top_logprobs": number(0, 20, whole=True),
     "strict_model": _flag,

@@ -59,6 +59,7 @@ class Route:
         transport: The HTTP client under the SDK where the user chooses none, by measurement
             (`python -m benchmarks transports`).
         stream_usage: Whether a streamed answer has its usage only if `stream_options` asks for it.
+        default_effort: Whether the API may accept `reasoning_effort="default"`.
         embedding_limits: How much one request for embeddings may hold, where the adapter is `openai`. Default
             `UNPUBLISHED`.
         output_only: Fields of an assistant message that other hosts return and this host refuses as input.
@@ -82,6 +83,7 @@ class Route:
     spelling: Mapping[str, str] = field(default_factory=dict)
     transport: Transport = "aiohttp"
     stream_usage: bool = True
+    default_effort: bool = False
     embedding_limits: EmbeddingLimits = UNPUBLISHED
     output_only: frozenset[str] = frozenset()
     litellm_names: tuple[str, ...] = ()
@@ -106,7 +108,9 @@ _NO_LOGPROBS = "leave logprobs out; this host's API has none"
 _NO_SEED = "leave seed out; this host's API has none"
 _NO_DIMENSIONS = "leave it out; this host's API has no such parameter"
 _SEPARATE = "sent as separate calls"
-_REASONING = frozenset({"reasoning", "reasoning_content", "thinking_blocks"})
+_REASONING = frozenset(
+    {"reasoning", "reasoning_content", "reasoning_details", "thinking_blocks", "annotations", "images"}
+)
 
 _ROWS = (
     Route(
@@ -144,6 +148,7 @@ _ROWS = (
         "groq",
         "https://api.groq.com/openai/v1",
         unsupported={"n": _SEPARATE, "logprobs": _NO_LOGPROBS, "top_logprobs": _NO_LOGPROBS},
+        default_effort=True,
         # Groq accepts the `reasoning` of its own answers.
         output_only=_REASONING - {"reasoning"},
     ),
@@ -180,13 +185,14 @@ _ROWS = (
             "top_logprobs": _NO_LOGPROBS,
         },
     ),
-    Route("local", "http://localhost:8000/v1", key_required=False),
+    Route("local", "http://localhost:8000/v1", key_required=False, default_effort=True),
     Route(
         "litellm",
         None,
         adapter="litellm",
         # litellm finds the keys of its providers itself.
         key_required=False,
+        default_effort=True,
         unsupported={"n": _SEPARATE},
     ),
 )

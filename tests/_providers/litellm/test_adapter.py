@@ -65,7 +65,7 @@ def chunk(finish_reason: str | None = None, **delta: Any) -> dict[str, Any]:
 
 
 def test_thinking_is_put_together_from_its_pieces() -> None:
-    assembler = adapter.Assembler()
+    assembler = adapter.assembler(EncodedRequest("chat/completions", {}))
     pieces = [
         {"type": "thinking", "thinking": "One", "signature": None},
         {"type": "thinking", "thinking": " two"},

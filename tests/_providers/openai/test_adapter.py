@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -16,6 +16,7 @@ from llm_provider._errors import (
 from llm_provider._limits.timeouts import Timeouts
 from llm_provider._providers.adapter import Answer, EncodedRequest, Outgoing
 from llm_provider._providers.openai import adapter
+from llm_provider._providers.registry import load as adapter_of
 from llm_provider._requests.api_keys import APIKey
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import resolve
@@ -166,3 +167,76 @@ def test_a_broken_stream_is_an_error_of_ours(
     with pytest.raises(kind) as caught:
         asyncio.run(exchange(simulator, "gpt-5.5-pro", ["Tell me more"], stream=True))
     assert caught.value.maybe_billed
+
+
+class TestEndpoint:
+    @pytest.mark.parametrize(
+        ("model", "parameters", "operation"),
+        [
+            ("gpt-5.5", {}, "chat/completions"),
+            ("gpt-5.5", {"endpoint": "responses"}, "responses"),
+            ("local/qwen", {"endpoint": "responses"}, "responses"),
+            ("gpt-5.5-pro", {"endpoint": "chat"}, "chat/completions"),
+            ("gpt-5.5", {"endpoint": "chat", "tools": [WEATHER]}, "chat/completions"),
+            ("gpt-5.5", {"extra_body": {"previous_response_id": "resp_1"}}, "responses"),
+            ("gpt-5.5", {"extra_body": {"reasoning": {"summary": "auto"}}}, "responses"),
+            ("gpt-5.5", {"extra_body": {"service_tier": "flex"}}, "chat/completions"),
+            # A host of another provider may know these fields.
+            ("openrouter/openai/gpt-5.5", {"extra_body": {"reasoning": {}}}, "chat/completions"),
+            ("gpt-5.1", {"tools": [{"type": "web_search"}]}, "responses"),
+            ("gpt-5.1", {"tools": [WEATHER]}, "chat/completions"),
+        ],
+    )
+    def test_the_endpoint_can_be_chosen_and_follows_from_what_only_one_has(
+        self, model: str, parameters: Any, operation: str
+    ) -> None:
+        request = Request.build(model, "Hi", parameters)
+        assert adapter.encode(request, resolve(model)).operation == operation
+
+    def test_fields_that_only_responses_has_are_those_of_the_sdk(self) -> None:
+        from openai.types.chat.completion_create_params import CompletionCreateParamsBase
+        from openai.types.responses.response_create_params import ResponseCreateParamsBase
+
+        fields = ResponseCreateParamsBase.__annotations__.keys() - CompletionCreateParamsBase.__annotations__
+        assert fields == adapter._ONLY_RESPONSES
+
+
+class TestTools:
+    CUSTOM: ClassVar[Any] = {"type": "custom", "custom": {"name": "grep", "format": {"type": "text"}}}
+
+    def test_tools_that_are_no_functions_pass(self) -> None:
+        own = {"type": "openrouter:web_search", "parameters": {"engine": "exa"}}
+        request = Request.build("openrouter/openai/gpt-5.5", "Hi", {"tools": [WEATHER, own]})
+        assert adapter.encode(request, resolve(request.model)).payload["tools"] == [WEATHER, own]
+        choice = {"type": "custom", "custom": {"name": "grep"}}
+        request = Request.build("gpt-5.1", "Hi", {"tools": [self.CUSTOM], "tool_choice": choice})
+        payload = adapter.encode(request, resolve(request.model)).payload
+        assert (payload["tools"], payload["tool_choice"]) == ([self.CUSTOM], choice)
+
+    def test_responses_has_them_in_its_own_form(self) -> None:
+        search = {"type": "web_search", "search_context_size": "low"}
+        choice = {"type": "custom", "custom": {"name": "grep"}}
+        request = Request.build("gpt-5.5-pro", "Hi", {"tools": [self.CUSTOM, search], "tool_choice": choice})
+        payload = adapter.encode(request, resolve(request.model)).payload
+        assert payload["tools"] == [{"type": "custom", "name": "grep", "format": {"type": "text"}}, search]
+        assert payload["tool_choice"] == {"type": "custom", "name": "grep"}
+
+    @pytest.mark.parametrize(
+        "model", ["gpt-5.1", "gpt-5.5-pro", "local/qwen", "gemini-3.8-flash", "claude-opus-5-5"]
+    )
+    def test_tools_of_extra_body_are_added(self, model: str) -> None:
+        extra = {"google_search": {}} if model.startswith("gemini") else {"type": "web_search", "name": "s"}
+        target = resolve(model)
+        request = Request.build(model, "Hi", {"tools": [WEATHER], "extra_body": {"tools": [extra]}})
+        alone = Request.build(model, "Hi", {"tools": [WEATHER]})
+        encode = adapter_of(target.route.adapter).encode
+        assert encode(request, target).payload["tools"] == [*encode(alone, target).payload["tools"], extra]
+
+    @pytest.mark.parametrize("model", ["gpt-5.5", "claude-opus-5-5", "gemini-3.8-flash", "mistral/m"])
+    def test_what_only_groq_has_is_refused_elsewhere(self, model: str) -> None:
+        request = Request.build("groq/openai/gpt-oss-120b", "Hi", {"reasoning_effort": "default"})
+        payload = adapter.encode(request, resolve(request.model)).payload
+        assert payload["reasoning_effort"] == "default"
+        with pytest.raises(UnsupportedParameterError, match="reasoning_effort"):
+            request = Request.build(model, "Hi", {"reasoning_effort": "default"})
+            adapter_of(resolve(model).route.adapter).encode(request, resolve(model))

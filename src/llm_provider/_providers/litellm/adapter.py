@@ -18,10 +18,10 @@ from ..._requests.embed_request import EmbedRequest
 from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..._settings import MAX_RESPONSE_BYTES
-from ..._types import Message, Step
-from ..adapter import Answer, EncodedRequest
+from ..._types import Message
+from ..adapter import Answer, EncodedRequest, part
 from ..bill import is_own_cost
-from ..openai import chat
+from ..openai import chat, chat_stream
 from ..openai.facts import facts, variant
 from .errors import map_error
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from .connection import LiteLLMConnection
 
 __all__ = [
-    "Assembler",
     "assembler",
     "connect",
     "decode",
@@ -110,8 +109,9 @@ def decode(reply: Any) -> Answer:
     if answer.cost is not None and not is_own_cost(reply["usage"]):
         answer.cost = None
     for choice, entry in zip(answer.choices, reply["choices"], strict=True):
-        thinking = entry["message"].get("thinking_blocks")
+        thinking = part(entry, "message").get("thinking_blocks")
         if isinstance(thinking, list) and thinking and isinstance(choice.message, dict):
+            choice.message.pop("thinking_blocks", None)
             kept = {"thinking_blocks": thinking}
             choice.message["provider_specific_fields"] = {"provider": PROVIDER, "content": kept}
     return answer
@@ -125,43 +125,9 @@ def split(reply: Any) -> list[Any]:
     return [reply]
 
 
-class Assembler(chat.Assembler):
-    """Folds chunks, including the signed thinking that litellm adds for Anthropic's models."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._thinking: list[dict[str, Any]] = []
-
-    def feed(self, event: Any) -> Step:
-        """Take one chunk."""
-        shown = super().feed(event)
-        for piece in event.get("choices") or ():
-            for block in (piece.get("delta") or {}).get("thinking_blocks") or ():
-                self._add_thinking(block)
-        return shown
-
-    def _add_thinking(self, block: dict[str, Any]) -> None:
-        # The signature comes last, so a block that has one is complete.
-        last = self._thinking[-1] if self._thinking else None
-        complete = last is None or last.get("type") != "thinking" or bool(last.get("signature"))
-        if block.get("type") != "thinking" or last is None or complete:
-            self._thinking.append({name: value for name, value in block.items() if value is not None})
-            return
-        last["thinking"] = (last.get("thinking") or "") + (block.get("thinking") or "")
-        if block.get("signature"):
-            last["signature"] = block["signature"]
-
-    def reply(self) -> Any:
-        """The whole completion."""
-        reply = super().reply()
-        if self._thinking:
-            reply["choices"][0]["message"]["thinking_blocks"] = self._thinking
-        return reply
-
-
-def assembler(encoded: EncodedRequest) -> Assembler:
-    """Folds a stream of this format."""
-    return Assembler()
+def assembler(encoded: EncodedRequest) -> chat_stream.Assembler:
+    """Folds a stream, including the signed thinking that litellm adds for Anthropic's models."""
+    return chat_stream.Assembler()
 
 
 def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> LiteLLMConnection:

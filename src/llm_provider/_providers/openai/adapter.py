@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..._requests.request import Request
+from ..._requests.request import Endpoint, Request
 from ..._requests.routing import Target
 from ..._settings import MAX_RESPONSE_BYTES
 from ..._types import Usage
 from ..adapter import Answer, EncodedRequest, Outgoing, refuse
 from ..errors import from_sdk as map_error
 from ..foreign_tools import check_tools
-from . import chat, responses, responses_stream
+from . import chat, chat_stream, responses, responses_stream
 from .facts import facts, variant
 
 if TYPE_CHECKING:
@@ -91,6 +91,15 @@ _FAMILIES = (
     ),
 )
 
+_ONLY_RESPONSES = frozenset(
+    {
+        "background", "context_management", "conversation", "include", "input", "instructions",
+        "max_output_tokens", "max_tool_calls", "previous_response_id", "prompt", "reasoning", "text",
+        "truncation",
+    }
+)  # fmt: skip
+"""Fields of `extra_body` that Chat Completions does not have: the openai SDK's parameters of both."""
+
 _SAMPLING = ("temperature", "top_p", "logprobs", "top_logprobs")
 
 
@@ -113,12 +122,27 @@ def encode(request: Request, target: Target) -> EncodedRequest:
         check_tools(request, target.provider)
     family = _family(target.provider, target.model)
     if family is None:
+        if request.endpoint == "responses":
+            return responses.encode(request, target)
         return chat.encode(request, target)
     _check(request, family)
-    reasons = (request.reasoning_effort or family.default) != "none" and bool(family.efforts)
-    if family.responses_only or (family.tools_need_responses and request.tools and reasons):
+    if (request.endpoint or _endpoint(request, family)) == "responses":
         return responses.encode(request, target)
     return chat.encode(request, target, max_tokens_name="max_completion_tokens")
+
+
+def _endpoint(request: Request, family: _Family) -> Endpoint:
+    """The endpoint that serves a model of OpenAI's with these parameters."""
+    if family.responses_only or (request.extra_body and not _ONLY_RESPONSES.isdisjoint(request.extra_body)):
+        return "responses"
+    if request.tools:
+        reasons = (request.reasoning_effort or family.default) != "none" and bool(family.efforts)
+        if family.tools_need_responses and reasons:
+            return "responses"
+        # OpenAI's own tools, such as web search.
+        if any(tool.get("type", "function") not in ("function", "custom") for tool in request.tools):
+            return "responses"
+    return "chat"
 
 
 def _check(request: Request, family: _Family) -> None:
@@ -166,9 +190,11 @@ def split(reply: Any) -> list[Any]:
     return chat.split(reply) if "choices" in reply else [reply]
 
 
-def assembler(encoded: EncodedRequest) -> chat.Assembler | responses_stream.Assembler:
+def assembler(encoded: EncodedRequest) -> chat_stream.Assembler | responses_stream.Assembler:
     """Folds a stream in the format of its endpoint."""
-    return responses_stream.Assembler() if encoded.operation == responses.OPERATION else chat.Assembler()
+    return (
+        responses_stream.Assembler() if encoded.operation == responses.OPERATION else chat_stream.Assembler()
+    )
 
 
 def _stream_fields(outgoing: Outgoing) -> Mapping[str, Any]:

@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..._errors import APIResponseValidationError
+from ..._errors import APIResponseValidationError, RequestError
 from ..._requests.request import Request
 from ..._requests.routing import Target
-from ..._types import Choice, Delta, FinishReason, Message, Step, ToolCall, ToolCallDelta, Usage
+from ..._types import Choice, FinishReason, Message, ToolCall, Usage
 from .. import left_out
 from ..adapter import (
     Answer,
     EncodedRequest,
     count,
     expect_dict,
-    finish,
     merge,
     part,
     refuse,
@@ -29,7 +28,6 @@ from ..adapter import (
 from ..bill import chat_searches, reported_cost, with_searches
 from ..errors import error_fields, from_answer
 from .facts import tier_variant
-from .text_chunk import only_text
 
 OPERATION = "chat/completions"
 
@@ -49,10 +47,7 @@ _FINISH: Mapping[str, FinishReason] = {
 _ABORTED = ("abort", "error", "insufficient_system_resource")
 
 # The fields in which hosts return the model's reasoning.
-_REASONING_FIELDS = ("reasoning_content", "reasoning")
-
-# The fields of an answer's message that go back to the host with the conversation.
-_KEPT_FIELDS = ("tool_calls", "refusal", *_REASONING_FIELDS)
+REASONING_FIELDS = ("reasoning_content", "reasoning")
 
 # Fields that this library puts into messages, and no host accepts.
 _FOREIGN_FIELDS = frozenset({"provider_specific_fields"})
@@ -60,7 +55,8 @@ _FOREIGN_FIELDS = frozenset({"provider_specific_fields"})
 # The fields that may stand alone in an assistant message.
 _INSTEAD_OF_CONTENT = ("tool_calls", "function_call", "refusal", "audio")
 
-_MOST_ENTRIES = 10_000
+# Fields of an answer's message that do not become part of `Choice.message` as they are.
+_NOT_KEPT = frozenset({"role", "content", "provider_specific_fields"})
 
 # The largest `n` that OpenAI's API accepts.
 _MOST_SAMPLES = 128
@@ -79,8 +75,10 @@ def encode(request: Request, target: Target, *, max_tokens_name: str = "max_toke
     foreign = _FOREIGN_FIELDS if target.custom_base_url else _FOREIGN_FIELDS | route.output_only
     payload: dict[str, Any] = {
         "model": target.model,
-        "messages": list(_messages(request.messages, foreign, route.provider)),
+        "messages": list(_messages(_in_input_form(request.messages), foreign, route.provider)),
     }
+    if request.reasoning_effort == "default" and not (route.default_effort or target.custom_base_url):
+        raise refuse("reasoning_effort='default'", request, "leave it out", provider=route.provider)
     fields: dict[str, Any] = {name: getattr(request, name) for name in _PLAIN}
     fields["stop"] = list(request.stop) if request.stop else None
     fields["tools"] = [dict(tool) for tool in request.tools] if request.tools else None
@@ -133,6 +131,34 @@ def is_empty(message: Message, kept: Message) -> bool:
     return not any(value for name, value in kept.items() if name not in ("role", "content", "name"))
 
 
+def _in_input_form(messages: Sequence[Message]) -> Sequence[Message]:
+    """The messages with fields of answers in the form that requests have, and their parts checked.
+
+    Raises:
+        RequestError: a part refers to an image in a file, which no host reads.
+    """
+    changed: dict[int, Message] = {}
+    for index, message in enumerate(messages):
+        content = message.get("content")
+        if content is not None and not isinstance(content, str):
+            _check_parts(content, index)
+        audio = message.get("audio")
+        if isinstance(audio, Mapping) and len(audio) > 1 and "id" in audio:
+            # The host has the recording of its answer.
+            changed[index] = {**message, "audio": {"id": audio["id"]}}
+    return [changed.get(index, message) for index, message in enumerate(messages)] if changed else messages
+
+
+def _check_parts(parts: Sequence[Mapping[str, Any]], index: int) -> None:
+    for position, entry in enumerate(parts):
+        kind = entry["type"]
+        if kind.startswith("image") and ("path" in entry or "path" in part(entry, kind)):
+            raise RequestError(
+                f"messages[{index}].content[{position}] has a 'path', which hosts do not read: send the file "
+                "as {'type': 'image_url', 'image_url': {'url': 'data:image/png;base64,...'}}"
+            )
+
+
 def response_format(asked: Any) -> dict[str, Any] | None:
     """OpenAI's `response_format` for a dict or a pydantic model class."""
     if asked is None or isinstance(asked, dict):
@@ -158,8 +184,8 @@ def decode(reply: Any) -> Answer:
     return Answer(
         choices=tuple(_choice(expect_dict(choice, "choice")) for choice in choices),
         usage=usage(reply),
-        model=_str(reply.get("model")),
-        id=_str(reply.get("id")),
+        model=text_of(reply.get("model")),
+        id=text_of(reply.get("id")),
         service_tier=tier_variant(reply.get("service_tier")),
         cost=reported_cost(reply.get("usage")),
     )
@@ -182,29 +208,35 @@ def _choice(choice: dict[str, Any]) -> Choice:
     if choice.get("error"):
         codes, explanation = error_fields(choice)
         raise from_answer(200, codes=codes, message=explanation)
-    message = expect_dict(choice.get("message"), "message")
+    word, message = choice.get("finish_reason"), choice.get("message")
+    if word is not None and not isinstance(word, str):
+        raise APIResponseValidationError("the finish_reason of the answer is not text")
+    if word in _ABORTED:
+        raise APIResponseValidationError(f"the host aborted the answer: its finish_reason is {word!r}")
+    # Without a finish reason, the answer is whole too: it is a whole JSON object, or its stream has ended.
+    reason = _FINISH.get(word or "stop", "stop")
+    if message is None and reason == "content_filter":
+        message = {}
+    message = expect_dict(message, "message")
     content, refusal = message.get("content"), message.get("refusal")
-    text, thoughts = _text_and_reasoning(content)
-    calls = _tool_calls(message.get("tool_calls"))
-    reason = finish(_str(choice.get("finish_reason")), _FINISH)
-    if choice["finish_reason"] in _ABORTED:
-        raise APIResponseValidationError(
-            f"the host aborted the answer: its finish_reason is {choice['finish_reason']!r}"
-        )
+    text, thoughts = text_and_reasoning(content)
+    calls = _tool_calls(message)
     if isinstance(refusal, str) and refusal:
         reason = "refusal"
     elif calls and reason == "stop":
         reason = "tool_calls"
     reasoning = thoughts
-    kept: dict[str, Any] = {"role": "assistant", "content": content}
-    for name in _KEPT_FIELDS:
-        value = message.get(name)
-        if value:
-            kept[name] = value
-            if reasoning == thoughts and name in _REASONING_FIELDS:
-                reasoning = _str(value) or thoughts
+    # Also fields that this library does not know: some hosts need theirs to continue a conversation.
+    others = {name: value for name, value in message.items() if value and name not in _NOT_KEPT}
+    kept = {"role": "assistant", "content": content, **others}
+    for name in REASONING_FIELDS:
+        reasoning = reasoning or text_of(kept.get(name)) or ""
+    if not text:
+        text = text_of(refusal) or text_of(part(message, "audio").get("transcript")) or ""
+    if not (word or text or calls or reasoning):
+        raise APIResponseValidationError("the answer is empty, and has no finish reason")
     return Choice(
-        text=text or (refusal if reason == "refusal" and isinstance(refusal, str) else ""),
+        text=text,
         reasoning=reasoning,
         tool_calls=calls,
         finish_reason=reason,
@@ -213,21 +245,21 @@ def _choice(choice: dict[str, Any]) -> Choice:
     )
 
 
-def _text_and_reasoning(content: Any) -> tuple[str | None, str]:
+def text_and_reasoning(content: Any) -> tuple[str | None, str]:
     """The text in a message's content, and the reasoning, which Mistral's models return as parts of it."""
     if content is None or isinstance(content, str):
         return content, ""
     texts, thoughts = [], []
-    for entry in _dicts(content, "content"):
+    for entry in dicts(content, "content"):
         if entry.get("type") == "thinking":
-            inner = _dicts(entry.get("thinking"), "thinking")
-            thoughts += [text for piece in inner if (text := _str(piece.get("text")))]
-        elif text := _str(entry.get("text")):
+            inner = dicts(entry.get("thinking"), "thinking")
+            thoughts += [text for piece in inner if (text := text_of(piece.get("text")))]
+        elif text := text_of(entry.get("text")):
             texts.append(text)
     return "".join(texts), "".join(thoughts)
 
 
-def _dicts(value: Any, what: str) -> list[dict[str, Any]]:
+def dicts(value: Any, what: str) -> list[dict[str, Any]]:
     if value is None:
         return []
     if not isinstance(value, list):
@@ -235,16 +267,25 @@ def _dicts(value: Any, what: str) -> list[dict[str, Any]]:
     return [expect_dict(entry, f"entry of {what}") for entry in value]
 
 
-def _tool_calls(value: Any) -> tuple[ToolCall, ...]:
+def _tool_calls(message: dict[str, Any]) -> tuple[ToolCall, ...]:
+    value, legacy = message.get("tool_calls"), message.get("function_call")
+    if not value and isinstance(legacy, dict):
+        # The form before `tool_calls`, in which calls had no ids.
+        value = [{"function": legacy}]
     if value is None:
         return ()
     calls = []
-    for entry in _dicts(value, "tool_calls"):
-        function = expect_dict(entry.get("function"), "tool call's function")
-        name, arguments = function.get("name"), function.get("arguments") or "{}"
+    for entry in dicts(value, "tool_calls"):
+        custom = entry.get("custom")
+        if isinstance(custom, dict):
+            name, arguments = custom.get("name"), custom.get("input") or ""
+        else:
+            function = expect_dict(entry.get("function"), "tool call's function")
+            name, arguments = function.get("name"), function.get("arguments") or "{}"
         if not isinstance(name, str) or not isinstance(arguments, str):
             raise APIResponseValidationError("a tool call has no name, or arguments that are not text")
-        calls.append(ToolCall(id=_str(entry.get("id")) or "", name=name, arguments=arguments))
+        kind = "function" if custom is None else "custom"
+        calls.append(ToolCall(id=text_of(entry.get("id")) or "", name=name, arguments=arguments, type=kind))
     return tuple(calls)
 
 
@@ -277,133 +318,5 @@ def decode_usage(usage: Mapping[str, Any]) -> Usage:
     )
 
 
-def _str(value: Any) -> str | None:
+def text_of(value: Any) -> str | None:
     return value if isinstance(value, str) else None
-
-
-class Assembler:
-    """Folds chat completion chunks into the completion that they add up to."""
-
-    def __init__(self) -> None:
-        self._head: dict[str, Any] = {}
-        self._usage: Any = None
-        self._choices: dict[int, dict[str, Any]] = {}
-        self._plain: list[str] = []
-
-    def feed(self, event: Any) -> Step:
-        """Take one chunk; returns the text or delta of the first sample."""
-        text = only_text(event) if 0 in self._choices else None
-        if text is not None:
-            self._plain.append(text)
-            return text
-        self._join()
-        event = expect_dict(event, "stream event")
-        if event.get("error") or event.get("type") == "error":
-            codes, message = error_fields(event)
-            # On the top level, "type" is the event's name and not a code of the failure.
-            raise from_answer(200, codes=tuple(code for code in codes if code != "error"), message=message)
-        for name in ("id", "model", "created", "service_tier", "system_fingerprint"):
-            if event.get(name) is not None:
-                self._head[name] = event[name]
-        if event.get("usage"):
-            self._usage = event["usage"]
-        shown: Step = ""
-        for piece in _dicts(event.get("choices"), "choices"):
-            index = _index(piece)
-            delta = self._add(index, piece)
-            if index == 0:
-                shown = delta
-        return shown
-
-    def _join(self) -> None:
-        """Append the collected pieces of text at once; one by one, they would take quadratic time."""
-        if self._plain:
-            _add_content(self._choices[0]["message"], "".join(self._plain))
-            self._plain.clear()
-
-    def _add(self, index: int, piece: dict[str, Any]) -> Step:
-        choice = self._choices.setdefault(index, {"index": index, "message": {"role": "assistant"}})
-        for name in ("finish_reason", "error"):
-            if piece.get(name):
-                choice[name] = piece[name]
-        if piece.get("logprobs"):
-            _extend_logprobs(choice, piece["logprobs"])
-        delta, message = expect_dict(piece.get("delta") or {}, "delta"), choice["message"]
-        text, reasoning = _add_content(message, delta.get("content"))
-        for name in _REASONING_FIELDS:
-            if thought := _str(delta.get(name)):
-                message[name] = message.get(name, "") + thought
-                # Some hosts send the same text in both fields.
-                reasoning = reasoning or thought
-        if refusal := _str(delta.get("refusal")):
-            message["refusal"] = message.get("refusal", "") + refusal
-        fragments = _dicts(delta.get("tool_calls"), "tool_calls")
-        calls = tuple(_add_tool_call(message, fragment) for fragment in fragments)
-        text += refusal or ""
-        return Delta(text=text, reasoning=reasoning, tool_calls=calls) if reasoning or calls else text
-
-    def is_complete(self) -> bool:
-        """False: `[DONE]` ends the stream."""
-        return False
-
-    def reply(self) -> Any:
-        """The completion that the chunks add up to."""
-        self._join()
-        if not self._choices:
-            raise APIResponseValidationError("the stream was empty")
-        for choice in self._choices.values():
-            if not choice.get("finish_reason") and not choice.get("error"):
-                raise APIResponseValidationError("the stream ended before its finish reason: it was cut")
-            choice["message"].setdefault("content", None)
-        choices = [choice for _, choice in sorted(self._choices.items())]
-        return {**self._head, "object": "chat.completion", "choices": choices, "usage": self._usage}
-
-
-def _index(container: Mapping[str, Any]) -> int:
-    """The index of an entry in a list that a stream fills. Its bound protects memory from a broken host."""
-    index = container.get("index") or 0
-    if not isinstance(index, int) or not 0 <= index < _MOST_ENTRIES:
-        raise APIResponseValidationError(f"the stream has an entry at the impossible index {index!r:.40}")
-    return index
-
-
-def _add_content(message: dict[str, Any], piece: Any) -> tuple[str, str]:
-    """Append the content of a delta, and return its text and reasoning.
-
-    Mistral's content is a list of parts. Once a message has parts, later text becomes a part as well.
-    """
-    text, reasoning = _text_and_reasoning(piece)
-    present = message.get("content")
-    if isinstance(piece, list) or isinstance(present, list):
-        before = [{"type": "text", "text": present}] if isinstance(present, str) and present else present
-        added = piece if isinstance(piece, list) else [{"type": "text", "text": text}] if text else []
-        message["content"] = [*(before or ()), *added]
-    elif text:
-        message["content"] = (present or "") + text
-    return text or "", reasoning
-
-
-def _add_tool_call(message: dict[str, Any], fragment: dict[str, Any]) -> ToolCallDelta:
-    calls, index = message.setdefault("tool_calls", []), _index(fragment)
-    while len(calls) <= index:
-        calls.append({"id": "", "type": "function", "function": {"name": "", "arguments": ""}})
-    function, call = expect_dict(fragment.get("function") or {}, "tool call's function"), calls[index]
-    identifier, name = _str(fragment.get("id")) or "", _str(function.get("name")) or ""
-    arguments = _str(function.get("arguments")) or ""
-    call["id"] = identifier or call["id"]
-    call["function"]["name"] += name
-    call["function"]["arguments"] += arguments
-    return ToolCallDelta(index=index, id=identifier, name=name, arguments=arguments)
-
-
-def _extend_logprobs(choice: dict[str, Any], piece: Any) -> None:
-    if not isinstance(piece, dict):
-        # Together streams the log probability of each token as a bare number.
-        piece = {"token_logprobs": [piece]}
-    kept = choice.setdefault("logprobs", {})
-    for name, value in piece.items():
-        present = kept.get(name)
-        if isinstance(value, list):
-            kept[name] = [*(present if isinstance(present, list) else ()), *value]
-        else:
-            kept.setdefault(name, value)

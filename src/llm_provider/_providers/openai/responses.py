@@ -23,6 +23,7 @@ from ..bill import reported_cost, response_searches, with_searches
 from ..errors import error_fields, from_answer
 from . import chat
 from .facts import tier_variant
+from .responses_calls import entry_of, is_call, output_item, tool_call
 
 OPERATION = "responses"
 
@@ -38,6 +39,12 @@ _PART_TYPES = ("text", "image_url", "file")
 # Their loss would change what an answer means. `left_out` warns of the other fields that providers put into
 # their assistant messages, and this API does not accept as input.
 _REFUSED_IN_ANSWERS = frozenset({"name", "function_call", "prefix"})
+
+# Parts in this API's own words, which stay as they are.
+_OWN_PART_TYPES = ("input_text", "input_image", "input_file")
+
+# The statuses of an answer that the provider goes on with, as with `background`.
+_UNFINISHED = ("queued", "in_progress")
 
 _INCOMPLETE: Mapping[str, FinishReason] = {
     "max_output_tokens": "length",
@@ -80,6 +87,10 @@ def encode(request: Request, target: Target) -> EncodedRequest:
 
 
 def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
+    kind = tool.get("type", "function")
+    if kind != "function":
+        inner = tool.get(kind)
+        return {"type": kind, **inner} if isinstance(inner, Mapping) else dict(tool)
     others = {name: value for name, value in tool.items() if name != "function"}
     function = tool["function"]
     # Unlike Chat Completions, this API makes a tool strict where the field is missing.
@@ -89,7 +100,10 @@ def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
 
 def _tool_choice(choice: str | Mapping[str, Any] | None) -> Any:
     if isinstance(choice, Mapping):
-        return {"type": "function", "name": choice["function"]["name"]}
+        kind = choice.get("type", "function")
+        inner = choice.get(kind)
+        # Chat Completions nests what this API has in one level.
+        return {"type": kind, **inner} if isinstance(inner, Mapping) else dict(choice)
     return choice
 
 
@@ -103,14 +117,19 @@ def _text_config(response_format: Any) -> dict[str, Any] | None:
 
 
 def _input_items(messages: Sequence[Message]) -> Iterator[dict[str, Any]]:
+    kinds: dict[Any, str] = {}
     for index, message in enumerate(messages):
         where = f"messages[{index}]"
         if message["role"] == "assistant":
-            yield from _original_items(message) or _assistant_items(message, where)
+            for item in _original_items(message) or _assistant_items(message, where):
+                if is_call(item):
+                    kinds[item.get("call_id") or item.get("id")] = item["type"]
+                yield item
         elif message["role"] == "tool":
             _check_fields(message, where, {"role", "content", "tool_call_id", "name"})
+            identifier = message["tool_call_id"]
             output = _content(message["content"], where)
-            yield {"type": "function_call_output", "call_id": message["tool_call_id"], "output": output}
+            yield output_item(kinds.get(identifier, "function_call"), identifier, output, where)
         else:
             _check_fields(message, where, {"role", "content"})
             yield {"role": message["role"], "content": _content(message["content"], where)}
@@ -153,6 +172,10 @@ def _assistant_items(message: Message, where: str) -> Iterator[dict[str, Any]]:
     elif isinstance(refusal, str) and refusal:
         yield {"role": "assistant", "content": [{"type": "refusal", "refusal": refusal}]}
     for position, call in enumerate(message.get("tool_calls") or ()):
+        custom = call.get("custom") if isinstance(call, Mapping) else None
+        if isinstance(custom, Mapping):
+            yield {"type": "custom_tool_call", "call_id": call.get("id"), **custom}
+            continue
         function = call.get("function") if isinstance(call, Mapping) else None
         values = (call.get("id"), function.get("name"), function.get("arguments")) if function else ()
         if len(values) != 3 or not all(isinstance(value, str) for value in values):
@@ -182,6 +205,8 @@ def _part(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
     kind = entry["type"]
     if kind == "text":
         return {**entry, "type": "input_text"}
+    if kind in _OWN_PART_TYPES:
+        return dict(entry)
     if kind not in _PART_TYPES:
         raise RequestError(
             f"{where} has type {kind!r}, which OpenAI's Responses API does not accept: "
@@ -194,7 +219,8 @@ def _part(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
     if kind == "file":
         return {"type": "input_file", **others, **inner}
     if not isinstance(inner.get("url"), str):
-        raise RequestError(f"{where}.image_url needs a 'url' that is a str")
+        hint = ": send a file as 'data:image/png;base64,...'" if "path" in inner else ""
+        raise RequestError(f"{where}.image_url needs a 'url' that is a str{hint}")
     details = {name: value for name, value in inner.items() if name != "url"}
     return {"type": "input_image", "image_url": inner["url"], **others, **details}
 
@@ -212,12 +238,12 @@ def decode(reply: Any) -> Answer:
     if not isinstance(items, list) or not (items or ended_early):
         raise APIResponseValidationError("the answer holds no output")
     message = _message([expect_dict(item, "output item") for item in items])
-    refusal, calls = message.get("refusal"), message.get("tool_calls", ())
+    refusal, calls = message.get("refusal"), _open_calls(items)
     reason: FinishReason = ended_early or ("refusal" if refusal else "tool_calls" if calls else "stop")
     choice = Choice(
         text=message["content"] or refusal or "",
         reasoning="\n\n".join(_reasoning_texts(items)),
-        tool_calls=tuple(ToolCall(id=call["id"], **call["function"]) for call in calls),
+        tool_calls=calls,
         finish_reason=reason,
         message=message,
         logprobs=_logprobs(items),
@@ -236,45 +262,70 @@ def end_before_completion(reply: dict[str, Any]) -> FinishReason | None:
     """The reason for which the answer ended early; None where it is complete.
 
     Raises:
-        APIResponseValidationError: the response gives no known reason.
+        APIResponseValidationError: the response has an unknown status, or goes on in the background.
         LLMError: the response failed.
     """
     status, error = reply.get("status"), reply.get("error")
     if error or status == "failed":
         codes, message = error_fields(reply if error else {})
         raise from_answer(200, codes=codes, message=message or "the response failed")
-    if status == "completed":
+    # Not every server has a status.
+    if status == "completed" or (status is None and reply.get("output")):
         return None
-    details = part(reply, "incomplete_details")
-    reason = details.get("reason")
-    if status != "incomplete" or not isinstance(reason, str) or reason not in _INCOMPLETE:
+    if status in _UNFINISHED:
+        raise APIResponseValidationError(
+            f"the provider answers in the background: the status of {reply.get('id')} is {status!r}. "
+            "stream() waits for such an answer",
+            retryable=False,
+        )
+    reason = part(reply, "incomplete_details").get("reason")
+    known = _INCOMPLETE.get(reason) if isinstance(reason, str) else None
+    if status != "incomplete" or not (known or reply.get("output")):
         raise APIResponseValidationError(
             f"the answer is not complete: its status is {status!r}, the reason {reason!r}"
         )
-    return _INCOMPLETE[reason]
+    # An answer that ended for a reason that is not known yet was paid for too.
+    return known or "length"
 
 
 def _message(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The assistant message, in the form of Chat Completions, for the output items of a response."""
     parts = [entry for item in items if item.get("type") == "message" for entry in parts_of(item, "content")]
-    text = "".join(_required(entry, "text") for entry in parts if entry.get("type") == "output_text")
+    text = "".join(map(text_of_part, parts))
     refusal = "".join(_required(entry, "refusal") for entry in parts if entry.get("type") == "refusal")
-    calls = [
-        {
-            "id": _required(item, "call_id"),
-            "type": "function",
-            "function": {"name": _required(item, "name"), "arguments": _required(item, "arguments")},
-        }
+    calls = [entry for call in _open_calls(items) if (entry := entry_of(call)) is not None]
+    images = [
+        {"type": "image_url", "image_url": {"url": f"data:image/{form};base64,{data}"}}
         for item in items
-        if item.get("type") == "function_call"
+        if item.get("type") == "image_generation_call" and (data := text_of(item.get("result")))
+        for form in (text_of(item.get("output_format")) or "png",)
     ]
     message: dict[str, Any] = {"role": "assistant", "content": text or None}
     if refusal:
         message["refusal"] = refusal
     if calls:
         message["tool_calls"] = calls
+    if images:
+        # As OpenRouter returns them.
+        message["images"] = images
     message["provider_specific_fields"] = {"provider": _PROVIDER, "content": list(items)}
     return message
+
+
+def text_of_part(entry: Mapping[str, Any]) -> str:
+    """The text of a part of a message: what the model wrote or said."""
+    if entry.get("type") == "output_text":
+        return _required(entry, "text")
+    return text_of(entry.get("transcript")) or "" if entry.get("type") == "output_audio" else ""
+
+
+def _open_calls(items: Sequence[Mapping[str, Any]]) -> tuple[ToolCall, ...]:
+    """The calls that the user's program answers. The provider has answered those of its own tools."""
+    if not any(is_call(item) for item in items):
+        return ()
+    answered = [item.get("call_id") for item in items if str(item.get("type")).endswith("_output")]
+    calls = [tool_call(item) for item in items if is_call(item)]
+    return tuple(call for call in calls if call.id not in answered)
 
 
 def _reasoning_texts(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:

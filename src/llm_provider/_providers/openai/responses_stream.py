@@ -11,7 +11,10 @@ from ..._errors import APIResponseValidationError
 from ..._types import Delta, Step, ToolCallDelta, delta_of
 from ..adapter import expect_dict, part
 from ..errors import error_fields, from_answer
-from .responses import end_before_completion, parts_of, text_of
+from .responses import end_before_completion, parts_of, text_of, text_of_part
+from .responses_calls import STREAMED, is_call, tool_call
+
+_TEXTS = ("response.output_text.delta", "response.refusal.delta", "response.output_audio_transcript.delta")
 
 _LAST_EVENTS = ("response.completed", "response.incomplete", "response.failed")
 
@@ -82,19 +85,20 @@ class Assembler:
         item = expect_dict(event.get("item"), "output item")
         index = len(self._arguments)
         place = _place(event, index)
-        if item.get("type") != "function_call" or place in self._calls:
+        if not is_call(item) or place in self._calls:
             return ""
         self._calls[place] = index
-        arguments = text_of(item.get("arguments")) or ""
+        field = "input" if item["type"] == "custom_tool_call" else "arguments"
+        arguments = text_of(item.get(field)) or "" if item["type"] in STREAMED else ""
         self._arguments.append([arguments])
         return Delta(tool_calls=(_call_delta(index, item, arguments),))
 
     def _continue(self, kind: Any, event: Mapping[str, Any]) -> Step:
         piece = text_of(event.get("delta")) or ""
-        if kind in ("response.output_text.delta", "response.refusal.delta"):
+        if kind in _TEXTS:
             self._texts.append(piece)
             return piece
-        if kind == "response.function_call_arguments.delta":
+        if kind in ("response.function_call_arguments.delta", "response.custom_tool_call_input.delta"):
             index = self._calls.get(_place(event, len(self._arguments) - 1))
             if index is None:
                 # The last event has the whole call.
@@ -119,13 +123,13 @@ class Assembler:
         parts = [
             entry for item in items if item.get("type") == "message" for entry in parts_of(item, "content")
         ]
-        whole = "".join(text_of(entry.get("text")) or text_of(entry.get("refusal")) or "" for entry in parts)
+        whole = "".join(text_of_part(entry) or text_of(entry.get("refusal")) or "" for entry in parts)
         shown = "".join(self._texts)
         if not whole.startswith(shown):
             raise APIResponseValidationError(_DIFFERENT, retryable=False)
         calls: list[ToolCallDelta] = []
-        for index, item in enumerate(item for item in items if item.get("type") == "function_call"):
-            arguments = text_of(item.get("arguments")) or ""
+        for index, item in enumerate(filter(is_call, items)):
+            arguments = tool_call(item).arguments
             if index >= len(self._arguments):
                 calls.append(_call_delta(index, item, arguments))
                 continue
@@ -224,6 +228,9 @@ def _joined(steps: Sequence[Step]) -> Step:
 
 
 def _call_delta(index: int, item: Mapping[str, Any], arguments: str) -> ToolCallDelta:
+    if item["type"] not in STREAMED:
+        call = tool_call(item)
+        return ToolCallDelta(index=index, id=call.id, name=call.name, arguments=arguments)
     name, identifier = text_of(item.get("name")) or "", text_of(item.get("call_id")) or ""
     return ToolCallDelta(index=index, id=identifier, name=name, arguments=arguments)
 

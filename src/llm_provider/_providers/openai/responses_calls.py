@@ -1,0 +1,134 @@
+"""The output items of the Responses format that are calls, and the items that answer them. Pure.
+
+Besides functions, OpenAI's models call custom tools and tools that the user's program runs, such as a shell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from ..._errors import APIResponseValidationError, RequestError
+from ..._types import ToolCall
+
+# The types of items that are calls, with the fields of which the first that is set says what to do.
+_CALLS: Mapping[str, tuple[str, ...]] = {
+    "function_call": ("arguments",),
+    "custom_tool_call": ("input",),
+    "shell_call": ("action",),
+    "local_shell_call": ("action",),
+    "apply_patch_call": ("operation",),
+    "computer_call": ("actions", "action"),
+    "tool_search_call": ("arguments",),
+    "mcp_approval_request": ("arguments",),
+}
+
+_TYPES = {"function_call": "function", "custom_tool_call": "custom"}
+
+STREAMED = frozenset(_TYPES)
+"""The types of calls whose arguments are streamed."""
+
+
+def is_call(item: Mapping[str, Any]) -> bool:
+    """Whether an item is a call that the user's program answers."""
+    kind = item.get("type")
+    if kind == "tool_search_call":
+        return item.get("execution") == "client"
+    if kind == "shell_call":
+        environment = item.get("environment")
+        return not (isinstance(environment, dict) and environment.get("type") == "container_reference")
+    return isinstance(kind, str) and kind in _CALLS
+
+
+def tool_call(item: Mapping[str, Any]) -> ToolCall:
+    """The call in an item.
+
+    Raises:
+        APIResponseValidationError: the call has no name or no id.
+    """
+    kind = item["type"]
+    identifier = item.get("call_id") or item.get("id")
+    name = item.get("name") if kind in STREAMED else item.get("name") or kind.removesuffix("_call")
+    if not isinstance(identifier, str) or not isinstance(name, str):
+        raise APIResponseValidationError("a call of the answer has no call_id or no name")
+    arguments = next((item[field] for field in _CALLS[kind] if item.get(field) is not None), None)
+    if kind in STREAMED and not isinstance(arguments, str):
+        raise APIResponseValidationError(f"a part of the answer has no {_CALLS[kind][0]}")
+    if not isinstance(arguments, str):
+        arguments = orjson.dumps(arguments).decode()
+    return ToolCall(id=identifier, name=name, arguments=arguments, type=_TYPES.get(kind, kind))
+
+
+def entry_of(call: ToolCall) -> dict[str, Any] | None:
+    """The call as an entry of a message's `tool_calls`; None where Chat Completions has no form for it."""
+    if call.type == "function":
+        body = {"name": call.name, "arguments": call.arguments}
+    elif call.type == "custom":
+        body = {"name": call.name, "input": call.arguments}
+    else:
+        return None
+    return {"id": call.id, "type": call.type, call.type: body}
+
+
+def output_item(kind: str, identifier: str, content: Any, where: str) -> dict[str, Any]:
+    """The item that answers a call.
+
+    A text that is a JSON object has the fields of the item. Any other content is the output of a command or
+    of a patch that succeeded, or an approval: "true" or "false".
+
+    Args:
+        kind: The type of the call's item.
+        identifier: The call's id.
+        content: The content of the tool message, in the form of this API.
+        where: The place of the message, for the error.
+
+    Raises:
+        RequestError: the content does not answer such a call.
+    """
+    if kind in STREAMED:
+        return {"type": f"{kind}_output", "call_id": identifier, "output": content}
+    given = _json(content)
+    if kind == "mcp_approval_request":
+        approval = {"type": "mcp_approval_response", "approval_request_id": identifier}
+        if isinstance(given, bool):
+            return {**approval, "approve": given}
+        if isinstance(given, dict) and isinstance(given.get("approve"), bool):
+            return {**approval, **given}
+        raise RequestError(f"{where} answers an approval request: its content must be 'true' or 'false'")
+    if kind == "local_shell_call":
+        return {"type": "local_shell_call_output", "id": identifier, "output": content}
+    fields = given if isinstance(given, dict) else _fields(kind, content)
+    if fields is None:
+        raise RequestError(
+            f"{where} answers a {kind}: its content must be the JSON of the fields of a {_output_type(kind)}"
+        )
+    return {"type": _output_type(kind), "call_id": identifier, **fields}
+
+
+def _output_type(kind: str) -> str:
+    return "tool_search_output" if kind == "tool_search_call" else f"{kind}_output"
+
+
+def _fields(kind: str, content: Any) -> dict[str, Any] | None:
+    if kind == "shell_call" and isinstance(content, str):
+        outcome = {"type": "exit", "exit_code": 0}
+        return {"output": [{"stdout": content, "stderr": "", "outcome": outcome}]}
+    if kind == "apply_patch_call" and isinstance(content, str):
+        return {"status": "completed", "output": content}
+    if kind == "computer_call" and isinstance(content, list):
+        images = [part for part in content if part.get("type") == "input_image"]
+        if len(images) == len(content) == 1:
+            shown = {name: value for name, value in images[0].items() if name in ("image_url", "file_id")}
+            return {"output": {"type": "computer_screenshot", **shown}}
+    return None
+
+
+def _json(content: Any) -> Any:
+    if not isinstance(content, str):
+        return None
+    try:
+        return orjson.loads(content)
+    except ValueError:
+        return None
