@@ -7,8 +7,7 @@ MATRIX_PYTHONS ?= 3.11 3.12 3.13
 # The tests that depend on the versions of the SDKs. constraints/ holds three resolutions: with-litellm (the newest
 # versions that litellm allows, openai 2), highest (openai 3, no litellm) and lowest (every lower bound of
 # pyproject.toml).
-SDK_TESTS := tests/end_to_end/test_routes.py tests/end_to_end/test_failures.py \
-	tests/end_to_end/test_fault_matrix.py tests/_providers
+SDK_TESTS := tests/end_to_end/test_routes.py tests/end_to_end/test_failures.py tests/_providers tests/conformance
 
 # More than half of a test's time is waiting, so four processes keep two processors busy. A process that has finished
 # its own tests takes over tests that another has not begun.
@@ -30,8 +29,8 @@ export UV_SYSTEM_CERTS := true
 .DELETE_ON_ERROR:
 .PRECIOUS: .venv-%/.ready
 .SECONDEXPANSION:
-.PHONY: help setup demo test coverage test-matrix test-integration matrix fuzz reliability lint types format lock build \
-	bench clean
+.PHONY: help setup demo test coverage test-matrix test-integration matrix fuzz reliability features lint types format lock \
+	build bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -102,6 +101,9 @@ lock: .venv/.uv ## resolve every file of constraints/ anew; UPGRADE= keeps pins 
 
 build: setup ## build the sdist and the wheel into dist/
 	@$(UV) build --quiet --no-build-isolation --python $(RUN) --out-dir dist
+
+features: setup ## write docs/features.md anew from what passes tests/conformance
+	@PYTHONPATH=tests $(RUN) -m conformance.features
 
 bench: setup .venv-highest/.ready ## measure everything (half an hour) and write docs/performance.md
 	@$(RUN) -m benchmarks all --write

@@ -41,6 +41,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # By default an example that takes longer than 200 ms fails, as it may on slow machines and under coverage.
 hypothesis.settings.register_profile("no deadline", deadline=None)
 hypothesis.settings.load_profile("no deadline")
+# `--hypothesis-profile fuzz` takes many examples, other ones each time.
+hypothesis.settings.register_profile("fuzz", deadline=None, max_examples=5_000)
 
 
 @pytest.fixture(scope="session")

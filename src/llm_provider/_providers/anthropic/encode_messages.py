@@ -146,8 +146,10 @@ def _assistant(message: Message, where: str) -> str | list[Block]:
     left_out.warn_of_lost_content(message, PROVIDER, own=PROVIDER)
     if message.get("function_call"):
         raise _wrong(f"{where}.function_call", "is OpenAI's old form: use tool_calls")
-    content = message.get("content") or message.get("refusal")
-    calls = message.get("tool_calls") or ()
+    content, refusal, calls = message.get("content"), message.get("refusal"), message.get("tool_calls") or ()
+    if isinstance(refusal, str) and refusal and not isinstance(content, (list, tuple)):
+        both = [{"type": "text", "text": content}, {"type": "refusal", "refusal": refusal}]
+        content = both if content else refusal
     if isinstance(content, str) and content and not calls:
         return content
     if isinstance(content, str):

@@ -274,8 +274,8 @@ def _assistant_parts(state: _Conversation, message: Message, place: int) -> list
         sent_calls = [call for _, call in calls]
         parts = _texts(state, message, where)
         refusal = message.get("refusal")
-        if not parts and isinstance(refusal, str):
-            parts = [{"text": refusal}]
+        if isinstance(refusal, str) and refusal and not isinstance(message.get("content"), (list, tuple)):
+            parts.append({"text": refusal})
         parts += [{"functionCall": call} for call in sent_calls]
         if state.signed and calls:
             parts[-len(calls)]["thoughtSignature"] = _NO_SIGNATURE

@@ -169,7 +169,7 @@ def _assistant_items(message: Message, where: str) -> Iterator[dict[str, Any]]:
         content = [_assistant_part(entry, f"{where}.content[{j}]") for j, entry in enumerate(content)]
     if content:
         yield {"role": "assistant", "content": content}
-    elif isinstance(refusal, str) and refusal:
+    if isinstance(refusal, str) and refusal and not isinstance(content, list):
         yield {"role": "assistant", "content": [{"type": "refusal", "refusal": refusal}]}
     for position, call in enumerate(message.get("tool_calls") or ()):
         custom = call.get("custom") if isinstance(call, Mapping) else None

@@ -1,0 +1,157 @@
+"""What must hold for a reply, and for its message in another request. Each check returns what is wrong."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from hypothesis import settings
+
+from conformance.defects import ANSWERS
+from conformance.formats import FORMATS, Format, Kind
+from conformance.sdk_types import MARK, texts
+from llm_provider import LLMError
+
+Content = Sequence[tuple[Kind, Any]]
+USER = {"role": "user", "content": "Go on"}
+
+# An answer goes back to its own provider exactly as it came: with null where a request's type would leave a
+# field out, without fields that the type of answers need not have, and with those that only that type has.
+# Only the developer's `additional_tools` are in a request, and no model writes others.
+_AS_ANSWERED = re.compile(
+    r": None is no|: missing$|\.(created_by|file_id|status): no field|status: 'failed' is none of"
+    r"|role: '\w+' is none of \('developer',\)"
+)
+
+# Which program made a call, and where its tool was found, are of no use to another provider.
+_NAMES_OF_CALLS = ("id", "call_id", "caller_id", "tool_id", "namespace", "toolset_name")
+
+# Of these, no answer has come: they are errors, or the provider is still at work.
+UNFINISHED = (("failed", None), ("in_progress", None), ("cancelled", None), ("queued", None))
+
+
+def examples(number: int) -> settings:
+    """Always the same examples, so many of them; or as many as the profile "fuzz" says."""
+    if settings.get_current_profile_name() == "fuzz":
+        return settings()
+    return settings(derandomize=True, max_examples=number)
+
+
+def wrong_in_answer(form: Format, reply: Any, content: Content, finish: Any) -> list[str]:
+    """Why a reply is not decoded to the answer that it holds."""
+    try:
+        answer = form.decode(reply)
+    except LLMError as error:
+        return [] if finish in UNFINISHED else [f"{type(error).__name__}: {error}"]
+    except Exception as error:
+        return [f"raw {type(error).__name__}: {error}"]
+    (choice,) = answer.choices
+    found = [
+        f"the text {kind.text!r} is not shown"
+        for kind, sample in content
+        if kind.text and sample is kind.samples[0] and kind.text not in choice.text + _refusal(choice.message)
+    ]
+    calls = any(kind.call for kind, _ in content)
+    if calls and not choice.tool_calls and choice.finish_reason != "tool_calls":
+        found.append(f"a call looks like {choice.finish_reason!r}")
+    calls_as_read = [dataclasses.asdict(call) for call in choice.tool_calls]
+    read = [choice.text, choice.reasoning, calls_as_read, choice.message]
+    kept = json.dumps(read, ensure_ascii=False, default=str)
+    kept += json.dumps(kept, ensure_ascii=False)
+    lost = {text for kind, sample in content if kind.in_message for text in texts(sample) if text not in kept}
+    if lost:
+        found.append(f"lost: {sorted(lost)}")
+    return found
+
+
+def _refusal(message: Any) -> str:
+    """The refusal that stands beside a text, which is not part of it."""
+    return str(message.get("refusal")) if message["content"] else ""
+
+
+def wrong_in_return(form: Format, reply: Any, target: Format, *, model: str = "") -> list[str]:
+    """Why the message of a reply cannot be sent to a format, as far as `wrong_in_answer` finds nothing."""
+    message = form.decode(reply).choices[0].message
+    # As a conversation that was stored.
+    message = json.loads(json.dumps(message))
+    conversation = [USER, message, USER]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            payload = target.encode(conversation, model)
+        except Exception as error:
+            return [f"{type(error).__name__}: {error}"]
+    shown = [str(warning.message) for warning in caught]
+    found = [entry for entry in target.check(payload) if target is not form or not _AS_ANSWERED.search(entry)]
+    found += [f"a warning comes twice: {text}" for text in set(shown) if shown.count(text) > 1]
+    found += [f"turn {turn!r:.80} is empty" for turn in payload[target.turns] if is_empty(turn)]
+    sent = json.dumps(payload, ensure_ascii=False)
+    sent += json.dumps(sent, ensure_ascii=False)
+    if target is form:
+        # The original content stands for the text, which joins what stood apart in it.
+        lost = {text for text in texts(message.get("provider_specific_fields", message)) if text not in sent}
+        found += [f"lost: {sorted(lost)}"] if lost else []
+        found += [f"warned: {text}" for text in shown if "is empty" not in text]
+    elif not shown:
+        # Without a warning, everything in the message must have gone over in one form or another.
+        lost = {
+            text for text in texts(form.decode(reply).choices[0].message) if text.lstrip(MARK) not in sent
+        }
+        lost = {text for text in lost if not _is_identifier(text)}
+        found += [f"lost without a warning: {sorted(lost)}"] if lost else []
+    return found
+
+
+def _is_identifier(text: str) -> bool:
+    return text.lstrip(MARK) in _NAMES_OF_CALLS
+
+
+def is_empty(turn: dict[str, Any]) -> bool:
+    """Whether an assistant's turn of a payload holds nothing."""
+    if turn.get("role") not in ("assistant", "model"):
+        return False
+    return not any(
+        value for name, value in turn.items() if name not in ("role", "type", "name", "id", "status")
+    )
+
+
+def singles(form: Format) -> list[tuple[str, list[tuple[Any, Content, Any]]]]:
+    """The cells of a format: each kind of content alone, and each finish word, with and without text."""
+    cells = []
+    for kind in form.kinds:
+        replies = [
+            (form.reply([(kind, sample)], form.done), [(kind, sample)], form.done) for sample in kind.samples
+        ]
+        cells.append((kind.name, replies))
+    text = (form.kinds[0], form.kinds[0].samples[0])
+    for finish in form.finishes:
+        name = " ".join(str(word) for word in ([finish] if not isinstance(finish, tuple) else finish) if word)
+        contents: list[Content] = [[text], []]
+        if isinstance(finish, tuple) and finish[0] == "prompt":
+            contents = [[]]
+        cells.append(
+            (
+                f"ends with {name or repr(finish)}",
+                [(form.reply(one, finish), one, finish) for one in contents],
+            )
+        )
+    cells.append(("other fields", [(envelope, [text], form.done) for envelope in form.envelopes]))
+    return cells
+
+
+CELLS = [(form.name, cell, replies) for form in FORMATS for cell, replies in singles(form)]
+"""(format, name of the cell, its replies), for all formats."""
+
+
+def sound(form: Format) -> list[tuple[Kind, Any]]:
+    """The kinds of content of a format that are known to be decoded, with each of their samples."""
+    return [
+        (kind, sample)
+        for kind in form.kinds
+        if (form.name, kind.name) not in ANSWERS
+        for sample in kind.samples
+    ]

@@ -1,0 +1,41 @@
+"""Every reply that an SDK's types allow is decoded, and nothing in it is lost.
+
+The replies are made from the types of the installed SDKs. A new release with another kind of content, or
+another word for the end of an answer, adds a cell here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conformance import defects
+from conformance.checks import CELLS, Content, examples, sound, wrong_in_answer
+from conformance.formats import BY_NAME, FORMATS, Format
+
+
+@pytest.mark.parametrize(("form", "cell", "replies"), defects.marked(CELLS, defects.ANSWERS))
+def test_every_reply_is_decoded(form: str, cell: str, replies: list[Any]) -> None:
+    wrong = {
+        found
+        for reply, content, finish in replies
+        for found in wrong_in_answer(BY_NAME[form], reply, content, finish)
+    }
+    assert not wrong
+
+
+def test_every_defect_is_a_cell() -> None:
+    # Words for the end of an answer differ between the releases of an SDK.
+    unknown = defects.ANSWERS.keys() - {cell[:2] for cell in CELLS}
+    assert all(name.startswith("ends with") for _, name in unknown)
+
+
+@pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
+@examples(100)
+@given(data=st.data())
+def test_every_mixture_of_content_is_decoded(form: Format, data: st.DataObject) -> None:
+    content: Content = data.draw(st.lists(st.sampled_from(sound(form)), min_size=1, max_size=5))
+    assert not wrong_in_answer(form, form.reply(content, form.done), content, form.done)

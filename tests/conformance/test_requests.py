@@ -1,0 +1,76 @@
+"""Every request that is not refused fits the SDK's own types, with no field that they do not list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conformance import defects
+from conformance.checks import examples
+from conformance.features import DOCUMENT, MESSAGES, NO, PARAMETERS, YES, document, sent
+from conformance.formats import BY_NAME, CHAT, FORMATS, RESPONSES, Format
+from conformance.sdk_types import problems
+
+# Each value may be combined with each other one.
+PIECES = list(PARAMETERS.values())
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+@pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
+def test_every_parameter(form: Format, name: str) -> None:
+    assert sent(form, "Hi", PARAMETERS[name]) in (YES, NO)
+
+
+@pytest.mark.parametrize(
+    ("form", "name", "messages"),
+    defects.marked(((form.name, *row) for form in FORMATS for row in MESSAGES.items()), defects.REQUESTS),
+)
+def test_every_message(form: str, name: str, messages: Any) -> None:
+    assert sent(BY_NAME[form], messages, {}) in (YES, NO)
+
+
+@pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
+@examples(100)
+@given(
+    pieces=st.lists(st.sampled_from(PIECES), max_size=5),
+    names=st.lists(st.sampled_from(list(MESSAGES)), min_size=1, max_size=3),
+)
+def test_every_combination(form: Format, pieces: list[Mapping[str, Any]], names: list[str]) -> None:
+    parameters = {name: value for piece in pieces for name, value in piece.items()}
+    messages = [one for name in names if (form.name, name) not in defects.REQUESTS for one in MESSAGES[name]]
+    assert sent(form, messages or "Hi", parameters) in (YES, NO)
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"bogus": 1}, ".bogus"),
+        ({"model": 5}, ".model"),
+        ({"messages": [{"role": "robot", "content": "x"}]}, ".messages[0].role"),
+        ({"messages": [{"role": "user", "content": "x", "bogus": 1}]}, ".messages[0].bogus"),
+        (
+            {"messages": [{"role": "user", "content": [{"type": "text", "txt": "x"}]}]},
+            ".messages[0].content[0].text",
+        ),
+        ({"reasoning_effort": "huge"}, ".reasoning_effort"),
+    ],
+)
+def test_the_check_finds_what_is_wrong(change: dict[str, Any], place: str) -> None:
+    payload = CHAT.encode("Hi")
+    assert not CHAT.check(payload)
+    assert any(found.startswith(place) for found in CHAT.check({**payload, **change}))
+
+
+def test_a_missing_field_is_found() -> None:
+    (found,) = RESPONSES.check({"input": [{"type": "function_call", "call_id": "a", "name": "f"}]})
+    assert found == ".input[0].arguments: missing"
+    assert problems({"a": 1}, dict[str, str]) == [".a: 1 is no str"]
+
+
+def test_the_table_of_features_is_current() -> None:
+    """`make features` writes it."""
+    assert DOCUMENT.read_text(encoding="utf-8") == document()
