@@ -38,4 +38,7 @@ def test_every_defect_is_a_cell() -> None:
 @given(data=st.data())
 def test_every_mixture_of_content_is_decoded(form: Format, data: st.DataObject) -> None:
     content: Content = data.draw(st.lists(st.sampled_from(sound(form)), min_size=1, max_size=5))
+    if any(kind.name.endswith("_output") for kind, _ in content):
+        # All samples have one id, so an output would show that the provider has run the call itself.
+        content = [(kind, sample) for kind, sample in content if not kind.call]
     assert not wrong_in_answer(form, form.reply(content, form.done), content, form.done)

@@ -56,17 +56,7 @@ def begun_twice(told: list[Any]) -> list[Any]:
     return [told[0], begun, begun, *told[2:]]
 
 
-OPEN = {
-    "chat: two choices with one index in an event",
-    "gemini: two candidates with one index in an event",
-    "chat: the only choice has index 1",
-    "gemini: the only candidate has index 1",
-    "anthropic: text in a block without a type",
-    "chat: a refusal beside a text",
-    "anthropic: a block with a text begins twice",
-    "chat: the only call has index 1",
-    "gemini: the id of the response comes late",
-}
+OPEN = {"chat: a refusal beside a text"}
 """The defects that are not gone yet."""
 
 

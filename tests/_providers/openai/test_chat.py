@@ -176,7 +176,8 @@ class TestAnswersSentBack:
             {"role": "assistant", **given}
         ]
         # OpenAI refuses another host's reasoning.
-        (sent,) = encode("gpt-5.1", [message])["messages"]
+        with pytest.warns(UserWarning, match="reasoning_details"):
+            (sent,) = encode("gpt-5.1", [message])["messages"]
         assert "reasoning_details" not in sent
 
     def test_of_a_spoken_answer_the_id_goes_back(self) -> None:
