@@ -355,6 +355,7 @@ class AdaptiveController:
                 self._begin_episode(now, ticket)
             elif self._is_hopeless(now):
                 self._count(ticket)
+                self._estimator.resume(self.gate, 1.0)
                 return True
             else:
                 self._probing = self._refusal_latency < _FAST_REFUSAL
@@ -381,7 +382,7 @@ class AdaptiveController:
         elif ticket.number <= self._cut:
             return random_refusals.likely
         isolated = self._accepted_since_cut(ticket) >= _ISOLATED
-        if long or not isolated or self._window.may_explain(ticket):
+        if long or not isolated or now < self.gate or self._window.may_explain(ticket):
             return False
         if not random_refusals.worth_a_trial(estimator.estimate):
             return False

@@ -72,8 +72,8 @@ class RandomRefusals:
     """
 
     __slots__ = (
-        "_carried", "_failed", "_passed", "_proof", "_recent", "_refused", "_sent", "_since", "_trial_refused",
-        "_trial_until", "_tried", "doubted", "trial",
+        "_carried", "_credit", "_failed", "_passed", "_proof", "_recent", "_refused", "_sent", "_since",
+        "_trial_refused", "_trial_until", "_tried", "doubted", "trial",
     )  # fmt: skip
 
     def __init__(self, proof: float = 0.0) -> None:
@@ -91,10 +91,12 @@ class RandomRefusals:
         self.doubted = 0.0
         """The highest estimate since a trial found a limit."""
         self._trial_until = 0.0
+        self._credit = 0
+        """Trials that found no limit, less twice the unexpected ones that found one."""
         self._failed = 0
-        """Below 0 if more than two thirds of the trials found no limit."""
+        """Trials that found a limit since the last one that found none."""
         self._passed = 0
-        """Trials in a row that found none."""
+        """Trials that found no limit since the last one that found one."""
 
     def to_state(self) -> dict[str, Any]:
         """The record as a dict for JSON."""
@@ -151,7 +153,7 @@ class RandomRefusals:
             total += per_refused
             if total >= self._proof + min(_EACH * (self._refused + random), _MOST_MORE):
                 self._keep(began, random)
-                self._failed = int(self._refused < _SURE)
+                self._credit, self._failed = 0, int(self._refused < _SURE)
                 recent.clear()
                 self._carried = 0.0
                 if self._refused > _MOST_SHARE * self._sent:
@@ -161,9 +163,12 @@ class RandomRefusals:
         return False
 
     def skip(self, number: int) -> None:
-        """Leave out the requests until this one: the outcome of some of them is not known yet."""
+        """Leave out the requests until this one: the outcome of some of them is not known yet.
+
+        A trial ends, because it would go on after a pause.
+        """
         self._settle(0)
-        self._since = number
+        self._since, self.trial = number, 0
 
     def _settle(self, number: int) -> None:
         """Move the recent refusals into the record, and the requests until this one."""
@@ -176,7 +181,7 @@ class RandomRefusals:
     @property
     def likely(self) -> bool:
         """Whether refusals at a known limit are so likely random that each is worth a trial."""
-        return self._failed < 0
+        return self._credit > 0
 
     @property
     def grow(self) -> bool:
@@ -186,7 +191,7 @@ class RandomRefusals:
     def worth_a_trial(self, estimate: float) -> bool:
         """Whether a refusal at a known limit is so likely random that it is worth a trial."""
         self.doubted = max(self.doubted, estimate)
-        return self._failed < 0 or estimate < _FALLEN ** (1 + self._failed) * self.doubted
+        return self._credit > 0 or estimate < _FALLEN ** (1 + self._failed) * self.doubted
 
     def judge(self, now: float, number: int, *, due: bool) -> bool | None:
         """Judge a trial: many requests that were sent at once, right after a refusal.
@@ -205,15 +210,15 @@ class RandomRefusals:
             return None
         self._tried, self.trial = self.trial, 0
         if random:
-            self._failed = max(-_MOST_PASSED, min(0, self._failed) - 1)
+            self._credit, self._failed = min(self._credit + 1, _MOST_PASSED), 0
             self._passed += 1
-        else:
-            if self._failed >= 0:
-                self._failed += 1
-            elif not due:
-                self._failed = min(0, self._failed + 2)
-            self._passed, self.doubted = 0, 0.0
-        return random
+            return True
+        if self._credit == 0:
+            self._failed += 1
+        elif not due:
+            self._credit = max(0, self._credit - 2)
+        self._passed, self.doubted = 0, 0.0
+        return False
 
     def cancel_trial(self) -> None:
         """Record that the requests of a trial, if there is one, were not sent at once."""
@@ -222,7 +227,7 @@ class RandomRefusals:
 
     def just_passed(self, number: int) -> bool:
         """Whether the last trial was so recent that its result still holds for a refused request."""
-        return self._failed < 0 and number <= self._tried + _REPEATED
+        return self._credit > 0 and number <= self._tried + _REPEATED
 
     def begin_trial(self, number: int, until: float) -> None:
         """Record that a trial begins after a request, and that its refusals arrive until a time."""
@@ -246,5 +251,6 @@ def _weights(refused: float, sent: float) -> tuple[float, float]:
 
 _FIELDS = {
     "_proof": positive, "_since": count, "_sent": number, "_refused": number, "_carried": number,
-    "_failed": number, "_passed": count, "doubted": number, "trial": count, "_tried": count,
-    "_trial_refused": count, "_trial_until": number, }  # fmt: skip
+    "_credit": count, "_failed": count, "_passed": count, "doubted": number, "trial": count, "_tried": count,
+    "_trial_refused": count, "_trial_until": number,
+}  # fmt: skip
