@@ -6,18 +6,18 @@ flight), the rate estimator (requests per second), and the headers as long as th
 | state | entered by | requests per second | effect of a refusal |
 |---|---|---|---|
 | open | the start | 80, doubled every 2 s | random: none; else ends it: half of the rate, a wide step |
-| reopened | random refusals at a known limit | from twice the estimate | the same; then the estimate again |
 | sweeping | any refusal | estimate minus to plus a step | when due: mean of all intervals, narrower step |
 | | | | early: newest interval; after one that was due: following |
 | late | no refusal when due | grows exponentially | between the accepted and the sent rate, wider step |
 | following | an early refusal | the widest sweep | less if early, more if late; three when due: sweeping |
 | gated | any refusal | 0 | of a request from before the cut: only the gate moves |
+| doubted | refusals reduced the estimate to a part | a burst | few refused: random; else of the limit |
 | hopeless | only refusals for 5 s; later, 90 s | as before | none: each call backs off by itself |
 | reopening | the gate opens | as before | at once: backs off, doubled each time, one probe |
 | capped | refusals at one concurrency | as before | above the cap: it stays; at the cap: one less |
 | predicted | headers | the remaining requests, less a margin | a wider margin, up to distrust |
 
-If refusals also come at random, only those beyond the random share (`random_refusals`) have an effect.
+If refusals also come at random, only those of a limit (`random_refusals`) have an effect.
 
 The window is 256 and grows by one per answer while the controller is open. Later it is bounded by a cap that
 refusals have proved, and by a brake on latency that grows with concurrency. Times are seconds of one
@@ -378,7 +378,7 @@ class AdaptiveController:
                 return True
             if not random:
                 return False
-            estimator.restore(random_refusals.doubted, grow=random_refusals.grow)
+            estimator.restore(random_refusals.highest, grow=random_refusals.grow)
         elif ticket.number <= self._cut:
             return random_refusals.likely
         isolated = self._accepted_since_cut(ticket) >= _ISOLATED

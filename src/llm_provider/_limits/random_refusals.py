@@ -1,17 +1,25 @@
 """Tells refusals that follow our rate from refusals that come at random, whatever is sent.
 
 A provider that sheds load, or a pool that is shared with strangers, refuses a share of the requests at every
-rate. A limit refuses nothing below it and most of what is sent above it. So two hypotheses explain a
-refusal:
+rate. A limit refuses nothing below it and most of what is sent above it.
+
+As long as no limit is known, two hypotheses explain a refusal:
 
 | hypothesis | share that is refused |
 |---|---|
-| random | the same as in the recent record, `share` |
+| random | the same as in the recent record |
 | limit | suddenly much more |
 
 The sum of the log-likelihood ratios of both, never below 0, is Page's test (CUSUM): it finds a rise of the
 share after the fewest requests for a given number of false alarms. Only a refusal does work. The requests
 between two refusals count as accepted.
+
+Once a limit is known, the requests keep close to it, and a share says nothing: others may share the limit,
+and the refusals of each of them look random. A **trial** decides: several requests are sent at once, right
+after the refusal. An empty bucket refuses most of them, whoever has emptied it. Random refusals take their
+share. A trial of a limit costs some refusals. So the first one comes after refusals have reduced the estimate
+to a part, and after each one that has found a limit, the part is smaller. If a trial finds no limit, every
+refusal is worth one, until trials find limits where none was due.
 """
 
 from __future__ import annotations
@@ -48,9 +56,10 @@ _SURE = 1.0
 _FALLEN = 0.4
 """Factor by which refusals must reduce the estimate until a trial is worth its price."""
 TRIAL, _TRIAL_REFUSED = 8, 4
-"""Requests of a trial, and how many of them are refused at most if a limit is not exhausted."""
-_GROWING, _MOST_PASSED = 3, 6
-"""Trials in a row without a limit from which on the rate grows, and how many of them are remembered."""
+"""Requests of a trial, and how many of them are refused at most if no limit is exhausted: at a share of 30 %,
+six trials in a hundred are wrong."""
+_GROWING, _MOST_DOUBT = 3, 6
+"""Trials in a row without a limit from which on the rate grows, and how many of them count."""
 _FEW = 2
 """Random refusals after each of which the outcome of the requests in flight is worth waiting for."""
 OVERLOAD_PROOF = 3.0
@@ -72,8 +81,8 @@ class RandomRefusals:
     """
 
     __slots__ = (
-        "_carried", "_credit", "_failed", "_passed", "_proof", "_recent", "_refused", "_sent", "_since",
-        "_trial_refused", "_trial_until", "_tried", "doubted", "trial",
+        "_carried", "_doubt", "_failed", "_passed", "_proof", "_recent", "_refused", "_sent", "_since",
+        "_trial_refused", "_trial_until", "_tried", "highest", "trial",
     )  # fmt: skip
 
     def __init__(self, proof: float = 0.0) -> None:
@@ -87,12 +96,14 @@ class RandomRefusals:
         self._sent = self._refused = 0.0
         """The record: earlier requests, and those of them that were refused."""
         self.trial = self._trial_refused = self._tried = 0
-        """Number of the last request before a trial, or 0, and how many of the trial were refused."""
-        self.doubted = 0.0
+        """Number of the last request before a trial, or 0; how many of the trial were refused; and the number
+        of the former trial."""
+        self.highest = 0.0
         """The highest estimate since a trial found a limit."""
         self._trial_until = 0.0
-        self._credit = 0
-        """Trials that found no limit, less twice the unexpected ones that found one."""
+        """Time at which the refusals of the trial have arrived."""
+        self._doubt = 0
+        """Trials that found no limit, less two for each that found one where none was due."""
         self._failed = 0
         """Trials that found a limit since the last one that found none."""
         self._passed = 0
@@ -153,7 +164,7 @@ class RandomRefusals:
             total += per_refused
             if total >= self._proof + min(_EACH * (self._refused + random), _MOST_MORE):
                 self._keep(began, random)
-                self._credit, self._failed = 0, int(self._refused < _SURE)
+                self._doubt, self._failed = 0, int(self._refused < _SURE)
                 recent.clear()
                 self._carried = 0.0
                 if self._refused > _MOST_SHARE * self._sent:
@@ -167,21 +178,17 @@ class RandomRefusals:
 
         A trial ends, because it would go on after a pause.
         """
-        self._settle(0)
-        self._since, self.trial = number, 0
-
-    def _settle(self, number: int) -> None:
-        """Move the recent refusals into the record, and the requests until this one."""
         recent = self._recent
-        newest = recent[-1] if recent else 0
-        self._keep(max(newest, number - 1), len(recent))
-        recent.clear()
+        if recent:
+            self._keep(recent[-1], len(recent))
+            recent.clear()
         self._carried = 0.0
+        self._since, self.trial = number, 0
 
     @property
     def likely(self) -> bool:
         """Whether refusals at a known limit are so likely random that each is worth a trial."""
-        return self._credit > 0
+        return self._doubt > 0
 
     @property
     def grow(self) -> bool:
@@ -190,8 +197,8 @@ class RandomRefusals:
 
     def worth_a_trial(self, estimate: float) -> bool:
         """Whether a refusal at a known limit is so likely random that it is worth a trial."""
-        self.doubted = max(self.doubted, estimate)
-        return self._credit > 0 or estimate < _FALLEN ** (1 + self._failed) * self.doubted
+        self.highest = max(self.highest, estimate)
+        return self._doubt > 0 or estimate < _FALLEN ** (1 + self._failed) * self.highest
 
     def judge(self, now: float, number: int, *, due: bool) -> bool | None:
         """Judge a trial: many requests that were sent at once, right after a refusal.
@@ -210,24 +217,24 @@ class RandomRefusals:
             return None
         self._tried, self.trial = self.trial, 0
         if random:
-            self._credit, self._failed = min(self._credit + 1, _MOST_PASSED), 0
+            self._doubt, self._failed = min(self._doubt + 1, _MOST_DOUBT), 0
             self._passed += 1
             return True
-        if self._credit == 0:
+        if self._doubt == 0:
             self._failed += 1
         elif not due:
-            self._credit = max(0, self._credit - 2)
-        self._passed, self.doubted = 0, 0.0
+            self._doubt = max(0, self._doubt - 2)
+        self._passed, self.highest = 0, 0.0
         return False
 
     def cancel_trial(self) -> None:
         """Record that the requests of a trial, if there is one, were not sent at once."""
         if self.trial:
-            self.trial, self.doubted = 0, 0.0
+            self.trial, self.highest = 0, 0.0
 
     def just_passed(self, number: int) -> bool:
         """Whether the last trial was so recent that its result still holds for a refused request."""
-        return self._credit > 0 and number <= self._tried + _REPEATED
+        return self._doubt > 0 and number <= self._tried + _REPEATED
 
     def begin_trial(self, number: int, until: float) -> None:
         """Record that a trial begins after a request, and that its refusals arrive until a time."""
@@ -251,6 +258,6 @@ def _weights(refused: float, sent: float) -> tuple[float, float]:
 
 _FIELDS = {
     "_proof": positive, "_since": count, "_sent": number, "_refused": number, "_carried": number,
-    "_credit": count, "_failed": count, "_passed": count, "doubted": number, "trial": count, "_tried": count,
+    "_doubt": count, "_failed": count, "_passed": count, "highest": number, "trial": count, "_tried": count,
     "_trial_refused": count, "_trial_until": number,
 }  # fmt: skip

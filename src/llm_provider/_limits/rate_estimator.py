@@ -283,7 +283,7 @@ class RateEstimator:
         self._at = max(self._at, at)
 
     def burst(self, now: float, requests: float) -> None:
-        """Let so many requests be sent at once."""
+        """Let so many requests be sent at once. Later, the credit for those that were not is lost."""
         self._credit, self._at = requests, now + _BURST
 
     def hold(self, until: float) -> None:
