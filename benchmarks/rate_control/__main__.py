@@ -24,10 +24,11 @@ from pathlib import Path
 from typing import Any
 
 from llm_provider._limits import controller, rate_estimator, window
+from llm_provider._limits import random_refusals as refusals
 
 from . import random_refusals
 from .baselines import POLICIES, Oracle, Ours
-from .scenarios import FINITE, HELD_OUT, SCENARIOS
+from .scenarios import FINITE, HELD_OUT, HELD_OUT_2, SCENARIOS
 from .simulation import Outcome, Scenario, Simulation
 
 ROOT = Path(__file__).parents[2]
@@ -107,7 +108,7 @@ def table(scenarios: list[Scenario], seeds: range) -> tuple[list[str], dict[str,
     return lines, cells
 
 
-def summary(cells: dict[str, dict[str, Cell]]) -> str:
+def summary(name: str, cells: dict[str, dict[str, Cell]]) -> str:
     """The held-out scenarios in one row."""
     shown = {}
     for policy in POLICIES:
@@ -117,7 +118,7 @@ def summary(cells: dict[str, dict[str, Cell]]) -> str:
             f"{statistics.fmean(goodputs):.1f}, {min(goodputs):.1f} / "
             f"{_count(statistics.median(refused))}, {_count(max(refused))}"
         )
-    return row("held out: mean, worst goodput / median, most refusals", shown)
+    return row(f"{name}: mean, worst goodput / median, most refusals", shown)
 
 
 def overhead(rounds: int = 200_000) -> str:
@@ -240,7 +241,9 @@ def main() -> None:
     arguments = parser.parse_args()
     for setting in arguments.set:
         name, _, value = setting.partition("=")
-        modules = [module for module in (controller, window, rate_estimator) if hasattr(module, name)]
+        modules = [
+            module for module in (controller, window, rate_estimator, refusals) if hasattr(module, name)
+        ]
         assert modules, f"there is no constant {name}"
         for module in modules:
             setattr(module, name, float(value))
@@ -251,8 +254,12 @@ def main() -> None:
     lines, _ = table([scenario for scenario in SCENARIOS if arguments.only in scenario.name], seeds)
     if not arguments.only:
         held_out, cells = table(HELD_OUT, seeds)
-        lines.append(summary(cells))
+        lines.append(summary("held out", cells))
         print(lines[-1])
+        more_held_out, cells = table(HELD_OUT_2, seeds)
+        lines.append(summary("held out, second", cells))
+        print(lines[-1])
+        held_out += more_held_out[2:]
         random_lines = random_refusals.table(seeds)
         if arguments.write:
             _write(lines, held_out, random_lines, arguments.seeds)

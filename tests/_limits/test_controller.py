@@ -583,6 +583,8 @@ def test_a_damaged_state_is_refused_as_a_whole(
     perform(controller, operations, [], 0.0)
     state = json.loads(json.dumps(controller.to_state()))
     path = data.draw(st.sampled_from(fields_of(state)))
+    # A record of other refusals is a record too.
+    assume("recent" not in path or damage not in {"drop", "list"})
     parent = state
     for name in path[:-1]:
         parent = parent[name]
@@ -607,7 +609,7 @@ def test_a_damaged_state_is_refused_as_a_whole(
         AdaptiveController.from_state(state)
 
 
-@pytest.mark.parametrize("version", [0, 1, 2, 4, "3", None, 3.5])
+@pytest.mark.parametrize("version", [0, 1, 2, 3, 5, "4", None, 4.5])
 def test_a_state_of_another_version_is_refused(version: Any) -> None:
     state = AdaptiveController().to_state()
     assert AdaptiveController.from_state(state).in_flight == 0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import heapq
 import json
+import math
 import random
 
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llm_provider._limits.controller import AdaptiveController
-from llm_provider._limits.random_refusals import RandomRefusals
+from llm_provider._limits.random_refusals import TRIAL, RandomRefusals
 from llm_provider._limits.rate_estimator import Ticket
 from llm_provider._limits.state import InvalidStateError
 
@@ -44,50 +46,79 @@ def test_refusals_in_another_order_prove_nothing() -> None:
         numbers = [number for number in range(1, 257) if chance.random() < 0.1]
         chance.shuffle(numbers)
         assert not any(refusals.follow_rate(number) for number in numbers)
-        assert 0.03 < refusals.share < 0.25
 
 
-def test_beside_a_limit_the_random_share_hardly_rises() -> None:
+def trial(refused: int, refusals: RandomRefusals, *, due: bool = False) -> bool | None:
+    """The verdict after a trial with so many refusals, and a later refusal of another request."""
+    refusals.begin_trial(100, 1.0)
+    for number in range(101, 101 + refused):
+        if (verdict := refusals.judge(0.5, number, due=due)) is not None:
+            return verdict
+    return refusals.judge(2.0, 150, due=due)
+
+
+@pytest.mark.parametrize(("refused", "random"), [(0, True), (TRIAL // 2, True), (TRIAL, False)])
+def test_a_trial_finds_a_limit_if_most_of_it_is_refused(refused: int, random: bool) -> None:
+    assert trial(refused, RandomRefusals()) is random
+
+
+def test_a_trial_is_judged_when_its_refusals_have_arrived() -> None:
     refusals = RandomRefusals()
-    for number in range(20, 401, 20):
-        assert not refusals.follow_rate(number)
-    refusals.limited(100.0, 0.0)
-    for number in range(405, 900, 5):
-        refusals.follow_rate(number)
-    refusals.skip(900)
-    assert 0.04 < refusals.share <= 0.076
+    refusals.begin_trial(100, 1.0)
+    assert refusals.judge(0.9, 150, due=False) is None
+    assert refusals.judge(1.0, 151, due=False) is True
 
 
-def test_refusals_soon_after_every_cut_are_random() -> None:
+def test_a_trial_comes_after_a_fall_and_each_failed_one_requires_a_larger_fall() -> None:
     refusals = RandomRefusals()
-    assert refusals.come_soon(0.1, 10, 80.0) == 0
-    assert refusals.come_soon(0.1, 10, 40.0) == 80.0
-    assert refusals.share == pytest.approx(2 / 22)
+    assert [refusals.worth_a_trial(rate) for rate in (100.0, 50.0, 39.0)] == [False, False, True]
+    assert trial(TRIAL, refusals) is False
+    assert [refusals.worth_a_trial(rate) for rate in (39.0, 15.0, 6.0)] == [False, False, True]
 
 
-def test_refusals_at_the_end_of_a_sweep_are_not() -> None:
+def test_after_a_trial_without_a_limit_every_refusal_is_worth_one() -> None:
     refusals = RandomRefusals()
-    assert not any(refusals.come_soon(4.0, 10, 80.0) for _ in range(100))
-    assert refusals.share == 0
+    refusals.worth_a_trial(100.0)
+    assert trial(0, refusals) is True
+    assert refusals.highest == 100.0
+    assert refusals.worth_a_trial(100.0)
+    assert trial(TRIAL, refusals, due=True) is False
+    assert refusals.worth_a_trial(100.0), "a limit that was due is no surprise"
+    assert trial(TRIAL, refusals) is False
+    assert not refusals.worth_a_trial(100.0)
 
 
-NUMBERS = st.lists(st.tuples(st.integers(1, 500), st.booleans()), max_size=60)
+def test_the_rate_grows_after_three_trials_without_a_limit() -> None:
+    refusals = RandomRefusals()
+    grows = []
+    for _ in range(3):
+        trial(1, refusals)
+        grows.append(refusals.grow)
+    assert grows == [False, False, True]
+
+
+def test_a_trial_that_was_not_sent_at_once_proves_nothing() -> None:
+    refusals = RandomRefusals()
+    refusals.worth_a_trial(100.0)
+    refusals.begin_trial(100, 1.0)
+    refusals.cancel_trial()
+    assert refusals.trial == 0
+    assert not refusals.worth_a_trial(39.0)
+
+
+NUMBERS = st.lists(st.integers(1, 500), max_size=60)
 
 
 @settings(max_examples=100, deadline=None)
 @given(before=NUMBERS, after=NUMBERS)
-def test_a_restored_record_judges_like_the_stored_one(
-    before: list[tuple[int, bool]], after: list[tuple[int, bool]]
-) -> None:
+def test_a_restored_record_judges_like_the_stored_one(before: list[int], after: list[int]) -> None:
     record = RandomRefusals()
-    for number, learning in before:
-        record.follow_rate(number, learning=learning)
+    for number in before:
+        record.follow_rate(number)
     restored = RandomRefusals.from_state(json.loads(json.dumps(record.to_state())))
-    for number, learning in after:
-        assert record.follow_rate(number, learning=learning) == restored.follow_rate(
-            number, learning=learning
-        )
-        assert 0 <= record.share <= 1
+    for number in after:
+        assert record.follow_rate(number) == restored.follow_rate(number)
+        assert record.worth_a_trial(number) == restored.worth_a_trial(number)
     assert restored.to_state() == record.to_state()
 
 
@@ -130,11 +161,28 @@ def test_a_call_fails_soon_where_every_request_is_refused() -> None:
     assert controller.gate == gate
 
 
-def test_a_limit_near_the_rate_that_was_tried_again_disproves_the_share() -> None:
-    refusals = RandomRefusals()
-    refusals.come_soon(0.1, 10, 80.0)
-    assert refusals.come_soon(0.1, 10, 40.0) == 80.0
-    refusals.limited(90.0, 80.0)
-    assert not refusals.known
-    refusals.come_soon(0.1, 10, 80.0)
-    assert refusals.come_soon(0.1, 10, 40.0) == 0, "it requires more proof now"
+@pytest.mark.parametrize(("rate", "capacity", "share"), [(10.0, 10.0, 0.05), (100.0, 100.0, 0.1)])
+def test_a_limit_is_used_beside_random_refusals(rate: float, capacity: float, share: float) -> None:
+    """The limit is known from an earlier run, and the calls that were refused come back at once."""
+    controller, chance = AdaptiveController(random_source=random.Random(0), remembered=rate), random.Random(0)
+    answers: list[tuple[float, int, bool, Ticket]] = []
+    now, level, served = 0.0, capacity, 0
+    while now < 200:
+        if answers and answers[0][0] <= now:
+            _, _, accepted, ticket = heapq.heappop(answers)
+            if accepted:
+                served += 1
+                controller.succeeded(now, ticket)
+            else:
+                controller.refused(now, ticket)
+            continue
+        ready = controller.ready_at(now)
+        if ready <= now:
+            ticket = controller.sent(now)
+            accepted = chance.random() >= share and level >= 1
+            level -= accepted
+            heapq.heappush(answers, (now + (1.0 if accepted else 0.05), ticket.number, accepted, ticket))
+            continue
+        later = min(ready, answers[0][0] if answers else math.inf)
+        level, now = min(capacity, level + (later - now) * rate), later
+    assert served > 0.75 * 200 * rate

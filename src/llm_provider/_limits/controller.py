@@ -6,18 +6,18 @@ flight), the rate estimator (requests per second), and the headers as long as th
 | state | entered by | requests per second | effect of a refusal |
 |---|---|---|---|
 | open | the start | 80, doubled every 2 s | random: none; else ends it: half of the rate, a wide step |
-| reopened | random refusals at a known limit | from twice the estimate | the same; then the estimate again |
 | sweeping | any refusal | estimate minus to plus a step | when due: mean of all intervals, narrower step |
 | | | | early: newest interval; after one that was due: following |
 | late | no refusal when due | grows exponentially | between the accepted and the sent rate, wider step |
 | following | an early refusal | the widest sweep | less if early, more if late; three when due: sweeping |
 | gated | any refusal | 0 | of a request from before the cut: only the gate moves |
+| doubted | refusals reduced the estimate to a part | a burst | few refused: random; else of the limit |
 | hopeless | only refusals for 5 s; later, 90 s | as before | none: each call backs off by itself |
 | reopening | the gate opens | as before | at once: backs off, doubled each time, one probe |
 | capped | refusals at one concurrency | as before | above the cap: it stays; at the cap: one less |
 | predicted | headers | the remaining requests, less a margin | a wider margin, up to distrust |
 
-If refusals also come at random, only those beyond the random share (`random_refusals`) have an effect.
+If refusals also come at random, only those of a limit (`random_refusals`) have an effect.
 
 The window is 256 and grows by one per answer while the controller is open. Later it is bounded by a cap that
 refusals have proved, and by a brake on latency that grows with concurrency. Times are seconds of one
@@ -32,12 +32,12 @@ import sys
 from typing import Any, Self
 
 from .headers import Allowance, Headroom, Level
-from .random_refusals import OVERLOAD_PROOF, RandomRefusals
+from .random_refusals import OVERLOAD_PROOF, TRIAL, RandomRefusals
 from .rate_estimator import EARLY, Mark, RateEstimator, Ticket
 from .state import InvalidStateError, count, flag, number, positive, restore, state_of
 from .window import COHORT, FIRST_WINDOW, ConcurrencyWindow
 
-_STATE_VERSION = 3
+_STATE_VERSION = 4
 """Version of the states of a controller and all of its parts. Any change of their fields needs a new one."""
 
 _LONGEST_GATE = 60.0
@@ -48,12 +48,10 @@ failures."""
 _FAST_REFUSAL = 0.5
 """Seconds. If refusals come faster than this, the answer to a single probe is awaited."""
 
+_ISOLATED = 2
+"""Requests that are accepted between a cut and a refusal, if it is a random one."""
 _LONG_WAIT = 5.0
 """Seconds of Retry-After from which on a single refusal is one of a limit."""
-_REOPENING = 20
-"""Requests from a cut until the former rate is tried again beside random refusals; then four times more."""
-_DOUBTFUL = 30.0
-"""Seconds after the open phase in which refusals that go on after each cut may prove that it has no limit."""
 _HOPELESS_AT_FIRST, _HOPELESS = 5.0, 90.0
 """Seconds without a success, at the start and later, after which each call backs off by itself."""
 
@@ -118,9 +116,6 @@ class AdaptiveController:
         self._probing = False
         self._refusal_latency = 0.05
         self._refused, self._overloaded = RandomRefusals(), RandomRefusals(OVERLOAD_PROOF)
-        self._reopening = _REOPENING
-        self._limited_at = -math.inf
-        self._climbed_from = 0.0
         self._levels: tuple[Level, Level] | None = None
         self._predicted_after = 0
         self._margin = 1.0
@@ -193,7 +188,7 @@ class AdaptiveController:
         if in_flight >= max_in_flight:
             return math.inf
         estimator = self._estimator
-        if estimator.open and in_flight < at_once + self._answered and not estimator.reopened:
+        if estimator.open and in_flight < at_once + self._answered:
             ready = max(now, self.gate)
         else:
             ready = estimator.ready_at(
@@ -225,13 +220,14 @@ class AdaptiveController:
         estimator = self._estimator
         rate = estimator.rate
         if estimator.open:
-            free = self.in_flight < at_once + self._answered and not estimator.reopened
+            free = self.in_flight < at_once + self._answered
             charge = 0.0 if free else 1.0
             self._first_at = min(self._first_at, now)
         else:
             charge = tokens * self._number / self._tokens_sent if estimator.by_tokens else 1.0
         if estimator.spend(now, charge):
             self._mark = Mark(self._number, now, self._tokens_sent, fresh=True, rate=math.inf, in_flight=0)
+            self._refused.cancel_trial()
         self._number += 1
         self._tokens_sent += tokens
         self._squared_tokens += tokens * tokens
@@ -346,11 +342,11 @@ class AdaptiveController:
                 # Only an answer makes room, and a full window waits for one anyway.
                 self._count(ticket)
                 return False
-        elif self._is_random(ticket, retry_after):
+        elif self._is_random(now, ticket, retry_after):
             self._count(ticket)
             if self._estimator.open and not self._window.suspected:
                 self._window.suspects(now, ticket, self._number)
-            if self._refused.few:
+            if self._estimator.open and self._refused.few:
                 self.gate = max(self.gate, now + self._refusal_latency)
             return True
         elif self._levels is None and ticket.number > self._cut:
@@ -359,6 +355,7 @@ class AdaptiveController:
                 self._begin_episode(now, ticket)
             elif self._is_hopeless(now):
                 self._count(ticket)
+                self._estimator.resume(self.gate, 1.0)
                 return True
             else:
                 self._probing = self._refusal_latency < _FAST_REFUSAL
@@ -367,37 +364,32 @@ class AdaptiveController:
         self._close_gate(now, ticket, retry_after)
         return False
 
-    def _is_random(self, ticket: Ticket, retry_after: float | None) -> bool:
+    def _is_random(self, now: float, ticket: Ticket, retry_after: float | None) -> bool:
         """Record a refusal, and decide whether it is a random one."""
         estimator, random_refusals = self._estimator, self._refused
+        long = (retry_after or 0.0) >= _LONG_WAIT
         if estimator.open:
-            if (retry_after or 0.0) >= _LONG_WAIT or not (self._answered or self.in_flight):
+            if long or not (self._answered or self.in_flight):
                 return False
-            learning = not estimator.reopened or self._climbed_from > 0
-            if not random_refusals.follow_rate(ticket.number, learning=learning):
+            return not random_refusals.follow_rate(ticket.number)
+        if random_refusals.trial:
+            random = random_refusals.judge(now, ticket.number, due=ticket.phase > EARLY)
+            if random is None:
                 return True
-            random_refusals.limited(ticket.rate, self._climbed_from)
-            self._climbed_from, self._limited_at = 0.0, ticket.at
+            if not random:
+                return False
+            estimator.restore(random_refusals.highest, grow=random_refusals.grow)
+        elif ticket.number <= self._cut:
+            return random_refusals.likely
+        isolated = self._accepted_since_cut(ticket) >= _ISOLATED
+        if long or not isolated or now < self.gate or self._window.may_explain(ticket):
             return False
-        random = random_refusals.known
-        if ticket.number <= self._cut:
-            return random
-        accepted = self._accepted_since_cut(ticket)
-        if random:
-            if ticket.number - self._cut > self._reopening:
-                self._reopen()
-            return not random_refusals.follow_rate(ticket.number, learning=ticket.phase < EARLY)
-        if ticket.phase < EARLY and (ticket.at < self._limited_at + _DOUBTFUL or estimator.collapsed):
-            doubted = random_refusals.come_soon(estimator.swept(ticket), accepted, estimator.estimate)
-            if doubted:
-                self._reopen(doubted)
-                self._climbed_from = estimator.rate
-                return True
-        return False
-
-    def _reopen(self, rate: float = 0.0) -> None:
-        self._reopening *= 4
-        self._estimator.reopen(rate)
+        if not random_refusals.worth_a_trial(estimator.estimate):
+            return False
+        if not random_refusals.just_passed(ticket.number):
+            random_refusals.begin_trial(self._number, now + 2 * self._refusal_latency)
+            estimator.burst(now, TRIAL)
+        return True
 
     def _is_hopeless(self, now: float) -> bool:
         """Record a refusal after which nothing was accepted. Whether everything has been refused for long."""
@@ -490,7 +482,7 @@ _FIELDS = {
     "in_flight": count, "gate": number, "refusals": count, "_number": count, "_tokens_sent": number,
     "_answered": count, "_first_at": number, "_squared_tokens": number, "_estimated": positive,
     "_used": positive, "_cut": count, "_cut_refused": count, "_failures": count, "_failing_since": number,
-    "_probing": flag, "_reopening": count, "_climbed_from": number, "_limited_at": number,
+    "_probing": flag,
     "_refusal_latency": number, "_predicted_after": count, "_margin": positive,
 }  # fmt: skip
 _PARTS: dict[str, Any] = {

@@ -1,17 +1,25 @@
 """Tells refusals that follow our rate from refusals that come at random, whatever is sent.
 
 A provider that sheds load, or a pool that is shared with strangers, refuses a share of the requests at every
-rate. A limit refuses nothing below it and most of what is sent above it. So two hypotheses explain a
-refusal:
+rate. A limit refuses nothing below it and most of what is sent above it.
+
+As long as no limit is known, two hypotheses explain a refusal:
 
 | hypothesis | share that is refused |
 |---|---|
-| random | the same as in the recent record, `share` |
+| random | the same as in the recent record |
 | limit | suddenly much more |
 
 The sum of the log-likelihood ratios of both, never below 0, is Page's test (CUSUM): it finds a rise of the
 share after the fewest requests for a given number of false alarms. Only a refusal does work. The requests
 between two refusals count as accepted.
+
+Once a limit is known, the requests keep close to it, and a share says nothing: others may share the limit,
+and the refusals of each of them look random. A **trial** decides: several requests are sent at once, right
+after the refusal. An empty bucket refuses most of them, whoever has emptied it. Random refusals take their
+share. A trial of a limit costs some refusals. So the first one comes after refusals have reduced the estimate
+to a part, and after each one that has found a limit, the part is smaller. If a trial finds no limit, every
+refusal is worth one, until trials find limits where none was due.
 """
 
 from __future__ import annotations
@@ -20,7 +28,7 @@ import bisect
 import math
 from typing import Any, Self
 
-from .state import InvalidStateError, count, flag, number, positive, restore, state_of
+from .state import InvalidStateError, count, number, positive, restore, state_of
 
 _PROOF = 4.5
 """Sum of the log-likelihood ratios from which on the refusals follow our rate: three or four in a row."""
@@ -33,33 +41,27 @@ _RECENT = 48
 """Refusals that are tested together. They may arrive in another order than the requests were sent."""
 _MEMORY = 150.0
 """Requests over which the random share is averaged."""
-_MEMORY_LIMITED = 400.0
 _PRIOR_REFUSED, _PRIOR_SENT = 1.0, 10.0
 """Requests that are added to the record, so that the first refusals prove little."""
 _LEAST_SHARE, _MOST_SHARE = 0.1, 0.35
 """Bounds of the random share in the test. Above, a provider refuses so much that less should be sent."""
-_MOST_RISE = 1.5
-"""Factor by which the random share may rise once a limit is known. Others may share the limit, and their
-refusals would be taken for random ones more and more."""
 _RISE = 2.5
 _LEAST_RISEN, _MOST_RISEN = 0.4, 0.75
 """The share of the limit's hypothesis: this multiple of the random share, within these bounds."""
 
-_SOON = 20.0
-"""How many times as often as a limit's refusals random ones come soon after a cut."""
-_USUAL = 12.0
-"""Mean seconds of sending between two refusals of a limit, also if several processes share it."""
-_BELOW_PROOF = 5.0
-"""Sum of the log-likelihood ratios from which on refusals soon after a cut are random."""
-_ISOLATED = 3
-"""Requests that are accepted before a refusal far below a known limit, if it is a random one."""
-_KNOWN = 0.03
-"""Share of random refusals from which on a single refusal does not mark a known limit."""
+_REPEATED = 24
+"""Requests from a trial until the next one, if it found no limit."""
+_SURE = 1.0
+"""Random refusals before a limit was found, below which it is not doubted soon."""
+_FALLEN = 0.4
+"""Factor by which refusals must reduce the estimate until a trial is worth its price."""
+TRIAL, _TRIAL_REFUSED = 8, 4
+"""Requests of a trial, and how many of them are refused at most if no limit is exhausted: at a share of 30 %,
+six trials in a hundred are wrong."""
+_GROWING, _MOST_DOUBT = 3, 6
+"""Trials in a row without a limit from which on the rate grows, and how many of them count."""
 _FEW = 2
 """Random refusals after each of which the outcome of the requests in flight is worth waiting for."""
-_CLIMB = 1.3
-"""Multiple of a rate that is tried again, up to which a limit that exists refuses most requests."""
-
 OVERLOAD_PROOF = 3.0
 """More proof that 503 and 529 require: they say that the provider lacks a resource, and not that we sent too
 much."""
@@ -79,8 +81,8 @@ class RandomRefusals:
     """
 
     __slots__ = (
-        "_below_proof", "_below_refused", "_below_sent", "_carried", "_doubted", "_evidence", "_learning",
-        "_most", "_proof", "_recent", "_refused", "_sent", "_since",
+        "_carried", "_doubt", "_failed", "_passed", "_proof", "_recent", "_refused", "_sent", "_since",
+        "_trial_refused", "_trial_until", "_tried", "highest", "trial",
     )  # fmt: skip
 
     def __init__(self, proof: float = 0.0) -> None:
@@ -89,18 +91,23 @@ class RandomRefusals:
         """Numbers of the last refused requests, in order."""
         self._carried = 0.0
         """Sum of the refusals before these."""
-        self._most = math.inf
-        """Bound of the random share."""
-        self._learning = True
-        """Whether the random share may rise."""
         self._since = 0
         """Number of the last request that is in the record."""
         self._sent = self._refused = 0.0
         """The record: earlier requests, and those of them that were refused."""
-        self._below_proof = _BELOW_PROOF
-        self._doubted = 0.0
-        self._evidence = self._below_sent = self._below_refused = 0.0
-        """Evidence that refusals below a known limit are random, and their record."""
+        self.trial = self._trial_refused = self._tried = 0
+        """Number of the last request before a trial, or 0; how many of the trial were refused; and the number
+        of the former trial."""
+        self.highest = 0.0
+        """The highest estimate since a trial found a limit."""
+        self._trial_until = 0.0
+        """Time at which the refusals of the trial have arrived."""
+        self._doubt = 0
+        """Trials that found no limit, less two for each that found one where none was due."""
+        self._failed = 0
+        """Trials that found a limit since the last one that found none."""
+        self._passed = 0
+        """Trials that found no limit since the last one that found one."""
 
     def to_state(self) -> dict[str, Any]:
         """The record as a dict for JSON."""
@@ -122,58 +129,26 @@ class RandomRefusals:
         return record
 
     @property
-    def share(self) -> float:
-        """The share of requests that is refused at random; 0 if nothing shows that there is one."""
-        sent, refused = self._sent, self._refused
-        if self._learning and self._recent:
-            sent += self._recent[-1] - self._since
-            refused += len(self._recent)
-        return refused / sent if refused >= 2 else 0.0
-
-    @property
-    def known(self) -> bool:
-        """Whether so many refusals are random that a single one says nothing about a limit."""
-        return self.share >= _KNOWN
-
-    @property
     def few(self) -> bool:
         """Whether the record is so short that every refusal may be the first of a limit."""
-        return self._refused + len(self._recent) * self._learning <= _FEW
+        return self._refused + len(self._recent) <= _FEW
 
-    def limited(self, rate: float, tried: float) -> None:
-        """Record that a limit was found: the random share can hardly rise from now on.
-
-        Args:
-            rate: The rate at which it was found.
-            tried: The rate that was tried again because refusals seemed random; 0 if none was. If the limit
-                is near it, they were not.
-        """
-        if rate < _CLIMB * tried:
-            self._sent = self._refused = 0.0
-            self._recent.clear()
-            self._below_proof *= 2
-        self._most = _MOST_RISE * self.share
-
-    def follow_rate(self, number: int, *, learning: bool = True) -> bool:
+    def follow_rate(self, number: int) -> bool:
         """Record the refusal of a request.
 
         Args:
             number: Number of the request.
-            learning: Whether the random share may rise. Where a limit is known, it can only fall.
 
         Returns:
             Whether more is refused than the random share explains. The record is then as it was before.
         """
-        if learning != self._learning:
-            self._settle(number)
-            self._learning = learning
         recent = self._recent
         if number > self._since:
             bisect.insort(recent, number)
         else:  # it was counted as accepted
             per_refused, per_accepted = _weights(self._refused, self._sent)
             self._carried += per_refused - per_accepted
-            self._refused += learning
+            self._refused += 1
         if len(recent) > _RECENT:
             per_refused, per_accepted = _weights(self._refused, self._sent)
             oldest = recent.pop(0)
@@ -182,16 +157,14 @@ class RandomRefusals:
             self._keep(oldest, 1)
         total, random, began, before = max(0.0, self._carried), 0, self._since, self._since
         for index, refused in enumerate(recent):
-            sent, earlier = self._sent, self._refused
-            if learning:
-                sent, earlier = sent + before - self._since, earlier + index
-            per_refused, per_accepted = _weights(earlier, sent)
+            per_refused, per_accepted = _weights(self._refused + index, self._sent + before - self._since)
             total += (refused - before - 1) * per_accepted
             if total <= 0:
                 total, random, began = 0.0, index, refused - 1
             total += per_refused
             if total >= self._proof + min(_EACH * (self._refused + random), _MOST_MORE):
                 self._keep(began, random)
+                self._doubt, self._failed = 0, int(self._refused < _SURE)
                 recent.clear()
                 self._carried = 0.0
                 if self._refused > _MOST_SHARE * self._sent:
@@ -201,47 +174,78 @@ class RandomRefusals:
         return False
 
     def skip(self, number: int) -> None:
-        """Leave out the requests until this one: the outcome of some of them is not known yet."""
-        self._settle(0)
-        self._since = number
+        """Leave out the requests until this one: the outcome of some of them is not known yet.
 
-    def _settle(self, number: int) -> None:
-        """Move the recent refusals into the record, and the requests until this one."""
+        A trial ends, because it would go on after a pause.
+        """
         recent = self._recent
-        newest = recent[-1] if recent else 0
-        self._keep(max(newest, number - 1), len(recent))
-        recent.clear()
+        if recent:
+            self._keep(recent[-1], len(recent))
+            recent.clear()
         self._carried = 0.0
+        self._since, self.trial = number, 0
 
-    def come_soon(self, seconds: float, accepted: int, estimate: float) -> float:
-        """Record a refusal below a known limit, after seconds of sending and so many accepted requests.
+    @property
+    def likely(self) -> bool:
+        """Whether refusals at a known limit are so likely random that each is worth a trial."""
+        return self._doubt > 0
+
+    @property
+    def grow(self) -> bool:
+        """Whether so many trials in a row found no limit that it may be higher."""
+        return self._passed >= _GROWING
+
+    def worth_a_trial(self, estimate: float) -> bool:
+        """Whether a refusal at a known limit is so likely random that it is worth a trial."""
+        self.highest = max(self.highest, estimate)
+        return self._doubt > 0 or estimate < _FALLEN ** (1 + self._failed) * self.highest
+
+    def judge(self, now: float, number: int, *, due: bool) -> bool | None:
+        """Judge a trial: many requests that were sent at once, right after a refusal.
+
+        Args:
+            now: Seconds.
+            number: Number of a request that was refused since the trial began.
+            due: Whether a refusal of the limit is due at this phase of the sweep, so that it is no surprise.
 
         Returns:
-            The estimate before the first of these refusals, if they come at random; else 0. The share is then
-            known.
+            Whether the refusals were random; None if this is not known yet.
         """
-        if accepted < _ISOLATED:
-            return 0.0
-        if not self._evidence:
-            self._doubted = estimate
-        self._evidence += math.log(_SOON) - (_SOON - 1) * seconds / _USUAL
-        self._below_sent += accepted + 1
-        self._below_refused += 1
-        if 0 < self._evidence < self._below_proof:
-            return 0.0
-        random = self._evidence > 0 and self._below_refused <= _MOST_SHARE * self._below_sent
+        self._trial_refused += self.trial < number <= self.trial + TRIAL
+        random = self._trial_refused <= _TRIAL_REFUSED
+        if random and now < self._trial_until:
+            return None
+        self._tried, self.trial = self.trial, 0
         if random:
-            self._sent, self._refused, self._most = self._below_sent, self._below_refused, math.inf
-        self._evidence = self._below_sent = self._below_refused = 0.0
-        return self._doubted if random else 0.0
+            self._doubt, self._failed = min(self._doubt + 1, _MOST_DOUBT), 0
+            self._passed += 1
+            return True
+        if self._doubt == 0:
+            self._failed += 1
+        elif not due:
+            self._doubt = max(0, self._doubt - 2)
+        self._passed, self.highest = 0, 0.0
+        return False
+
+    def cancel_trial(self) -> None:
+        """Record that the requests of a trial, if there is one, were not sent at once."""
+        if self.trial:
+            self.trial, self.highest = 0, 0.0
+
+    def just_passed(self, number: int) -> bool:
+        """Whether the last trial was so recent that its result still holds for a refused request."""
+        return self._doubt > 0 and number <= self._tried + _REPEATED
+
+    def begin_trial(self, number: int, until: float) -> None:
+        """Record that a trial begins after a request, and that its refusals arrive until a time."""
+        self.trial, self._trial_refused, self._trial_until = number, 0, until
 
     def _keep(self, number: int, refused: int) -> None:
         """Move the requests until this one into the record."""
         sent = max(0, number - self._since)
-        kept = math.exp(-sent / (_MEMORY if self._most == math.inf else _MEMORY_LIMITED))
-        if self._learning:
-            self._sent = self._sent * kept + sent
-            self._refused = min(self._refused * kept + refused, self._most * self._sent)
+        kept = math.exp(-sent / _MEMORY)
+        self._sent = self._sent * kept + sent
+        self._refused = self._refused * kept + refused
         self._since = max(number, self._since)
 
 
@@ -253,7 +257,7 @@ def _weights(refused: float, sent: float) -> tuple[float, float]:
 
 
 _FIELDS = {
-    "_proof": positive, "_learning": flag, "_most": number, "_since": count, "_sent": number,
-    "_refused": number, "_evidence": number, "_carried": number, "_doubted": number, "_below_proof": positive,
-    "_below_sent": number, "_below_refused": number,
+    "_proof": positive, "_since": count, "_sent": number, "_refused": number, "_carried": number,
+    "_doubt": count, "_failed": count, "_passed": count, "highest": number, "trial": count, "_tried": count,
+    "_trial_refused": count, "_trial_until": number,
 }  # fmt: skip

@@ -83,6 +83,8 @@ _SLOWEST, _FASTEST = 1 / 60, 1e5
 """Bounds of every estimate, in requests per second."""
 _MEMORY = 1000.0
 """Requests whose marks are averaged: a precision of 0.1 %, and a drift is followed within minutes."""
+_BURST = 0.1
+"""Seconds in which a burst must be sent."""
 _BEYOND_DOUBT = 3.0
 """Evidence, in mean request sizes, that refused requests are too large or too small for the present unit."""
 
@@ -207,8 +209,6 @@ class RateEstimator:
 
     def __init__(self) -> None:
         self.open = True
-        self.reopened = False
-        """Whether it is open because refusals came at random, and not because there was none."""
         self.rate = _FIRST_RATE
         self.estimate = math.inf
         self.by_tokens = False
@@ -282,6 +282,10 @@ class RateEstimator:
         self._credit = 0.0 if self._following else charge
         self._at = max(self._at, at)
 
+    def burst(self, now: float, requests: float) -> None:
+        """Let so many requests be sent at once. Later, the credit for those that were not is lost."""
+        self._credit, self._at = requests, now + _BURST
+
     def hold(self, until: float) -> None:
         """Stop the growth of credit until a later time."""
         self._at = max(self._at, until)
@@ -306,23 +310,24 @@ class RateEstimator:
             served: Requests per second that were served. The limit is at least this high.
         """
         self.open = False
-        self.estimate = max(self.estimate if self.reopened else rate * _FIRST_CUT, served)
+        self.estimate = max(rate * _FIRST_CUT, served)
         self._begin()
 
-    def reopen(self, rate: float) -> None:
-        """Grow again, at least from a rate: refusals also come at random, and were perhaps no limit's."""
-        self.open = self.reopened = True
-        self.rate = max(rate, self.estimate / _FIRST_CUT)
-        self.phase = _DOUBLING * math.log2(self.rate / _FIRST_RATE)
+    def restore(self, estimate: float, *, grow: bool) -> None:
+        """Return to an earlier estimate, because the refusals since then were random.
+
+        Args:
+            estimate: Requests per second.
+            grow: Whether the limit may be higher, so that the rate grows from now on.
+        """
+        self.estimate = max(self.estimate, estimate)
+        if grow:
+            self.phase, self._growth = max(self.phase, _LATE), _GROWTH
 
     @property
     def collapsed(self) -> bool:
         """Whether the estimate is far below a limit that was known for certain."""
         return self.estimate < _FALLEN * self._former
-
-    def swept(self, ticket: Ticket) -> float:
-        """Seconds of the present sweep until a request was sent. They pass only while the rate is used."""
-        return ticket.phase * self._cycle
 
     def learn(self, ticket: Ticket, mark: Mark, mean_tokens: float, spread: float) -> None:
         """Learn from a refusal: the limit was exhausted when the request was sent.
@@ -441,7 +446,7 @@ class RateEstimator:
 
 
 _ESTIMATOR_FIELDS = {
-    "open": flag, "reopened": flag, "rate": positive, "estimate": positive, "by_tokens": flag, "phase":
+    "open": flag, "rate": positive, "estimate": positive, "by_tokens": flag, "phase":
     number, "_credit": number, "_at": number, "_step": positive, "_cycle": positive, "_weight": positive,
     "_evidence": number, "_following": flag, "_due": count, "_growth": positive, "_former": number,
     "_former_at": number,

@@ -15,6 +15,8 @@ _CAP_CLOSENESS = 0.015
 """Largest relative difference between the numbers in flight at two refusals that are explained by one cap."""
 _CAP_PROOF = 3
 """Refusals at one concurrency, without successes there, that prove a cap. As many below a cap disprove it."""
+_PLAIN = 8
+"""Requests in flight from which on two refusals at the same number are hardly a coincidence."""
 _CAP_PROBE = 9.0
 """Seconds between attempts above a known cap: at a cap of 32 and 2 s of latency, 7 refusals per 1,000
 requests."""
@@ -121,6 +123,12 @@ class ConcurrencyWindow:
     def suspected(self) -> bool:
         """Whether a refusal may have been one of a cap."""
         return self._suspect < math.inf
+
+    def may_explain(self, ticket: Ticket) -> bool:
+        """Whether a refusal was at the same concurrency as an earlier one, which may be a cap."""
+        here = ticket.in_flight
+        same = here >= _PLAIN and abs(here - self._suspect) <= _CAP_CLOSENESS * here
+        return same and 4 * self._accepted_there <= self._refused_there + 1
 
     def suspects(self, now: float, ticket: Ticket, sent: int) -> bool:
         """Record the first refusal of an episode.
