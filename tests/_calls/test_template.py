@@ -69,6 +69,7 @@ def told(call: Call) -> dict[str, Any]:
     return {**facts, "started": 0, "first_key": None, "patience": call.patience.seconds}
 
 
+@pytest.mark.filterwarnings("ignore:Anthropic's API has no response_format")
 @settings(max_examples=300, deadline=None)
 @given(
     st.sampled_from(sorted(MODELS.values())),

@@ -42,6 +42,8 @@ OF_ONE_HOST = {
     ("_cli/prices_refresh/litellm_prices.py", "fireworks"): "litellm lists its size classes as models",
     ("_cli/prices_refresh/litellm_prices.py", "xai"): "a tier of its prices includes its limit",
     ("_cli/prices_refresh/genai_prices.py", "openrouter"): "aliases of its models are routes of their own",
+    ("_tokens/vocabularies.py", "mistral"): "a vocabulary has the name of its maker",
+    ("_tokens/vocabularies.py", "deepseek"): "a vocabulary has the name of its maker",
     ("_cli/ask.py", "groq"): "an example of a model's name",
     ("_cli/estimate.py", "groq"): "an example of a model's name",
     ("_providers/embedding_models.py", "deepseek"): "the names of its chat models, which do not embed",

@@ -28,7 +28,6 @@ from .._runtime.exact_decimal import total
 from .._runtime.imports import when_imported
 from .._settings import Settings
 from .call import MAX_REQUEST_BYTES, Call, Operation, Sample, SentRequests
-from .delivery import numbered, whole
 from .recorder import CostRecorder
 
 if TYPE_CHECKING:
@@ -284,6 +283,9 @@ class Engine:
 
     async def _stream_several(self, call: Call[Any], emit: Emit) -> list[Sample]:
         """Stream each sample that is not stored in a request of its own, all at the same time."""
+        # Its module loads asyncio, which a hit does not need.
+        from .delivery import numbered, whole
+
         found = await self._stored_samples(call, call.parts) if call.cache in READING else {}
         missing = []
         for index, part in enumerate(call.parts):

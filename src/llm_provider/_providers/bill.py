@@ -32,6 +32,8 @@ _TICK = -10
 
 _MOST = 10**15
 
+_COSTS = frozenset({"cost", "cost_in_usd_ticks", "estimated_cost"})
+
 _SEARCH_MODEL = re.compile(r"-search-(preview|api)\b")
 _BILLED_BY_PROMPT = re.compile(r"(models/)?gemini-[12]\b")
 
@@ -59,10 +61,10 @@ def chat_searches(reply: Mapping[str, Any], usage: Mapping[str, Any]) -> int:
 
 
 def _executed_tools(reply: Mapping[str, Any]) -> Any:
-    choices = reply.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    message = first.get("message") if isinstance(first, dict) else None
-    return message.get("executed_tools") if isinstance(message, dict) else None
+    try:
+        return reply["choices"][0]["message"].get("executed_tools")
+    except (KeyError, IndexError, TypeError, AttributeError):
+        return None
 
 
 def response_searches(items: Any) -> int:
@@ -107,7 +109,7 @@ def reported_cost(usage: Any) -> Decimal | None:
     >>> str(reported_cost({"cost": 0.01, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.2}}))
     '0.21'
     """
-    if not isinstance(usage, dict):
+    if not isinstance(usage, dict) or _COSTS.isdisjoint(usage):
         return None
     cost = usage.get("cost")
     if cost is None:

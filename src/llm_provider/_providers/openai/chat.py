@@ -75,7 +75,7 @@ def encode(request: Request, target: Target, *, max_tokens_name: str = "max_toke
     foreign = _FOREIGN_FIELDS if target.custom_base_url else _FOREIGN_FIELDS | route.output_only
     payload: dict[str, Any] = {
         "model": target.model,
-        "messages": list(_messages(_in_input_form(request.messages), foreign, route.provider)),
+        "messages": list(_messages(request.messages, foreign, route.provider)),
     }
     if request.reasoning_effort == "default" and not (route.default_effort or target.custom_base_url):
         raise refuse("reasoning_effort='default'", request, "leave it out", provider=route.provider)
@@ -102,7 +102,12 @@ def encode(request: Request, target: Target, *, max_tokens_name: str = "max_toke
 
 
 def _messages(messages: Sequence[Message], foreign: frozenset[str], provider: str) -> Iterator[Message]:
-    for message in messages:
+    plain = foreign | {"audio"}
+    for index, given in enumerate(messages):
+        if type(given.get("content")) is str and given["content"] and plain.isdisjoint(given):
+            yield given
+            continue
+        message = _in_input_form(given, index)
         if message.get("content") and foreign.isdisjoint(message):
             yield message
             continue
@@ -131,22 +136,20 @@ def is_empty(message: Message, kept: Message) -> bool:
     return not any(value for name, value in kept.items() if name not in ("role", "content", "name"))
 
 
-def _in_input_form(messages: Sequence[Message]) -> Sequence[Message]:
-    """The messages with fields of answers in the form that requests have, and their parts checked.
+def _in_input_form(message: Message, index: int) -> Message:
+    """A message with fields of answers in the form that requests have, and its parts checked.
 
     Raises:
         RequestError: a part refers to an image in a file, which no host reads.
     """
-    changed: dict[int, Message] = {}
-    for index, message in enumerate(messages):
-        content = message.get("content")
-        if content is not None and not isinstance(content, str):
-            _check_parts(content, index)
-        audio = message.get("audio")
-        if isinstance(audio, Mapping) and len(audio) > 1 and "id" in audio:
-            # The host has the recording of its answer.
-            changed[index] = {**message, "audio": {"id": audio["id"]}}
-    return [changed.get(index, message) for index, message in enumerate(messages)] if changed else messages
+    content = message.get("content")
+    if content is not None and not isinstance(content, str):
+        _check_parts(content, index)
+    audio = message.get("audio")
+    if isinstance(audio, Mapping) and len(audio) > 1 and "id" in audio:
+        # The host has the recording of its answer.
+        return {**message, "audio": {"id": audio["id"]}}
+    return message
 
 
 def _check_parts(parts: Sequence[Mapping[str, Any]], index: int) -> None:
@@ -229,8 +232,9 @@ def _choice(choice: dict[str, Any]) -> Choice:
     # Also fields that this library does not know: some hosts need theirs to continue a conversation.
     others = {name: value for name, value in message.items() if value and name not in _NOT_KEPT}
     kept = {"role": "assistant", "content": content, **others}
-    for name in REASONING_FIELDS:
-        reasoning = reasoning or text_of(kept.get(name)) or ""
+    if not kept.keys().isdisjoint(REASONING_FIELDS):
+        for name in REASONING_FIELDS:
+            reasoning = reasoning or text_of(kept.get(name)) or ""
     if not text:
         text = text_of(refusal) or text_of(part(message, "audio").get("transcript")) or ""
     if not (word or text or calls or reasoning):

@@ -121,5 +121,5 @@ class State:
             times=order["times"],
             match=order["match"],
             key=order["key"],
-            share=order["share"],
+            share=order.get("share", 1.0),
         )
