@@ -4,14 +4,18 @@
 
 PYTHON ?= python3
 MATRIX_PYTHONS ?= 3.11 3.12 3.13
-# The tests that depend on the versions of the SDKs. constraints/ holds three resolutions: with-litellm (the newest
+# The tests that depend on the versions of the SDKs; the matrix takes all of tests/_providers. constraints/ holds three resolutions: with-litellm (the newest
 # versions that litellm allows, openai 2), highest (openai 3, no litellm) and lowest (every lower bound of
 # pyproject.toml).
-SDK_TESTS := tests/end_to_end/test_routes.py tests/end_to_end/test_failures.py tests/_providers tests/conformance
+SDK_TESTS := tests/end_to_end/test_routes.py tests/end_to_end/test_failures.py tests/conformance tests/_providers/gemini \
+	tests/_providers/test_sdk_connection.py tests/_providers/test_http_client.py tests/_providers/test_errors.py
 
 # More than half of a test's time is waiting, so four processes keep two processors busy. A process that has finished
 # its own tests takes over tests that another has not begun.
 PARALLEL := --numprocesses 4 --dist worksteal
+
+# With the rehearsals of the benchmarks, which `make test` leaves out.
+WITH_LONG := -m "not integration and not matrix"
 
 UV := .venv/bin/uv
 RUN := .venv/bin/python
@@ -29,8 +33,8 @@ export UV_SYSTEM_CERTS := true
 .DELETE_ON_ERROR:
 .PRECIOUS: .venv-%/.ready
 .SECONDEXPANSION:
-.PHONY: help setup demo test coverage test-matrix test-integration matrix fuzz reliability features lint types format lock \
-	build bench clean
+.PHONY: help setup demo test coverage test-matrix test-long test-integration matrix fuzz reliability features lint types format \
+	lock build bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -45,7 +49,7 @@ test: setup .venv-highest/.ready .venv-lowest/.ready ## lint, types, SDK tests o
 	@$(RUN) -m pytest $(PARALLEL)
 
 coverage: setup ## the full suite with branch coverage, which must reach the floor of pyproject.toml (takes half as long again)
-	@$(RUN) -m pytest $(PARALLEL) --cov --cov-report=term:skip-covered
+	@$(RUN) -m pytest $(PARALLEL) $(WITH_LONG) --cov --cov-report=term:skip-covered
 
 # Two of these run at once, so each prints its output in one piece.
 sdk-tests-%: .venv-%/.ready
@@ -58,12 +62,16 @@ test-matrix: .venv/.uv ## the same tests on every Python of MATRIX_PYTHONS
 		if ! PYENV_VERSION=$$version $(UV) python find $$version >/dev/null 2>&1; then \
 			skipped="$$skipped $$version"; continue; \
 		fi; \
-		$(MAKE) --no-print-directory sdk-tests-highest-$$version sdk-tests-lowest-$$version || exit 1; \
+		$(MAKE) --no-print-directory sdk-tests-highest-$$version sdk-tests-lowest-$$version \
+			SDK_TESTS="tests/end_to_end/test_routes.py tests/end_to_end/test_failures.py tests/conformance tests/_providers" || exit 1; \
 		$(MAKE) --no-print-directory .venv-with-litellm-$$version/.ready || exit 1; \
 		echo "== full suite on python $$version"; \
-		.venv-with-litellm-$$version/bin/python -m pytest $(PARALLEL) || exit 1; \
+		.venv-with-litellm-$$version/bin/python -m pytest $(PARALLEL) $(WITH_LONG) || exit 1; \
 	done; \
 	for version in $$skipped; do echo "SKIPPED: python$$version was not found" >&2; done
+
+test-long: setup ## rehearse every benchmark with a few calls
+	@$(RUN) -m pytest $(PARALLEL) -m long
 
 test-integration: .venv-integration/.ready ## tests against a llama.cpp server (its wheel compiles for minutes, once)
 	@.venv-integration/bin/python -m pytest -m integration tests/integration

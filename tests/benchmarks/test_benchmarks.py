@@ -68,6 +68,7 @@ def put(name: str, questions: Sequence[str], **how: Any) -> loads.Notes:
     return notes
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_a_scenario_measures_and_every_answer_is_right(scenario: str) -> None:
     models = ("gpt-6.1-sol",) if scenario in ("models", "transports") else ()

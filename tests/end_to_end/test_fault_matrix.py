@@ -281,7 +281,7 @@ def check_error(meeting: Meeting, error: Any) -> None:
 def sampled(cells: Sequence[Cell], number: int) -> list[Cell]:
     """One whole and one streamed cell over aiohttp, and one over httpx, in ways that rotate.
 
-    Of a row's variants after the first, only one of these three.
+    Of a row's variants after the first, only one of these three, on every second route.
     """
     kinds = (
         [cell for cell in cells if cell.transport == "aiohttp" and not cell.streamed],
@@ -290,7 +290,9 @@ def sampled(cells: Sequence[Cell], number: int) -> list[Cell]:
     )
     some = [kind[number % len(kind)] for kind in kinds if kind]
     first = not cells or cells[0].variant == next(iter(cells[0].row.variants))
-    return some if first else [some[number % len(some)]]
+    if first:
+        return some
+    return [some[number // 2 % len(some)]] if some and number % 2 == 0 else []
 
 
 def product() -> Iterator[Any]:
