@@ -26,6 +26,7 @@ LAYERS: tuple[str, ...] = (
     "_providers",
     "_tokens",
     "_calls",
+    "_batches",
     "_estimates",
     "_batch_methods",
     "_client",

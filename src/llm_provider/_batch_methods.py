@@ -15,6 +15,8 @@ from ._requests.request import BatchParameters, Parameters, check, seal
 from ._types import Prompt, Response, Result
 
 if TYPE_CHECKING:
+    from ._batches.front import BatchFront
+    from ._batches.handle import Batch
     from ._calls.batch import Work
     from ._calls.call import Call
     from ._calls.engine import Engine
@@ -59,7 +61,10 @@ class BatchMethods(ABC):
         from ._calls.batch import iterate
         from ._calls.progress import Progress, watched
 
+        delivery = self._delivery(model, inputs, parameters)
         show = parameters.pop("progress", None)
+        if delivery is not None:
+            return delivery.iterate(self._batch("iter_many", model, parameters).lookup, inputs, show)
         results = iterate(self._batch("iter_many", model, parameters), inputs)
         bar = functools.partial(Progress, _length(inputs), show, self.statistics)
         return watched(results, show, self._on_result and self._tell, bar)
@@ -75,7 +80,10 @@ class BatchMethods(ABC):
         from ._calls.batch import aiterate
         from ._calls.progress import Progress, awatched
 
+        delivery = self._delivery(model, inputs, parameters)
         show = parameters.pop("progress", None)
+        if delivery is not None:
+            return delivery.aiterate(self._batch("aiter_many", model, parameters).lookup, inputs, show)
         results = aiterate(self._batch("aiter_many", model, parameters), inputs)
         bar = functools.partial(Progress, _length(inputs), show, self.statistics)
         return awatched(results, show, self._on_result and self._tell, bar)
@@ -112,10 +120,42 @@ class BatchMethods(ABC):
         lookup, engine = batch_lookup(self._engine, prepare), self._engine
         return Work(lookup, engine.run, engine.cancel, allowed.most, engine.load)
 
+    def _delivery(self, model: str, inputs: object, parameters: BatchParameters) -> BatchFront | None:
+        """The batch delivery of a call; None if it is live. Takes its parameters out of the others."""
+        asked, resend = parameters.pop("delivery", None), parameters.pop("resend", None)
+        if asked is None or asked == "live":
+            return None
+        from ._batches.front import BatchFront, chosen
+
+        if not chosen(self._engine, self._prices, model, asked, parameters):
+            return None
+        return BatchFront(self._engine, resend, _length(inputs), self._on_result and self._tell)
+
+    def _front(self, model: str, inputs: object, parameters: BatchParameters) -> BatchFront:
+        """The batch delivery of a call that does not wait.
+
+        Raises:
+            RequestError: the call is live.
+        """
+        if parameters.get("delivery") != "batch":
+            raise RequestError("wait=False needs delivery='batch': a live call ends with its process")
+        parameters.pop("progress", None)
+        front = self._delivery(model, inputs, parameters)
+        assert front is not None
+        return front
+
+    def batches(self) -> list[Batch]:
+        """See `llm_provider.batches`."""
+        from ._batches.handle import found_batches
+
+        self._start()
+        return found_batches(self._engine)
+
     def _estimator(self, model: str, parameters: BatchParameters, *, counted: bool = True) -> Estimator:
         from ._estimates.estimate import Estimator
 
-        parameters.pop("progress", None)
+        for name in ("progress", "delivery", "resend"):
+            parameters.pop(name, None)  # type: ignore[misc]  # the names are known
         allowed = concurrency(parameters.pop("max_concurrent", None)) or self._concurrency
 
         def prepare(prompt: Prompt) -> Call[Response]:
@@ -141,6 +181,18 @@ class BatchMethods(ABC):
         inputs: Iterable[Prompt],
         *,
         on_error: OnError = "return",
+        dry_run: Literal[False] = False,
+        wait: Literal[False],
+        **parameters: Unpack[BatchParameters],
+    ) -> Batch: ...
+
+    @overload
+    def call_many(
+        self,
+        model: str,
+        inputs: Iterable[Prompt],
+        *,
+        on_error: OnError = "return",
         dry_run: Literal[True],
         **parameters: Unpack[BatchParameters],
     ) -> Estimate: ...
@@ -152,8 +204,9 @@ class BatchMethods(ABC):
         *,
         on_error: OnError = "return",
         dry_run: bool = False,
+        wait: bool = True,
         **parameters: Unpack[BatchParameters],
-    ) -> list[Result] | Estimate:
+    ) -> list[Result] | Estimate | Batch:
         """See `llm_provider.call_many`."""
         seal(parameters)
         _check_on_error(on_error)
@@ -161,6 +214,9 @@ class BatchMethods(ABC):
             return self.estimate(model, inputs, **parameters)
         from ._calls.batch import in_order
 
+        if not wait:
+            front = self._front(model, inputs, parameters)
+            return front.handle(self._batch("call_many", model, parameters).lookup, inputs, on_error)
         self._show_estimate(model, inputs, parameters)
         return in_order(dict(self.iter_many(model, inputs, **parameters)), on_error)
 
@@ -182,6 +238,18 @@ class BatchMethods(ABC):
         inputs: Iterable[Prompt] | AsyncIterable[Prompt],
         *,
         on_error: OnError = "return",
+        dry_run: Literal[False] = False,
+        wait: Literal[False],
+        **parameters: Unpack[BatchParameters],
+    ) -> Batch: ...
+
+    @overload
+    async def acall_many(
+        self,
+        model: str,
+        inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+        *,
+        on_error: OnError = "return",
         dry_run: Literal[True],
         **parameters: Unpack[BatchParameters],
     ) -> Estimate: ...
@@ -193,8 +261,9 @@ class BatchMethods(ABC):
         *,
         on_error: OnError = "return",
         dry_run: bool = False,
+        wait: bool = True,
         **parameters: Unpack[BatchParameters],
-    ) -> list[Result] | Estimate:
+    ) -> list[Result] | Estimate | Batch:
         """See `llm_provider.acall_many`."""
         seal(parameters)
         _check_on_error(on_error)
@@ -204,6 +273,9 @@ class BatchMethods(ABC):
             return await aestimate(self._estimator(model, parameters), inputs)
         from ._calls.batch import in_order
 
+        if not wait:
+            front = self._front(model, inputs, parameters)
+            return await front.ahandle(self._batch("acall_many", model, parameters).lookup, inputs, on_error)
         self._show_estimate(model, inputs, parameters)
         results = {index: result async for index, result in self.aiter_many(model, inputs, **parameters)}
         return in_order(results, on_error)

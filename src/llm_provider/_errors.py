@@ -279,6 +279,22 @@ class APIResponseValidationError(ProviderError):
     maybe_billed = True
 
 
+class UncertainBatchError(ProviderError):
+    """A batch may have been submitted, and its provider cannot tell whether it was.
+
+    Nothing is submitted until you decide, because it might be paid twice. `batch` is its name in the journal, and
+    `candidates` are the provider's batches that may be it. Decide with `Batch.claim(candidate)` or
+    `Batch.forget()`, or with `llm-provider batches claim` or `forget`.
+    """
+
+    maybe_billed = True
+
+    def __init__(self, message: str, *, batch: str, candidates: Sequence[str] = (), **facts: Any) -> None:
+        super().__init__(message, **facts)
+        self.batch = batch
+        self.candidates = tuple(candidates)
+
+
 class OutputError(LLMError):
     """A valid answer that cannot be used as requested. It was billed."""
 

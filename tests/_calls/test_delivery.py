@@ -66,7 +66,7 @@ def ask(client: Client, table: Table, *prompts: str) -> list[Response | BaseExce
     engine = client._engine
 
     async def main() -> list[Response | BaseException]:
-        engine._here().delivery = table
+        engine.here().delivery = table
         calls = [engine.prepare(CHAT, Request.build(MODEL, prompt, {}), UNBOUNDED) for prompt in prompts]
         try:
             return await asyncio.gather(*map(engine.run, calls), return_exceptions=True)

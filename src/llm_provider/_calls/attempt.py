@@ -75,7 +75,7 @@ class Attempt:
             if self._emit is not None:
                 self._body, reply = reply_body(streamed), streamed
             else:
-                reply = _parsed(self._body, nests=self._call.operation.nests)
+                reply = parsed(self._body, nests=self._call.operation.nests)
             self._answer = self._call.operation.decode(self._call, reply, self._count)
         except LLMError as error:
             self.error = error
@@ -237,7 +237,7 @@ def _with_limit(error: LLMError, timeouts: Timeouts) -> LLMError:
     return error
 
 
-def _parsed(body: bytes, *, nests: bool) -> Any:
+def parsed(body: bytes, *, nests: bool) -> Any:
     """The reply in a body. If a reply of this operation can be nested, its depth is limited."""
     try:
         reply = orjson.loads(body)

@@ -141,13 +141,13 @@ class Engine:
             return result
         found = []
         for part in call.parts:
-            sample = self._sample(call, self.cache.get(call.key(part)))
+            sample = self.sample(call, self.cache.get(call.key(part)))
             if sample is None:
                 if call.cache == "only":
                     raise self.missing(call, part)
                 return None
             found.append(sample)
-        return self._result(call, found)
+        return self.result(call, found)
 
     async def lookup_soon(self, call: Call[T]) -> T | None:
         """`lookup` for an event loop, which must not wait long for the disk."""
@@ -247,16 +247,16 @@ class Engine:
 
     def cancel(self, task: asyncio.Task[Any]) -> None:
         """Cancel a task that runs calls. A request that other calls share continues for them."""
-        self._here().flights.cancel(task)
+        self.here().flights.cancel(task)
 
     async def _run(self, call: Call[T]) -> T:
         parts = call.parts
-        samples = await (self._ask(call, parts) if len(parts) == 1 else self._ask_for_several(call))
-        return self._result(call, samples)
+        samples = await (self.ask(call, parts) if len(parts) == 1 else self._ask_for_several(call))
+        return self.result(call, samples)
 
     async def _ask_for_several(self, call: Call[Any]) -> list[Sample]:
         """Get the parts that are not stored in as few requests as the API allows, all at the same time."""
-        found = await self._stored_samples(call, call.parts) if call.cache in READING else {}
+        found = await self.stored_samples(call, call.parts) if call.cache in READING else {}
         groups = call.operation.groups(call, [part for part in call.parts if part not in found])
         answered = await self._side_by_side([self._ask_for_group(call, group) for group in groups])
         for group, samples in zip(groups, answered, strict=True):
@@ -266,7 +266,7 @@ class Engine:
     async def _ask_for_group(self, call: Call[Any], parts: Sequence[int]) -> list[Sample]:
         """Get a group, in smaller groups where its request is refused as too large."""
         try:
-            return await self._ask(call, parts)
+            return await self.ask(call, parts)
         except LLMError as error:
             smaller = call.operation.smaller_groups(call, parts, error)
             if not smaller:
@@ -279,14 +279,14 @@ class Engine:
         samples = await (
             self._deliver(call, parts, emit) if len(parts) == 1 else self._stream_several(call, emit)
         )
-        return self._result(call, samples)
+        return self.result(call, samples)
 
     async def _stream_several(self, call: Call[Any], emit: Emit) -> list[Sample]:
         """Stream each sample that is not stored in a request of its own, all at the same time."""
         # Its module loads asyncio, which a hit does not need.
         from .delivery import numbered, whole
 
-        found = await self._stored_samples(call, call.parts) if call.cache in READING else {}
+        found = await self.stored_samples(call, call.parts) if call.cache in READING else {}
         missing = []
         for index, part in enumerate(call.parts):
             if part in found:
@@ -297,13 +297,13 @@ class Engine:
         found.update({part: samples[0] for (part, _), samples in zip(missing, answered, strict=True)})
         return [found[part] for part in call.parts]
 
-    def _ask(self, call: Call[Any], parts: Sequence[int]) -> Coroutine[Any, Any, list[Sample]]:
+    def ask(self, call: Call[Any], parts: Sequence[int]) -> Coroutine[Any, Any, list[Sample]]:
         """Get a group of parts that one request can ask for."""
         return self._share(call, parts) if call.cache == "use" else self._deliver(call, parts)
 
     async def _share(self, call: Call[Any], parts: Sequence[int]) -> list[Sample]:
         """Get parts from an equal call under way, in this process or another, else deliver them."""
-        state = self._here()
+        state = self.here()
         key = call.key(parts[0]) if len(parts) == 1 else "+".join(map(call.key, parts))
         while (flight := state.flights.under_way(key)) is not None:
             try:
@@ -331,16 +331,25 @@ class Engine:
         while len(samples) < len(parts):
             # A server that ignores the number of samples returns one. The others are requested again.
             wanted = parts[len(samples) :]
-            answered = await self._here().delivery.send(call, wanted, emit)
+            answered = await self.here().delivery.send(call, wanted, emit)
             got = call.operation.split(call, answered, wanted)
             if call.cache in WRITING:
-                await self._store(call, wanted, got)
+                await self.store(call, wanted, got)
             samples += got
         return samples
 
-    async def _store(self, call: Call[Any], parts: Sequence[int], samples: Sequence[Sample]) -> None:
-        here, created = self._here().loop, now()
-        writes = [
+    async def store(self, call: Call[Any], parts: Sequence[int], samples: Sequence[Sample]) -> None:
+        """Store the samples of some parts that are to be kept. They are on disk when it returns."""
+        for write in self.writes(call, parts, samples):
+            # A write also completes if the task is cancelled meanwhile: the answer is paid for.
+            await write
+
+    def writes(
+        self, call: Call[Any], parts: Sequence[int], samples: Sequence[Sample]
+    ) -> list[asyncio.Future[bool]]:
+        """Begin to store the samples of some parts that are to be kept."""
+        here, created = self.here().loop, now()
+        return [
             self.cache.put_soon(
                 call.key(part),
                 Entry(sample.body, sample.sending, created, sample.answer.model, call.asked(part)),
@@ -349,21 +358,18 @@ class Engine:
             for part, sample in zip(parts, samples, strict=False)
             if call.operation.is_kept(sample.answer, self.settings.kept)
         ]
-        for write in writes:
-            # A write also completes if the task is cancelled meanwhile: the answer is paid for.
-            await write
 
     async def _all_stored(self, call: Call[Any], parts: Sequence[int]) -> list[Sample] | None:
         """All parts from the cache; None if one of them is not stored."""
-        found = await self._stored_samples(call, parts)
+        found = await self.stored_samples(call, parts)
         return list(found.values()) if len(found) == len(parts) else None
 
-    async def _stored_samples(self, call: Call[Any], parts: Sequence[int]) -> dict[int, Sample]:
+    async def stored_samples(self, call: Call[Any], parts: Sequence[int]) -> dict[int, Sample]:
         """The parts that are in the cache now."""
-        here, found = self._here().loop, {}
+        here, found = self.here().loop, {}
         entries = [self.cache.get_soon(call.key(part), here) for part in parts]
         for part, entry in zip(parts, entries, strict=True):
-            sample = self._sample(call, await entry)
+            sample = self.sample(call, await entry)
             if sample is not None:
                 found[part] = sample
         return found
@@ -413,12 +419,12 @@ class Engine:
 
     # --- the end -----------------------------------------------------------------------------------------
 
-    def _sample(self, call: Call[Any], entry: Entry | None) -> Sample | None:
+    def sample(self, call: Call[Any], entry: Entry | None) -> Sample | None:
         """A part from its cache entry, if it can be served."""
         answer = self.stored(call, entry)
         return None if answer is None or entry is None else Sample(answer, entry.body, cached=True)
 
-    def _result(self, call: Call[T], samples: Sequence[Sample]) -> T:
+    def result(self, call: Call[T], samples: Sequence[Sample]) -> T:
         """Put the parts of a call together and record the hits among them.
 
         Raises:
@@ -449,7 +455,7 @@ class Engine:
         """Every scope in use."""
         return [] if self._state is None else self._state.delivery.statistics()
 
-    def _here(self) -> LoopState:
+    def here(self) -> LoopState:
         """The state of this client on the running loop. The new loop of a forked process gets a new state."""
         if self._state is None or not self._state.is_current():
             from .loop_state import LoopState
@@ -465,3 +471,5 @@ class Engine:
         if state is not None:
             state.flights.close()
             await state.delivery.close()
+            if state.batches is not None:
+                await state.batches.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Protocol
 
 from .._cache.response_cache import ResponseCache
 from .._runtime.leases import Leases
@@ -14,16 +15,25 @@ from .sender import Sender
 from .single_flight import Flights
 
 
+class Closeable(Protocol):
+    """An object with connections."""
+
+    async def close(self) -> None:
+        """Close them."""
+
+
 class LoopState:
     """The flights and the delivery of a client, made on the loop by the first call that is sent."""
 
-    __slots__ = ("delivery", "flights", "loop")
+    __slots__ = ("batches", "delivery", "flights", "loop")
 
     def __init__(self, settings: Settings, cache: ResponseCache, recorder: CostRecorder) -> None:
         self.loop = asyncio.get_running_loop()
         directory = cache.lease_directory
         self.flights: Flights[list[Sample]] = Flights(Leases(directory))
         self.delivery: Delivery = Sender(settings, recorder, directory)
+        self.batches: Closeable | None = None
+        """The batch delivery, made by the first job that uses it."""
 
     def is_current(self) -> bool:
         """Whether its loop is the running one."""

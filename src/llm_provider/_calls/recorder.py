@@ -48,6 +48,16 @@ class _Place(NamedTuple):
     """By variant."""
 
 
+class BatchRow(NamedTuple):
+    """A row of a provider's batch, which is billed at batch prices."""
+
+    batch: str
+    """The batch by its name in the journal."""
+    row: str
+    again: bool = False
+    """Whether the ledger has its line already, from a process that was killed before it stored the answer."""
+
+
 class CostRecorder:
     """Computes the cost of a client's calls and keeps its totals.
 
@@ -65,20 +75,22 @@ class CostRecorder:
         self._served = Served(None if file is None else file.served())
         self._places: dict[tuple[str | None, ...], _Place] = {}
 
-    def answered(self, call: Call[Any], sample: Sample, bound: Bound) -> None:
+    def answered(self, call: Call[Any], sample: Sample, bound: Bound, batch: BatchRow | None = None) -> None:
         """Record an answered request, and set `cost` and `served_before` of its sample.
 
         Args:
             call: The call that sent the request.
             sample: The answer.
             bound: Gives the most that it can have cost. It is called if the usage is not known.
+            batch: The row of a batch that it answers; None for a live request.
         """
         answer = sample.answer
-        place = self._place(call, answer.model)
+        place = self._place(call, answer.model, batch)
         if answer.cost is not None:
             sample.cost, sample.cost_source = answer.cost, "reply"
         else:
-            sample.cost = self._cost(place, _variant(call, answer), answer.usage)
+            variant = _variant(call, answer) if batch is None else "batch"
+            sample.cost = self._cost(place, variant, answer.usage)
             if sample.cost is not None:
                 sample.cost_source = "prices"
             elif call.target.provider == "litellm":
@@ -88,6 +100,8 @@ class CostRecorder:
         if answer.model is not None:
             sample.served_before = self._served.changed(place.alias, place.key.served, keep=not strict)
         refused = strict and sample.served_before is not None
+        if batch is not None and batch.again:
+            return
         self._post(
             call,
             place,
@@ -103,6 +117,8 @@ class CostRecorder:
             id=answer.id,
             served_before=sample.served_before,
             refused="strict_model" if refused else None,
+            batch=None if batch is None else batch.batch,
+            row=None if batch is None else batch.row,
         )
 
     def failed(
@@ -112,6 +128,7 @@ class CostRecorder:
         bound: Bound,
         usage: Usage | None = None,
         cost: Decimal | None = None,
+        batch: BatchRow | None = None,
     ) -> Decimal | None:
         """Record a request that failed or was cancelled, and may have been billed.
 
@@ -121,17 +138,24 @@ class CostRecorder:
             bound: Gives the most that it can have cost. It is called if the usage is not known.
             usage: The usage that an invalid answer reported; None if there is none.
             cost: The USD that it reported; None if it reported none.
+            batch: The row of a batch that it was; None for a live request.
 
         Returns:
             The cost in USD; None if it is not known.
         """
-        place = self._place(call, None)
+        place = self._place(call, None, batch)
         if cost is None:
-            cost = self._cost(place, call.variant(), usage)
+            cost = self._cost(place, call.variant() if batch is None else "batch", usage)
         at_most = bound(self.prices()) if cost is None else None
         posting = Posting(time.time(), "failed", place.key, cost, usage, at_most)
-        self._post(call, place, posting, error=type(error).__name__)
+        if batch is None or not batch.again:
+            where = {} if batch is None else {"batch": batch.batch, "row": batch.row}
+            self._post(call, place, posting, error=type(error).__name__, **where)
         return cost
+
+    def entered(self, batch: str) -> set[str]:
+        """The rows of a batch that the ledger's file has already."""
+        return set() if self._file is None else self._file.rows_of(batch)
 
     def hit(self, call: Call[Any], answer: AnyAnswer) -> str | None:
         """Record an answer that costs nothing.
@@ -210,16 +234,17 @@ class CostRecorder:
         if self._file is not None:
             self._file.append(posting, base_url=place.alias[1] or None, **facts)
 
-    def _place(self, call: Call[Any], served: str | None) -> _Place:
+    def _place(self, call: Call[Any], served: str | None, batch: BatchRow | None = None) -> _Place:
         target, tag = call.target, call.tracks.tag
-        asked = (target.route.provider, target.base_url, target.model, served, tag)
+        delivery = "live" if batch is None else "batch"
+        asked = (target.route.provider, target.base_url, target.model, served, tag, delivery)
         place = self._places.get(asked)
         if place is None:
             if len(self._places) >= _MOST_PLACES:
                 self._places.clear()
             own = target.base_url if target.custom_base_url else None
             place = self._places[asked] = _Place(
-                Key(target.provider, target.model, (served or target.model)[:_LONGEST_NAME], tag),
+                Key(target.provider, target.model, (served or target.model)[:_LONGEST_NAME], tag, delivery),
                 (target.provider, own or "", target.model),
                 priced_as(target),
                 {},

@@ -35,13 +35,16 @@ _INPUT_MEDIA = ("input_audio", "cache_read_audio", "input_image")
 _OUTPUT = ("output", "output_reasoning", "output_image")
 
 
-def worst_case(call: Call[Any], parts: Sequence[int], prices: PriceTable) -> Decimal | None:
+def worst_case(
+    call: Call[Any], parts: Sequence[int], prices: PriceTable, variants: Sequence[str] = ()
+) -> Decimal | None:
     """The most USD that one request for some parts of a call can cost.
 
     Args:
         call: The call.
         parts: The samples or texts that the request asks for. The provider bills the prompt of samples once.
         prices: The price table.
+        variants: The service levels that may serve it; default the one asked for and the standard one.
 
     Returns:
         None if the price or a bound for the tokens is not known.
@@ -57,7 +60,7 @@ def worst_case(call: Call[Any], parts: Sequence[int], prices: PriceTable) -> Dec
     written = answer * len(parts)
     reading, writing = _columns(facts)
     costs: list[Decimal] = []
-    for variant in {"standard", facts.variant}:
+    for variant in variants or {"standard", facts.variant}:
         rows = prices.applicable(provider, model, variant=variant, input_tokens=read)
         if not rows or any(row.input is None or (written and row.output is None) for row in rows):
             return None

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Ledger:
-    """The cost of calls by provider, model asked for, model served and tag.
+    """The cost of calls by provider, model asked for, model served, tag and delivery.
 
     `client.usage`, `llm_provider.usage()` and `track` return a ledger that goes on counting. `Ledger.read`
     returns the sums of a file. A ledger prints as a table, in a terminal and in a notebook. Amounts are exact
@@ -115,7 +115,8 @@ class Ledger:
         """The sums as rows, sorted by their names.
 
         Args:
-            *by: The names to sum by, of "provider", "model", "served" and "tag"; default all of them.
+            *by: The names to sum by, of "provider", "model", "served", "tag" and "delivery"; default
+                all of them.
 
         Raises:
             RequestError: a name is none of these.
@@ -188,7 +189,7 @@ class Ledger:
     @property
     def total(self) -> LedgerRow:
         """The sum of all rows as one row, without names."""
-        return row_of(Key("", "", "", ""), [sums for _, sums in self._totals.rows()])
+        return row_of(Key("", "", "", "", ""), [sums for _, sums in self._totals.rows()])
 
     def __iter__(self) -> Iterator[LedgerRow]:
         return iter(self.rows())

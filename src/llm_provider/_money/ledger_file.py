@@ -35,6 +35,9 @@ _REMEMBERED_BYTES = 4_000_000
 _MOST_USD, _MOST_DECIMALS = 10**12, 40
 _LATEST = 2.5e11
 
+_NAMES = tuple(name for name in Key._fields if name != "delivery")
+"""The names that every line has."""
+
 
 class LedgerWarning(UserWarning):
     """The ledger's file cannot be written, or contains invalid lines. Calls are not affected."""
@@ -130,6 +133,24 @@ class LedgerFile:
                     found[where] = line["served"]
         return found
 
+    def rows_of(self, batch: str) -> set[str]:
+        """The rows of a provider's batch that have a line.
+
+        Args:
+            batch: The name of the batch in the journal.
+        """
+        found: set[str] = set()
+        mark = f'"batch":"{batch}"'.encode()
+        if not self.path.is_file():
+            return found
+        with self.path.open("rb") as file:
+            for text in file:
+                if mark in text:
+                    line = _parsed(text)
+                    if line is not None and line.get("batch") == batch:
+                        found.add(str(line.get("row")))
+        return found
+
 
 _files: weakref.WeakSet[LedgerFile] = weakref.WeakSet()
 
@@ -164,7 +185,10 @@ def postings(path: str | os.PathLike[str]) -> Iterator[Posting]:
 
 
 def _line(posting: Posting, facts: dict[str, str | float | None]) -> dict[str, Any]:
-    line: dict[str, Any] = {"time": posting.time, "outcome": posting.kind, **posting.key._asdict()}
+    line: dict[str, Any] = {"time": posting.time, "outcome": posting.kind}
+    line |= zip(_NAMES, posting.key, strict=False)
+    if posting.key.delivery != "live":
+        line["delivery"] = posting.key.delivery
     line["usd"] = None if posting.usd is None else format(posting.usd, "f")
     if posting.at_most is not None:
         line["at_most"] = format(posting.at_most, "f")
@@ -182,7 +206,8 @@ def _parsed(text: bytes) -> dict[str, Any] | None:
     if not isinstance(line, dict) or line.get("outcome") not in POSTING_KINDS:
         return None
     usage = line.get("usage", {})
-    words = [line.get(name) for name in Key._fields] + [line.get("base_url", "")]
+    # A line of a live request does not name its delivery.
+    words = [line.get(name) for name in _NAMES] + [line.get(name, "") for name in ("base_url", "delivery")]
     whole = (
         all(isinstance(word, str) for word in words)
         and isinstance(line.get("time"), (int, float))
@@ -213,7 +238,7 @@ def _posting(line: dict[str, Any]) -> Posting:
     return Posting(
         line["time"],
         cast("PostingKind", line["outcome"]),
-        Key(*(line[name] for name in Key._fields)),
+        Key(**{name: line[name] for name in _NAMES}, delivery=line.get("delivery", "live")),
         cast("Decimal | None", _amount(line.get("usd"))),
         Usage(**line["usage"]) if "usage" in line else None,
         cast("Decimal | None", _amount(line.get("at_most"))),

@@ -22,6 +22,7 @@ class LedgerRow:
         model: The model that was asked for, without the provider's prefix.
         served: The model that the provider named, such as a dated snapshot.
         tag: The names of the tracks in which the calls were made, joined by slashes.
+        delivery: "live", or "batch" for a provider's batch API.
         requests: Requests that were answered; samples that came in one request count once.
         hits: Answers that cost nothing: stored answers, and answers shared with an equal call that was under
             way.
@@ -39,6 +40,7 @@ class LedgerRow:
     model: str = ""
     served: str = ""
     tag: str = ""
+    delivery: str = ""
     requests: int = 0
     hits: int = 0
     failed: int = 0

@@ -43,6 +43,7 @@ _WORDS: dict[str, Callable[[LedgerRow], str]] = {
     "model": lambda row: _plain(row.model),
     "served": lambda row: _plain(row.served) if row.served != row.model else "",
     "tag": lambda row: _plain(row.tag),
+    "delivery": lambda row: row.delivery if row.delivery != "live" else "",
 }
 _FIGURES: dict[str, Callable[[LedgerRow], str]] = {
     "requests": lambda row: f"{row.requests:,}",

@@ -57,6 +57,8 @@ class Key(NamedTuple):
     served: str
     """The model that the provider named; the model that was asked for where it named none."""
     tag: str
+    delivery: str = "live"
+    """"live", or "batch" for a provider's batch API."""
 
 
 class Posting(NamedTuple):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 ReasoningEffort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max", "default"]
 Endpoint: TypeAlias = Literal["chat", "responses"]
+DeliveryMode: TypeAlias = Literal["live", "batch", "auto"]
 CacheMode: TypeAlias = Literal["use", "refresh", "only", "off"]
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
@@ -108,6 +109,12 @@ class BatchParameters(Parameters, total=False):
     """The most requests in flight at once; default the client's."""
     progress: bool | None
     """Whether a progress bar is shown; None shows it on a terminal and in a notebook."""
+    delivery: DeliveryMode | None
+    """"live" sends each request now. "batch" uses the provider's batch API: half the price in most cases, within
+    a day, and the job outlives the process. "auto" chooses by `deadline` and price. See docs/batches.md."""
+    resend: Literal["batch", "live"] | None
+    """Where rows of a batch that failed or expired are sent once more: in another batch, the default, or as live
+    requests. `max_retries=0` sends none again."""
 
 
 @quickly_made

@@ -35,6 +35,19 @@ UNPUBLISHED = EmbeddingLimits(texts=100, tokens=16_384, text_tokens=None)
 """For hosts that publish no limits: the limits of the strictest host that does."""
 
 
+class BatchService(NamedTuple):
+    """A host's batch API, which has the shape of OpenAI's."""
+
+    rows: int
+    """Most rows of one batch."""
+    bytes: int
+    """Most bytes of its file."""
+    purpose: str = "batch"
+    """The purpose with which the file is uploaded."""
+    operations: tuple[str, ...] = ()
+    """The endpoints that it serves; empty for all that OpenAI's does."""
+
+
 @dataclass(frozen=True, slots=True)
 class Route:
     """One provider: a row of `ROUTES`.
@@ -62,6 +75,7 @@ class Route:
         default_effort: Whether the API may accept `reasoning_effort="default"`.
         embedding_limits: How much one request for embeddings may hold, where the adapter is `openai`. Default
             `UNPUBLISHED`.
+        batches: The host's batch API, where the adapter is `openai`; None where it has none of OpenAI's shape.
         output_only: Fields of an assistant message that other hosts return and this host refuses as input.
         litellm_names: The provider's names in litellm's price map, the one that prefixes its models first.
             Default the provider's own name.
@@ -85,6 +99,7 @@ class Route:
     stream_usage: bool = True
     default_effort: bool = False
     embedding_limits: EmbeddingLimits = UNPUBLISHED
+    batches: BatchService | None = None
     output_only: frozenset[str] = frozenset()
     litellm_names: tuple[str, ...] = ()
     genai_prices_name: str = ""
@@ -121,6 +136,7 @@ _ROWS = (
         bare_names=r"(ft:)?(gpt-(\d|audio|realtime|image|live)|o[134](-|$)|chatgpt-|text-embedding-(3|ada)-).*",
         # openai/types/embedding_create_params.py of openai 2.54.
         embedding_limits=EmbeddingLimits(texts=2_048, tokens=300_000, text_tokens=8_192),
+        batches=BatchService(rows=50_000, bytes=200_000_000),
         output_only=_REASONING,
         litellm_names=("openai", "text-completion-openai"),
     ),
@@ -141,6 +157,7 @@ _ROWS = (
         unsupported={"dimensions": _NO_DIMENSIONS},
         # Together's `logprobs` is the number of alternatives.
         spelling={"top_logprobs": "logprobs"},
+        batches=BatchService(50_000, 100_000_000, "batch-api", ("chat/completions",)),
         genai_prices_name="together",
     ),
     Route("openrouter", "https://openrouter.ai/api/v1", unsupported={"n": _SEPARATE}),
@@ -149,6 +166,7 @@ _ROWS = (
         "https://api.groq.com/openai/v1",
         unsupported={"n": _SEPARATE, "logprobs": _NO_LOGPROBS, "top_logprobs": _NO_LOGPROBS},
         default_effort=True,
+        batches=BatchService(rows=50_000, bytes=200_000_000, operations=("chat/completions",)),
         # Groq accepts the `reasoning` of its own answers.
         output_only=_REASONING - {"reasoning"},
     ),

@@ -70,6 +70,17 @@ class Settings:
     count_usage: bool = _option(True, "report the tokens of an answer; else zeros, as some hosts do")
     snapshot_suffix: str = _option("", 'appended to the served model name, e.g. "-2026-10-21"')
     prices: str | None = _option(None, "path of a prices.csv for the ledger; default: tokens only")
+    batch_seconds: float = _option(3600.0, "seconds of the provider's time that a batch takes")
+    batch_clock: float = _option(
+        86_400.0, "seconds of the provider's time that pass in a second while batches are worked off"
+    )
+    batch_errored: float = _option(0.0, "fraction of a batch's rows that fail the first time they are sent")
+    batch_expired: float = _option(0.0, "fraction of a batch's rows that expire the first time they are sent")
+    batch_unordered: bool = _option(True, "give the results of a batch in another order than its rows")
+    batch_results_seconds: float | None = _option(
+        None, "seconds of the provider's time after which the results of a batch are gone"
+    )
+    batch_limit: int | None = _option(None, "batches in progress above which a submission is answered 429")
     seed: int = _option(0, "seed of the latency jitter")
 
     def __post_init__(self) -> None:
@@ -78,6 +89,11 @@ class Settings:
             _check(one.name, getattr(self, one.name), hints[one.name])
         if not self.error_rate <= 1:
             raise ValueError(f"error_rate is a fraction from 0 to 1, not {self.error_rate!r}")
+        for name in ("batch_errored", "batch_expired"):
+            if not getattr(self, name) <= 1:
+                raise ValueError(f"{name} is a fraction from 0 to 1, not {getattr(self, name)!r}")
+        if not self.batch_clock:
+            raise ValueError("batch_clock is above 0")
         if self.limits_per not in LIMIT_SCOPES:
             raise ValueError(f"limits_per is one of {', '.join(LIMIT_SCOPES)}, not {self.limits_per!r}")
         self._limits_of_keys()

@@ -166,7 +166,14 @@ class RunningLedger:
             self.disconnects += 1
 
     def bill(
-        self, provider: str, model: str, usage: Usage, prices: PriceList | None, *, finished: bool
+        self,
+        provider: str,
+        model: str,
+        usage: Usage,
+        prices: PriceList | None,
+        *,
+        finished: bool,
+        variant: str = "standard",
     ) -> None:
         """Count the tokens of an answer, or of the part of it that was sent, and their price."""
         counts = self._models.get((provider, model))
@@ -178,7 +185,7 @@ class RunningLedger:
         counts.read += usage.cache_read_input_tokens
         counts.written += usage.cache_write_input_tokens
         counts.reasoning += usage.reasoning_output_tokens
-        cost = None if prices is None else prices.cost(provider, model, usage)
+        cost = None if prices is None else prices.cost(provider, model, usage, variant)
         counts.billed = _added(counts.billed, cost)
         if not finished:
             counts.unfinished += 1

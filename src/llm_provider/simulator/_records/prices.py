@@ -43,32 +43,32 @@ class _Row(NamedTuple):
 
 
 class PriceList:
-    """Standard prices read from a CSV file, independently of the library's own price table.
+    """Standard and batch prices read from a CSV file, independently of the library's own price table.
 
-    The columns used are provider, model, variant (only ``standard``), min_input_tokens, input, cache_read,
-    cache_write, output (USD per million tokens), web_search (USD per thousand) and effective_from (ISO date;
+    The columns used are provider, model, variant (``standard`` and ``batch``), min_input_tokens, input,
+    cache_read, cache_write, output (USD per million tokens), web_search (USD per thousand) and effective_from (ISO date;
     empty: always in force). The row with the greatest ``min_input_tokens`` not above a request's input tokens
     applies to all its tokens. A cost that the reply reports is the bill.
     """
 
     def __init__(self, path: str | Path, today: str | None = None) -> None:
         today = today or datetime.now(UTC).date().isoformat()
-        self._rows: dict[tuple[str, str], list[_Row]] = {}
+        self._rows: dict[tuple[str, str, str], list[_Row]] = {}
         with Path(path).open(newline="", encoding="utf-8") as file:
             for line in csv.DictReader(file):
                 starts = line["effective_from"] or ""
-                if line["variant"] != "standard" or starts > today:
+                if line["variant"] not in ("standard", "batch") or starts > today:
                     continue
                 classes = ("input", "cache_read", "cache_write", "output", "web_search")
                 prices = {name: Decimal(line[name]) for name in classes if line.get(name)}
                 row = _Row(starts, int(line["min_input_tokens"] or 0), prices)
-                self._rows.setdefault((line["provider"], line["model"]), []).append(row)
+                self._rows.setdefault((line["provider"], line["model"], line["variant"]), []).append(row)
 
-    def cost(self, provider: str, model: str, usage: Usage) -> Decimal | None:
+    def cost(self, provider: str, model: str, usage: Usage, variant: str = "standard") -> Decimal | None:
         """Exact USD for a usage; None if a class of tokens in it has no price."""
         if usage.cost is not None:
             return Decimal(str(usage.cost))
-        rows = self._rows.get((provider, model), [])
+        rows = self._rows.get((provider, model, variant), [])
         newest = max((row.effective_from for row in rows), default="")
         fitting = [
             row for row in rows if row.effective_from == newest and row.min_input_tokens <= usage.input_tokens

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
+from .._batches.endpoints import name_of, owner_of, serve
 from .._behaviour.answers import complete
 from .._behaviour.faults import Fault
 from .._records.recorded_requests import Record
+from ..formats import anthropic, gemini, openai_chat
 from ..formats.wire_format import Completion, Headers, Problem, Prompt, Request
 from .control import CONTROL_PREFIX, control
 from .delivery import (
@@ -39,6 +41,8 @@ __all__ = ["Application"]
 Scope = dict[str, Any]
 
 NO_FAULT = Fault()
+MOST_RECORDED_BYTES = 100_000
+"""Bytes that are kept of the body of an upload or a batch."""
 QUOTA_STATUS = 429
 CONTEXT_LENGTH_STATUS = 400
 # The formats do not check the type of every nested value of a body. These exceptions therefore mean an
@@ -70,6 +74,10 @@ class Application:
         if path.startswith(CONTROL_PREFIX):
             await _send_plain(send, *control(self._state, path, scope["query_string"], body))
             return
+        owner = owner_of(path)
+        if owner is not None:
+            await self._serve_batches(scope, receive, send, owner, headers, body)
+            return
         target = find_target(path)
         if target is None or scope["method"] != "POST":
             await _send_plain(send, 404, {"error": {"message": f"nothing is served at {path}"}})
@@ -86,6 +94,60 @@ class Application:
             raise
         except Exception:
             # The HTTP server answers 500 without any message, and a bug of the simulator must be visible.
+            traceback.print_exc()
+            raise
+        finally:
+            exchange.client.forget()
+            exchange.end()
+
+    async def _serve_batches(
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        owner: tuple[str, str],
+        headers: Mapping[bytes, bytes],
+        body: bytes,
+    ) -> None:
+        """Answer a request to a batch or file endpoint, with the fault that is ordered for it."""
+        state, (provider, path), method = self._state, owner, scope["method"]
+        record = Record(provider, scope["path"], scope["headers"], time.time(), scope["http_version"])
+        record.body = body[:MOST_RECORDED_BYTES]
+        state.recorder.add(record)
+        exchange = Exchange(record, state.ledger, receive, send, tuple(scope["client"]))
+        exchange.identify(f"req_{state.next_identifier()}")
+        key, settings = _key(headers), state.settings(provider)
+        form = {"anthropic": anthropic, "gemini": gemini}.get(provider, openai_chat)
+        try:
+            fault = state.faults.take(provider, name_of(method, path), key) or NO_FAULT
+            if fault is not NO_FAULT:
+                state.ledger.faults += 1
+                if await _misbehaves(exchange, Target(provider, form), fault):
+                    return
+            if settings.require_key is not None and key != settings.require_key:
+                await _refuse(exchange, Target(provider, form), Problem(status=401))
+                return
+            reply = serve(
+                state.batches,
+                provider=provider,
+                method=method,
+                path=path,
+                query=scope["query_string"],
+                headers=headers,
+                key=key,
+                body=body,
+                prefixed=path != scope["path"],
+                scheme=scope.get("scheme", "http"),
+            )
+            raw = reply.body if isinstance(reply.body, bytes) else orjson.dumps(reply.body)
+            exchange.headers += reply.headers
+            if fault.abort_after is not None or fault.cut_after is not None:
+                await send_broken(exchange, raw)
+            else:
+                await send_bytes(exchange, reply.status, raw, (b"content-type", reply.content_type))
+        except BrokenConnectionError:
+            raise
+        except Exception:
             traceback.print_exc()
             raise
         finally:

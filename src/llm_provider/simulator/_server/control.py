@@ -26,6 +26,7 @@ def control(state: State, path: str, query: bytes, body: bytes) -> tuple[int, An
         if action == "health":
             return 200, {"ready": True}
         if action == "ledger":
+            state.batches.advance()
             return 200, state.ledger.to_json()
         if action == "requests":
             return 200, state.recorder.to_json(parse_qs(query.decode()).get("provider", [None])[0])

@@ -6,16 +6,19 @@ import random
 import time
 from typing import TYPE_CHECKING, Any
 
+from .._batches.jobs import BatchStore
 from .._behaviour.faults import Fault, FaultQueue
 from .._behaviour.rate_limits import RateLimits
 from .._records.ledger import RunningLedger
 from .._records.prices import PriceList
 from .._records.recorded_requests import Recorder
+from .routing import find_target
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from .._settings import Settings
+    from ..formats.wire_format import Usage, WireFormat
 
 __all__ = ["State"]
 
@@ -34,6 +37,7 @@ class State:
         self.faults = FaultQueue()
         self._price_lists: dict[str, PriceList] = {}
         self._answers = 0
+        self.batches = BatchStore(self.settings, self._format, self._bill_row)
         self.clear()
 
     def clear(self) -> None:
@@ -45,6 +49,7 @@ class State:
         self._random = random.Random(self._initial.seed)
         self.prices(self._initial)
         self.faults.clear()
+        self.batches.clear()
         self.ledger.clear()
         self.recorder.clear()
 
@@ -100,6 +105,16 @@ class State:
         if found is None:
             found = self._price_lists[settings.prices] = PriceList(settings.prices)
         return found
+
+    def _format(self, provider: str, path: str) -> WireFormat:
+        target = find_target(f"/{provider}{path}")
+        if target is None:
+            raise ValueError(f"nothing is served at {path}")
+        return target.format
+
+    def _bill_row(self, provider: str, model: str, usage: Usage) -> None:
+        prices = self.prices(self.settings(provider))
+        self.ledger.bill(provider, model, usage, prices, finished=True, variant="batch")
 
     def latency(self, settings: Settings) -> float:
         """Seconds until the first byte of the next answer."""

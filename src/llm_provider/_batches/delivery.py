@@ -1,0 +1,438 @@
+"""The batch delivery of a client: submits the rows of jobs, waits for their batches, and gives rows to jobs.
+
+A job is one call of the user. Its rows are looked for in batches that are under way, also in those of earlier
+processes and of other ones, before any are submitted. All of it runs on the background loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from .._calls.attempt import parsed
+from .._calls.call import Call, Sample
+from .._errors import InternalServerError, LLMError, RequestError
+from .._limits.timeouts import DEFAULT_BATCH_PATIENCE
+from .._providers.batches import BatchLimits, limits_of
+from .._requests.api_keys import APIKey, find_accounts, find_key
+from .._requests.embed_request import EmbedRequest
+from .._requests.routing import Target
+from .collect import Collector, RowEnd, error_of
+from .journal import Journal, Record, RowLine, new_id
+from .remote import Remote
+from .rows import Pending, Spool, Wanted, call_of, header_of, rows_of_call, target_of
+from .spending import Spending
+from .submit import Submitter, chunks
+
+if TYPE_CHECKING:
+    from .._calls.engine import Engine
+
+Resend: TypeAlias = Literal["batch", "live"]
+"""Where rows that failed or expired are sent once more: in the next batch, or as live requests."""
+
+RESENT = 1
+"""How often such a row is sent again, or less if `max_retries` is less."""
+
+
+class Job:
+    """One call of the user: its rows, and the inputs that wait for them.
+
+    Args:
+        shared: A call with the user's parameters.
+        deliver: Called with the index of an input and its result or error, once each, on the loop.
+        resend: Where rows that failed or expired are sent once more.
+    """
+
+    def __init__(
+        self, shared: Call[Any], deliver: Callable[[int, Any], object], resend: Resend = "batch"
+    ) -> None:
+        self.id = new_id()
+        self.shared = shared
+        self.deliver = deliver
+        self.resend: Resend = resend
+        asked = shared.request.max_retries
+        self.resends = RESENT if asked is None else min(RESENT, asked)
+        self.spool = Spool()
+        self.wanted: dict[str, Wanted] = {}
+        """The rows that have not ended, by name."""
+        self.calls: dict[tuple[Any, ...], Call[Any]] = {}
+        """One call for each kind of rows."""
+        self.records: list[Record] = []
+        """The batches with its rows."""
+        self.failed: dict[str, LLMError] = {}
+        """Rows that ended without an answer and are sent again."""
+
+    def add(self, engine: Engine, index: int, call: Call[Any]) -> None:
+        """Add an input. It is called in the user's thread.
+
+        Raises:
+            RequestError: the provider has no batches for it.
+        """
+        limits = limits_of_call(call)
+        texts = isinstance(call.request, EmbedRequest)
+        found: dict[int, Sample] = {}
+        if len(call.parts) > 1 and call.cache == "use":
+            samples = ((part, engine.sample(call, engine.cache.get(call.key(part)))) for part in call.parts)
+            found = {part: sample for part, sample in samples if sample is not None}
+        pending = Pending(index, call.parts, call.started, call if texts else None, found)
+        encoded = call.encoded
+        kind = (encoded.operation, tuple(sorted(encoded.headers.items())), encoded.most_samples)
+        self.calls.setdefault(kind, call)
+        missing = [part for part in call.parts if part not in found]
+        for line, parts, size in rows_of_call(call, missing, limits.parts):
+            row = self.wanted.get(line.custom_id)
+            if row is None:
+                place = self.spool.add(line.encoded())
+                row = Wanted(line.custom_id, line.keys, kind, place, size, [])
+                self.wanted[line.custom_id] = row
+            row.waiting.append((pending, parts))
+            pending.rows += 1
+
+    def line_of(self, row: Wanted) -> RowLine:
+        """The contents of a row."""
+        return RowLine.decoded(self.spool.read(row.place))
+
+    def call_of(self, row: Wanted) -> Call[Any]:
+        """The call of a row, without its messages."""
+        like = self.calls[row.kind]
+        header = header_of(like, id="", job=self.id, account="")
+        return call_of(header, self.line_of(row), like)
+
+    def ended(self, engine: Engine, custom_id: str, end: RowEnd) -> None:
+        """Take the end of a row; a second one is ignored."""
+        row = self.wanted.get(custom_id)
+        if row is None:
+            return
+        if end.error is not None and end.error.retryable and row.sent <= self.resends:
+            self.failed[custom_id] = end.error
+            return
+        del self.wanted[custom_id]
+        self.failed.pop(custom_id, None)
+        for number, (pending, parts) in enumerate(row.waiting):
+            pending.error = pending.error or end.error
+            for part, sample in zip(parts, end.samples, strict=False):
+                pending.samples[part] = sample.shared() if number else sample
+            if len(end.samples) < len(parts) and pending.error is None:
+                pending.error = InternalServerError(f"{len(end.samples)} of {len(parts)} samples came back")
+            pending.rows -= 1
+            if not pending.rows:
+                self.deliver(pending.index, self._result(engine, pending))
+
+    def _result(self, engine: Engine, pending: Pending) -> Any:
+        if pending.error is not None:
+            return pending.error
+        call, before = pending.call or self.shared, self.shared.started
+        try:
+            if pending.call is None:
+                # The calls differ in their inputs alone, and a result has only the time of its own.
+                call.started = pending.started
+            return engine.result(call, [pending.samples[part] for part in pending.parts])
+        except LLMError as error:
+            return error
+        finally:
+            self.shared.started = before
+
+    def give_up(self, error: LLMError) -> None:
+        """End every row that has not ended with an error."""
+        for row in self.wanted.values():
+            for pending, _ in row.waiting:
+                if pending.rows:
+                    pending.rows = 0
+                    self.deliver(pending.index, error)
+        self.wanted = {}
+
+
+class BatchDelivery:
+    """The batches of one client, on one event loop.
+
+    Args:
+        engine: The engine of the client.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.journal = Journal(engine.cache.directory / "batches")
+        self._planning = asyncio.Lock()
+        self._remotes: dict[tuple[str, str | None, str], Remote] = {}
+        self._jobs: list[Job] = []
+        self._finishing: dict[str, asyncio.Task[None]] = {}
+        self._spending: dict[str, Spending] = {}
+
+    # --- jobs --------------------------------------------------------------------------------------------
+
+    async def begin(self, job: Job) -> None:
+        """Submit the rows of a job that are in no batch yet.
+
+        Raises:
+            LLMError: a batch was not accepted, or nothing may be submitted.
+        """
+        if job.wanted:
+            target = job.shared.target
+            key = self._key(target, job.shared)
+            remote = self._remote(target, key)
+            async with self._exclusive("batches"):
+                await self._submit(job, remote, (target.provider, target.base_url, key.identity))
+
+    async def run(self, job: Job) -> None:
+        """Deliver every input of a job that was begun.
+
+        Raises:
+            LLMError: the state or the results of a batch cannot be read. The batch goes on.
+        """
+        self._jobs.append(job)
+        try:
+            while job.wanted:
+                records, job.records = job.records, []
+                tasks = [asyncio.create_task(self._deliver(job, record)) for record in records]
+                try:
+                    for task in tasks:
+                        await task
+                finally:
+                    for task in tasks:
+                        task.cancel()
+                await self._send_again(job)
+        finally:
+            self._jobs.remove(job)
+
+    async def _submit(self, job: Job, remote: Remote, place: tuple[str, str | None, str]) -> None:
+        submitter = Submitter(self.journal, remote, place)
+        self.journal.tidy()
+        for record in submitter.mine(self.journal.open_records()):
+            if record.header is not None and record.remote is None and not record.is_uncertain:
+                # Its process was killed before it submitted anything.
+                record.remove()
+            else:
+                await submitter.settle(record)
+        left = dict(job.wanted)
+        for record in submitter.mine(self.journal.open_records()):
+            shared = [name for name in left if name in record.rows] if record.remote is not None else ()
+            for name in shared:
+                left.pop(name).sent += 1
+            if shared:
+                job.records.append(record)
+        kinds: dict[tuple[Any, ...], list[Wanted]] = {}
+        for row in left.values():
+            kinds.setdefault(row.kind, []).append(row)
+        adopt = job.shared.cache == "use"
+        for kind, rows in kinds.items():
+            for group in chunks(rows, remote.limits):
+                header = header_of(job.calls[kind], id=new_id(), job=job.id, account=place[2])
+                spending = Spending(self._engine, job.shared)
+                await spending.reserve(job.call_of(row) for row in group)
+                try:
+                    record = await submitter.submit(header, group, job.spool, adopt=adopt)
+                except BaseException:
+                    spending.release()
+                    raise
+                self._spending[record.id] = spending
+                for row in group:
+                    row.sent += 1
+                job.records.append(record)
+
+    async def _deliver(self, job: Job, record: Record) -> None:
+        """Wait for a batch, and give its rows to a job."""
+        await self.finish(record)
+        for row in list(job.wanted.values()):
+            if row.custom_id in record.rows and row.custom_id not in job.failed:
+                # Another process has read the results, or an earlier job of this one.
+                job.ended(self._engine, row.custom_id, await self._stored_end(job, record, row))
+
+    async def _stored_end(self, job: Job, record: Record, row: Wanted) -> RowEnd:
+        """The end of a row of a batch that was collected before."""
+        kept = record.kept_row(row.custom_id)
+        if kept is not None and "error" in kept:
+            return RowEnd(error=error_of(kept["error"]))
+        call, here = job.calls[row.kind], self._engine.here().loop
+        samples: list[Sample] = []
+        for key in row.keys:
+            sample = self._engine.sample(call, await self._engine.cache.get_soon(key, here))
+            if sample is not None:
+                samples.append(sample)
+        if len(samples) < len(row.keys) and kept is not None and "body" in kept:
+            samples = list(kept_samples(job.call_of(row), kept["body"].encode()))
+        if len(samples) == len(row.keys):
+            return RowEnd(samples=samples)
+        return RowEnd(error=InternalServerError("the answer came back, and is no longer in the cache"))
+
+    async def _send_again(self, job: Job) -> None:
+        """Send the rows of a job that failed or expired once more."""
+        again = [job.wanted[name] for name in job.failed if name in job.wanted]
+        job.failed = {}
+        if again and job.resend == "live":
+            await asyncio.gather(*(self._send_live(job, row) for row in again))
+        elif job.wanted:
+            await self.begin(job)
+
+    async def _send_live(self, job: Job, row: Wanted) -> None:
+        call = job.call_of(row)
+        row.sent = job.resends + 1
+        try:
+            end = RowEnd(samples=await self._engine.ask(call, call.parts))
+        except LLMError as error:
+            end = RowEnd(error=error)
+        job.ended(self._engine, row.custom_id, end)
+
+    # --- batches -----------------------------------------------------------------------------------------
+
+    async def finish(self, record: Record) -> None:
+        """Wait until a batch has ended and its answers are stored, by this process or another.
+
+        Raises:
+            LLMError: its state or its results cannot be read.
+        """
+        if not record.is_open:
+            return
+        task = self._finishing.get(record.id)
+        if task is None:
+            task = self._finishing[record.id] = asyncio.create_task(self._finish(record))
+            task.add_done_callback(lambda _: self._finishing.pop(record.id, None))
+        await asyncio.shield(task)
+
+    async def _finish(self, record: Record) -> None:
+        header = record.header
+        if header is None:
+            raise RequestError(f"the journal of batch {record.id} is damaged: {record.path}")
+        target = target_of(header)
+        remote = self._remote(target, self._key(target, None, header.account))
+        leases = self._engine.here().flights.leases
+        name = f"batch {record.id}"
+        while record.is_open:
+            lease = leases.take(name) or await leases.wait(name)
+            record.reload()
+            if lease is None:
+                continue
+            try:
+                if record.is_open:
+                    await self._collect(record, remote)
+            finally:
+                lease.release(finished=not record.is_open)
+
+    async def _collect(self, record: Record, remote: Remote) -> None:
+        header = record.header
+        assert header is not None
+        if record.remote is None:
+            await Submitter(self.journal, remote, header.place).settle(record)
+        if record.remote is None:
+            raise RequestError(f"batch {record.id} was never submitted: run the job again")
+        collector = Collector(self._engine, remote, record, self._shared(record), self._row_ended)
+        if not await collector.collect(await collector.wait()):
+            # It was another program's batch.
+            return await self._collect(record, remote)
+        spending = self._spending.pop(record.id, None)
+        if spending is not None:
+            spending.settle(collector.spent)
+        return None
+
+    def _shared(self, record: Record) -> Call[Any] | None:
+        """A call with the parameters of the job that waits for a batch."""
+        for job in self._jobs:
+            row = next((row for row in job.wanted.values() if row.custom_id in record.rows), None)
+            if row is not None:
+                return job.calls[row.kind]
+        return None
+
+    def _row_ended(self, custom_id: str, end: RowEnd) -> None:
+        for number, job in enumerate([job for job in self._jobs if custom_id in job.wanted]):
+            samples = [sample.shared() for sample in end.samples] if number else end.samples
+            job.ended(self._engine, custom_id, RowEnd(samples, end.error))
+
+    async def refresh(self, record: Record) -> None:
+        """Ask the provider for the state of a batch."""
+        header = record.header
+        if header is None or not record.is_open:
+            return
+        target = target_of(header)
+        remote = self._remote(target, self._key(target, None, header.account))
+        if record.remote is None:
+            async with self._exclusive("batches"):
+                await Submitter(self.journal, remote, header.place).settle(record)
+        if record.remote is not None:
+            Collector(self._engine, remote, record, None, self._row_ended).told(
+                await remote.retrieve(record.remote)
+            )
+
+    async def cancel(self, record: Record) -> None:
+        """Ask the provider to end a batch early. Rows that are done keep their answers, and are billed."""
+        header = record.header
+        if header is not None and record.is_open and not record.ended and record.remote is not None:
+            target = target_of(header)
+            await self._remote(target, self._key(target, None, header.account)).cancel(record.remote)
+
+    async def close(self) -> None:
+        """Close every connection. Batches go on."""
+        for task in list(self._finishing.values()):
+            task.cancel()
+        for remote in self._remotes.values():
+            with contextlib.suppress(Exception):  # nothing can be done about it
+                await remote.close()
+        self._remotes.clear()
+
+    # --- accounts ----------------------------------------------------------------------------------------
+
+    def _remote(self, target: Target, key: APIKey) -> Remote:
+        place = target.provider, target.base_url, key.identity
+        remote = self._remotes.get(place)
+        if remote is None:
+            patience = self._engine.settings.outage_patience
+            patience = DEFAULT_BATCH_PATIENCE if patience is None else patience
+            remote = self._remotes[place] = Remote(target, key, patience)
+        return remote
+
+    def _key(self, target: Target, call: Call[Any] | None, account: str | None = None) -> APIKey:
+        """The key of a call, or that of an account: a batch belongs to the account that submitted it."""
+        if call is not None and call.request.api_key is not None:
+            own: APIKey = call.request.api_key
+            return own
+        route = target.route
+        for job in self._jobs:
+            asked = job.shared.request.api_key
+            if asked is not None and asked.identity == account:
+                return asked  # type: ignore[no-any-return]  # the type of a request belongs to its operation
+        listed = find_accounts(route.provider, route.key_variables, self._engine.settings.keys)
+        keys = [key for accounts in listed or () for key in accounts]
+        if not keys:
+            required = route.key_required and not target.custom_base_url
+            keys = [find_key(route.provider, route.key_variables, required=required)]
+        return next((key for key in keys if key.identity == account), keys[0])
+
+    @contextlib.asynccontextmanager
+    async def _exclusive(self, name: str) -> AsyncIterator[None]:
+        """Let no other task and no other process of this machine submit."""
+        async with self._planning:
+            leases = self._engine.here().flights.leases
+            lease = None
+            while lease is None:
+                lease = leases.take(name) or await leases.wait(name)
+            try:
+                yield
+            finally:
+                lease.release()
+
+
+def limits_of_call(call: Call[Any]) -> BatchLimits:
+    """How much one batch of such calls may hold.
+
+    Raises:
+        RequestError: the provider has no batches for it.
+    """
+    limits = limits_of(call.target, call.encoded.operation)
+    if limits is None:
+        raise RequestError(
+            f"{call.target.provider} has no batch API for {call.encoded.operation}: use delivery='live', or "
+            "delivery='auto', which sends live where there is none",
+            provider=call.target.provider,
+            model=call.request.model,
+        )
+    return limits
+
+
+def kept_samples(call: Call[Any], body: bytes) -> Sequence[Sample]:
+    """The samples of an answer that the cache does not keep."""
+    try:
+        answer = call.operation.decode(call, parsed(body, nests=call.operation.nests), len(call.parts))
+    except LLMError:
+        return ()
+    return [one.shared() for one in call.operation.split(call, Sample(answer, body, cached=True), call.parts)]

@@ -1,0 +1,157 @@
+"""The batch delivery as the methods of a client use it, and the choice between the deliveries."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from .._calls.batch import in_order
+from .._calls.batch_lookup import Lookup
+from .._calls.call import Call
+from .._calls.progress import awatched, watched
+from .._errors import RequestError
+from .._providers.batches import DAY, module_of
+from .._requests.request import checked_inputs
+from .._requests.routing import priced_as, resolve
+from .._runtime import event_loop
+from .handle import Batch
+from .iterate import BatchWork, aiterate, iterate, looked_up
+from .journal import new_id
+from .progress import BatchProgress
+
+if TYPE_CHECKING:
+    from .._calls.engine import Engine
+    from .._money.pricing import PriceTable
+    from .._types import Prompt
+
+_MODES = ("live", "batch", "auto")
+_RESENDS = ("batch", "live")
+
+
+def chosen(
+    engine: Engine, prices: Callable[[], PriceTable], model: str, asked: Any, parameters: Mapping[str, Any]
+) -> bool:
+    """Whether a call is delivered as a batch.
+
+    "auto" does so if the answers may come back in a day and the batch price is lower.
+
+    Raises:
+        RequestError: there is no such delivery, or "batch" has no batch API to go to.
+    """
+    if asked not in _MODES:
+        raise RequestError(f"delivery must be 'live', 'batch' or 'auto', not {asked!r}")
+    target = resolve(model, parameters.get("base_url"))
+    if asked == "live":
+        return False
+    route = target.route
+    has_batches = module_of(route.adapter) is not None and (
+        route.adapter != "openai" or route.batches is not None
+    )
+    cached = (parameters.get("cache") or engine.settings.cache) not in ("off", False)
+    if asked == "batch":
+        if not has_batches:
+            raise RequestError(
+                f"{target.provider} has no batch API: use delivery='live', or delivery='auto', which sends live "
+                "where there is none",
+                provider=target.provider,
+                model=model,
+            )
+        return True
+    deadline = parameters.get("deadline")
+    if not has_batches or not cached or (deadline is not None and deadline < DAY):
+        return False
+    standard, batch = (
+        prices().find(*priced_as(target), variant=variant) for variant in ("standard", "batch")
+    )
+    if standard is None or batch is None:
+        return False
+    pairs = ((batch.input, standard.input), (batch.output, standard.output))
+    return all(low is not None and high is not None and low <= high for low, high in pairs) and any(
+        low != high for low, high in pairs
+    )
+
+
+class BatchFront:
+    """One call of the user that is delivered as a batch.
+
+    Args:
+        engine: The engine of the client.
+        resend: Where rows that failed are sent once more.
+        total: Number of inputs where it is known.
+        tell: Called with each result, if the client has such a function.
+    """
+
+    def __init__(
+        self, engine: Engine, resend: Any, total: int | None, tell: Callable[[Any], object] | None
+    ) -> None:
+        resend = "batch" if resend is None else resend
+        if resend not in _RESENDS:
+            raise RequestError(f"resend must be 'batch' or 'live', not {resend!r}")
+        self._engine = engine
+        self._resend = resend
+        self._total = total
+        self._tell = tell
+
+    def iterate(
+        self, lookup: Lookup, inputs: Iterable[Prompt], show: bool | None
+    ) -> Iterator[tuple[int, Any]]:
+        """See `llm_provider.iter_many`."""
+        work = BatchWork(self._engine, lookup, self._resend)
+        bar = functools.partial(BatchProgress, self._total, show, lambda: work.known)
+        return watched(iterate(work, inputs), show, self._tell, bar)
+
+    def aiterate(
+        self, lookup: Lookup, inputs: Iterable[Prompt] | AsyncIterable[Prompt], show: bool | None
+    ) -> AsyncIterator[tuple[int, Any]]:
+        """See `llm_provider.aiter_many`."""
+        work = BatchWork(self._engine, lookup, self._resend)
+        bar = functools.partial(BatchProgress, self._total, show, lambda: work.known)
+        return awatched(aiterate(work, inputs), show, self._tell, bar)
+
+    def handle(self, lookup: Lookup, inputs: Iterable[Prompt], on_error: str) -> Batch:
+        """Submit, and return without waiting."""
+        work, results, deliver = self._begun(lookup)
+        for index, found in enumerate(lookup(checked_inputs(inputs))):
+            if isinstance(found, Call):
+                work.add(index, found, deliver)
+            else:
+                deliver(index, found)
+        if work.job is not None:
+            self._engine.load(work.job.shared)
+        event_loop.wait(event_loop.submit(work.begin()))
+        return self._batch(work, results, on_error)
+
+    async def ahandle(
+        self, lookup: Lookup, inputs: Iterable[Prompt] | AsyncIterable[Prompt], on_error: str
+    ) -> Batch:
+        """`handle` for any event loop."""
+        work, results, deliver = self._begun(lookup)
+        async for index, found in looked_up(work, inputs):
+            if isinstance(found, Call):
+                work.add(index, found, deliver)
+            else:
+                deliver(index, found)
+        await event_loop.run(work.begin())
+        return self._batch(work, results, on_error)
+
+    def _begun(self, lookup: Lookup) -> tuple[BatchWork, dict[int, Any], Callable[[int, Any], None]]:
+        results: dict[int, Any] = {}
+
+        def deliver(index: int, result: Any) -> None:
+            results[index] = result
+            if self._tell is not None:
+                self._tell(result)
+
+        return BatchWork(self._engine, lookup, self._resend), results, deliver
+
+    def _batch(self, work: BatchWork, results: dict[int, Any], on_error: str) -> Batch:
+        job = work.job
+        return Batch(
+            self._engine,
+            new_id() if job is None else job.id,
+            work.known,
+            work=work,
+            results=results,
+            ordered=lambda found: in_order(found, on_error),
+        )

@@ -1,0 +1,294 @@
+"""`Batch`: a job as users hold it. It can be left and found again, also by another process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from .._calls.call import Call, Sample
+from .._errors import InternalServerError, LLMError, RequestError
+from .._runtime import event_loop
+from .collect import error_of
+from .delivery import kept_samples
+from .iterate import BatchWork, delivery_of
+from .journal import Journal, Record
+from .rows import call_of, call_without_request
+
+if TYPE_CHECKING:
+    from .._calls.engine import Engine
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class BatchCounts:
+    """The rows of a batch. `done` and `failed` are the provider's own counts, as it told them last."""
+
+    total: int
+    done: int
+    failed: int
+
+
+class Batch:
+    """A call that was delivered as one or several batches of a provider.
+
+    `call_many(..., delivery="batch", wait=False)` returns one, and `Client.batches()` finds those of earlier
+    processes. The batch goes on without it.
+
+    Attributes:
+        id: Its name on this machine, which `llm-provider batches` shows too.
+        model: The model as you named it; None if everything was stored.
+        provider: The route's name; None as well.
+        created: Unix time of its submission; None as well.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        id: str,
+        records: Sequence[Record],
+        *,
+        work: BatchWork | None = None,
+        results: dict[int, Any] | None = None,
+        ordered: Callable[[dict[int, Any]], list[Any]] | None = None,
+    ) -> None:
+        header = next((record.header for record in records if record.header is not None), None)
+        self.id = id
+        self.model = None if header is None else header.model
+        self.provider = None if header is None else header.provider
+        self.created = None if header is None else header.created
+        self._engine = engine
+        self._records = list(records)
+        self._work = work
+        self._results = results if results is not None else {}
+        self._ordered = ordered
+        self._asked = float("-inf")
+
+    def __repr__(self) -> str:
+        counts = self._counts()
+        return (
+            f"Batch({self.id}, {self.provider}, {self.model}, {self._status()}, "
+            f"{counts.done} of {counts.total} rows done)"
+        )
+
+    @property
+    def batch_ids(self) -> tuple[str, ...]:
+        """The provider's names of its batches."""
+        return tuple(record.remote for record in self._records if record.remote is not None)
+
+    @property
+    def states(self) -> dict[str, str]:
+        """The provider's own word for the state of each of its batches, as it told last."""
+        return {record.remote or record.id: record.state for record in self._records}
+
+    @property
+    def status(self) -> str:
+        """Asks the provider, at most once a second.
+
+        "submitting", "in_progress", "ended" (results can be read), "completed" (all results are stored) or
+        "forgotten".
+
+        Raises:
+            LLMError: the provider does not answer.
+        """
+        if self._status() in ("in_progress", "submitting"):
+            self.refresh()
+        return self._status()
+
+    @property
+    def counts(self) -> BatchCounts:
+        """Rows in all, done and failed, as the provider told last."""
+        return self._counts()
+
+    @property
+    def done(self) -> bool:
+        """Whether all results are stored. It does not ask the provider."""
+        return self._status() in ("completed", "forgotten")
+
+    def refresh(self) -> None:
+        """Ask the provider for the present state.
+
+        Raises:
+            LLMError: the provider does not answer.
+        """
+        if time.monotonic() - self._asked >= 1.0:
+            self._wait("refresh", self._refresh())
+            self._asked = time.monotonic()
+
+    def wait(self, timeout: float | None = None) -> Batch:
+        """Wait until all results are stored.
+
+        Args:
+            timeout: Seconds.
+
+        Raises:
+            TimeoutError: it is not done by then. The batch goes on.
+            LLMError: its state or its results cannot be read.
+        """
+        future = self._submit("wait", self._finish())
+        try:
+            future.result(timeout)
+        except KeyboardInterrupt as interrupt:
+            interrupt.add_note(f"the batch goes on at its provider: `llm-provider batches wait {self.id}`")
+            raise
+        finally:
+            future.cancel()
+        return self
+
+    def results(self, timeout: float | None = None) -> list[Any]:
+        """The results, for which it waits.
+
+        For the value of `call_many` they are in the order of the inputs, stored ones included. For a batch
+        that `Client.batches` found, they are in the order in which the rows were submitted.
+
+        Args:
+            timeout: Seconds.
+
+        Raises:
+            TimeoutError: it is not done by then. The batch goes on.
+            BatchError: a row failed, and the call had `on_error="raise"`.
+            LLMError: its state or its results cannot be read.
+        """
+        self.wait(timeout)
+        if self._ordered is not None:
+            return self._ordered(self._results)
+        return self._wait("results", self._stored())
+
+    async def aresults(self) -> list[Any]:
+        """`results` for any event loop."""
+        await event_loop.run(self._finish())
+        if self._ordered is not None:
+            return self._ordered(self._results)
+        return await event_loop.run(self._stored())
+
+    def cancel(self) -> None:
+        """Ask the provider to end it early. Rows that are done keep their answers, and are billed.
+
+        Raises:
+            LLMError: the provider does not answer.
+        """
+        self._wait("cancel", self._cancel())
+
+    async def acancel(self) -> None:
+        """`cancel` for any event loop."""
+        await event_loop.run(self._cancel())
+
+    def claim(self, batch_id: str) -> None:
+        """Say which of the provider's batches this one is, after an `UncertainBatchError`.
+
+        Args:
+            batch_id: The provider's name of the batch.
+
+        Raises:
+            RequestError: it is known already, or consists of several.
+        """
+        uncertain = [record for record in self._records if record.is_uncertain]
+        if len(uncertain) != 1:
+            raise RequestError(f"{self.id} has {len(uncertain)} batches of unknown outcome, not one")
+        uncertain[0].append("submitted", remote=batch_id, state="claimed")
+
+    def forget(self) -> None:
+        """Do not wait for it any more. Its rows are submitted again when they are asked for.
+
+        The provider's batch goes on, if there is one; `cancel` ends it.
+        """
+        for record in self._records:
+            if record.is_open:
+                record.append("forgotten")
+
+    # --- on the background loop --------------------------------------------------------------------------
+
+    async def _refresh(self) -> None:
+        for record in self._records:
+            if record.is_open and not record.ended:
+                await delivery_of(self._engine).refresh(record)
+
+    async def _cancel(self) -> None:
+        for record in self._records:
+            await delivery_of(self._engine).cancel(record)
+
+    async def _finish(self) -> None:
+        if self._work is not None:
+            await self._work.finish()
+            self._records = list(dict.fromkeys([*self._records, *self._work.known]))
+        for record in self._records:
+            await delivery_of(self._engine).finish(record)
+
+    async def _stored(self) -> list[Any]:
+        """The results of the rows as the cache and the journal have them."""
+        return [
+            await self._stored_row(record, custom_id)
+            for record in self._records
+            if record.state != "forgotten"
+            for custom_id in record.rows
+        ]
+
+    async def _stored_row(self, record: Record, custom_id: str) -> Any:
+        header, here = record.header, self._engine.here().loop
+        try:
+            line = record.row(custom_id)
+            if header is None:
+                raise KeyError("the journal is damaged")
+        except KeyError as problem:
+            return InternalServerError(str(problem))
+        kept = record.kept_row(custom_id)
+        if kept is not None and "error" in kept:
+            error = error_of(kept["error"])
+            error.provider, error.model = header.provider, header.model
+            return error
+        call: Call[Any] = call_without_request(header)
+        if line.texts is not None:
+            call = call_of(header, line)
+        call.parts = line.parts
+        samples: list[Sample] = []
+        for key in line.keys:
+            sample = self._engine.sample(call, await self._engine.cache.get_soon(key, here))
+            if sample is not None:
+                samples.append(sample)
+        if len(samples) < len(line.keys) and kept is not None and "body" in kept:
+            samples = list(kept_samples(call, kept["body"].encode()))
+        if len(samples) < len(line.keys):
+            return InternalServerError("the answer came back, and is no longer in the cache")
+        try:
+            return self._engine.result(call, samples)
+        except LLMError as error:
+            return error
+
+    # --- the state ---------------------------------------------------------------------------------------
+
+    def _status(self) -> str:
+        for record in self._records:
+            record.reload()
+        if all(record.state == "forgotten" for record in self._records) and self._records:
+            return "forgotten"
+        under_way = [record for record in self._records if record.is_open]
+        if not under_way:
+            return "completed"
+        if any(record.remote is None for record in under_way):
+            return "submitting"
+        return "ended" if all(record.ended for record in under_way) else "in_progress"
+
+    def _counts(self) -> BatchCounts:
+        return BatchCounts(
+            sum(len(record.rows) for record in self._records),
+            sum(record.counts[0] for record in self._records),
+            sum(record.counts[1] for record in self._records),
+        )
+
+    def _submit(self, name: str, work: Coroutine[Any, Any, T]) -> Any:
+        event_loop.refuse_own_thread(f"Batch.{name}")
+        return event_loop.submit(work)
+
+    def _wait(self, name: str, work: Coroutine[Any, Any, T]) -> T:
+        found: T = event_loop.wait(self._submit(name, work))
+        return found
+
+
+def found_batches(engine: Engine) -> list[Batch]:
+    """The batches of the journal beside a client's cache, oldest first."""
+    jobs: dict[str, list[Record]] = {}
+    for record in Journal(engine.cache.directory / "batches").records():
+        jobs.setdefault(record.header.job if record.header is not None else record.id, []).append(record)
+    return [Batch(engine, id, records) for id, records in jobs.items()]

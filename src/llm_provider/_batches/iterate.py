@@ -1,0 +1,186 @@
+"""The results of a job as they come: stored ones at once, the others when their batches have ended."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .._calls.batch_lookup import Lookup
+from .._calls.call import Call
+from .._errors import APITimeoutError, LLMError, RequestError
+from .._requests.request import checked_inputs
+from .._runtime import event_loop
+from .delivery import BatchDelivery, Job, Resend
+from .journal import Record
+
+if TYPE_CHECKING:
+    from .._calls.engine import Engine
+    from .._types import Prompt
+
+_END = -1
+"""The index under which the end of a job arrives, with its error if it has one."""
+
+
+@dataclass(slots=True)
+class BatchWork:
+    """How the inputs of a job are looked up and delivered."""
+
+    engine: Engine
+    lookup: Lookup
+    resend: Resend = "batch"
+    job: Job | None = None
+    """None until an input is not stored."""
+    known: list[Record] = field(default_factory=list)
+    """The batches of the job so far, for the progress bar."""
+
+    def add(self, index: int, call: Call[Any], deliver: Callable[[int, Any], object]) -> None:
+        """Add an input that is not stored."""
+        if call.cache == "off":
+            raise RequestError(
+                "delivery='batch' needs the cache, because the answers may come back to another process: "
+                "leave cache='off' out, or use cache='refresh'"
+            )
+        if self.job is None:
+            self.job = Job(call, deliver, self.resend)
+        self.job.add(self.engine, index, call)
+
+    async def begin(self) -> None:
+        """Submit the rows of the job."""
+        if self.job is not None:
+            await delivery_of(self.engine).begin(self.job)
+            self.known += self.job.records
+
+    async def finish(self) -> None:
+        """Deliver every input of the job. Its deadline ends the wait and not the batch."""
+        job = self.job
+        if job is None:
+            return
+        deadline = job.shared.deadline
+        try:
+            async with asyncio.timeout(None if deadline is None else max(0.0, deadline.left)):
+                await delivery_of(self.engine).run(job)
+        except TimeoutError:
+            assert deadline is not None
+            error = APITimeoutError(
+                f"not answered by the deadline of {deadline.allowed:g} s; {come_back(self.known)}",
+                phase="deadline",
+                limit=deadline.allowed,
+            )
+            error.provider, error.model = job.shared.target.provider, job.shared.request.model
+            job.give_up(error)
+
+    async def whole(self) -> None:
+        """Submit the rows and deliver every input."""
+        await self.begin()
+        await self.finish()
+
+
+def delivery_of(engine: Engine) -> BatchDelivery:
+    """The batch delivery of a client on the running loop."""
+    state = engine.here()
+    if not isinstance(state.batches, BatchDelivery):
+        state.batches = BatchDelivery(engine)
+    return state.batches
+
+
+def come_back(records: Iterable[Record]) -> str:
+    """How a user gets the results of batches that go on."""
+    names = " ".join(dict.fromkeys(one.header.job for one in records if one.header and one.is_open))
+    if not names:
+        return "run the same call again to go on"
+    return (
+        f"the batch goes on at its provider: run the same call again, or `llm-provider batches wait {names}`"
+    )
+
+
+def iterate(work: BatchWork, inputs: Iterable[Prompt]) -> Iterator[tuple[int, Any]]:
+    """Run a job from a synchronous thread, yielding `(index, result)`."""
+    arrived: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
+
+    def deliver(index: int, result: Any) -> None:
+        arrived.put((index, result))
+
+    for index, found in enumerate(work.lookup(checked_inputs(inputs))):
+        if isinstance(found, Call):
+            work.add(index, found, deliver)
+        else:
+            yield index, found
+    if work.job is None:
+        return
+    work.engine.load(work.job.shared)
+    future = event_loop.submit(_told(work, deliver))
+    try:
+        while True:
+            index, result = arrived.get()
+            if index == _END:
+                if result is not None:
+                    raise result
+                return
+            yield index, result
+    except KeyboardInterrupt as interrupt:
+        interrupt.add_note(come_back(work.known))
+        raise
+    finally:
+        future.cancel()
+
+
+async def aiterate(
+    work: BatchWork, inputs: Iterable[Prompt] | AsyncIterable[Prompt]
+) -> AsyncGenerator[tuple[int, Any], None]:
+    """Run a job from the user's event loop, yielding `(index, result)`."""
+    arrived: asyncio.Queue[tuple[int, Any]] = asyncio.Queue()
+    inbox = event_loop.inbox_here()
+
+    def deliver(index: int, result: Any) -> None:
+        with contextlib.suppress(RuntimeError):  # the user's loop has ended
+            inbox.post(arrived.put_nowait, (index, result))
+
+    async for index, found in looked_up(work, inputs):
+        if isinstance(found, Call):
+            work.add(index, found, deliver)
+        else:
+            yield index, found
+    if work.job is None:
+        return
+    future = event_loop.submit(_told(work, deliver))
+    try:
+        while True:
+            index, result = await arrived.get()
+            if index == _END:
+                if result is not None:
+                    raise result
+                return
+            yield index, result
+    finally:
+        future.cancel()
+
+
+async def looked_up(
+    work: BatchWork, inputs: Iterable[Prompt] | AsyncIterable[Prompt]
+) -> AsyncGenerator[tuple[int, Any], None]:
+    """The inputs with their stored answers, their errors or their calls."""
+    if isinstance(inputs, AsyncIterable):
+        index = 0
+        async for prompt in inputs:
+            for found in work.lookup((prompt,)):
+                yield index, found
+            index += 1
+        return
+    for index, found in enumerate(work.lookup(checked_inputs(inputs))):
+        yield index, found
+        # While inputs are read, the user's other tasks run.
+        await asyncio.sleep(0)
+
+
+async def _told(work: BatchWork, deliver: Callable[[int, Any], object]) -> None:
+    """Run a job, and tell its end."""
+    try:
+        await work.whole()
+    except Exception as error:
+        deliver(_END, error.with_traceback(None) if isinstance(error, LLMError) else error)
+    else:
+        deliver(_END, None)

@@ -1,0 +1,421 @@
+"""The journal: which rows were submitted as which batch, in a directory beside the cache.
+
+Each batch has one file of JSON lines, to which lines are only ever appended:
+
+    {"v": 1, "id": ..., "provider": ..., ...}    the batch
+    {"row": ..., "parts": ..., ...}              one line for each row
+    {"sealed": HASH, "rows": N}                  the intent is complete
+    {"event": "submitting", "at": ...}           and what happened since
+
+A file gets its name once its intent is complete and on disk, so a batch whose file has no seal was damaged, and one
+without a file was never submitted. Every event is on disk before the step that it announces. A line that cannot be
+read, such as the last one of a file that was cut, is left out.
+
+SQLite instead: one damaged page makes a whole database unreadable, and a batch that is only appended to and read
+by one process at a time needs none of its features.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import secrets
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+VERSION = 1
+_SUFFIX, _TEMPORARY = ".jsonl", ".tmp"
+_PAYLOAD = b',"payload":'
+
+KEPT_SECONDS = 30 * 86_400.0
+"""Seconds for which the file of a finished batch is kept. No provider keeps results for longer."""
+
+_STALE_SECONDS = 86_400.0
+"""Age of a temporary file that no living process can still be writing."""
+
+
+class RowLine(NamedTuple):
+    """One row as the journal has it."""
+
+    custom_id: str
+    """The cache key of its only part; for several parts, a hash of their keys."""
+    parts: tuple[int, ...]
+    payload: bytes | None
+    """The payload as canonical JSON, without the number of samples; None for texts, and once it is collected."""
+    texts: tuple[str, ...] | None = None
+    """The texts of an embedding."""
+    keys: tuple[str, ...] = ()
+    """The cache keys of the parts."""
+
+    def encoded(self) -> bytes:
+        """The line, without its line break."""
+        facts: dict[str, Any] = {"row": self.custom_id, "parts": self.parts}
+        if self.keys != (self.custom_id,):
+            facts["keys"] = self.keys
+        if self.texts is not None:
+            facts["texts"] = self.texts
+        line = orjson.dumps(facts)
+        return line if self.payload is None else b'%s,"payload":%s}' % (line[:-1], self.payload)
+
+    @classmethod
+    def decoded(cls, line: bytes) -> RowLine:
+        """The inverse of `encoded`. The payload has the bytes that were written.
+
+        Raises:
+            KeyError: the line is damaged.
+        """
+        # The fields before it are numbers, keys and texts, in which a quotation mark is escaped.
+        place = line.find(_PAYLOAD)
+        try:
+            facts = orjson.loads(line if place < 0 else line[:place] + b"}")
+            if place >= 0:
+                orjson.loads(line[place + len(_PAYLOAD) : -1])
+            custom_id, texts = facts["row"], facts.get("texts")
+            return cls(
+                custom_id,
+                tuple(facts["parts"]),
+                None if place < 0 else line[place + len(_PAYLOAD) : -1],
+                None if texts is None else tuple(texts),
+                tuple(facts.get("keys", (custom_id,))),
+            )
+        except (ValueError, TypeError, AttributeError):
+            raise KeyError("a line of the journal is damaged") from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """The facts of a batch that all its rows share."""
+
+    id: str
+    job: str
+    """The call of the user to which it belongs."""
+    created: float
+    kind: str
+    """The name of the operation: "chat" or "embed"."""
+    provider: str
+    model: str
+    """The model as the user named it."""
+    name: str
+    """The model as the provider knows it."""
+    base_url: str | None
+    custom_base_url: bool
+    account: str
+    """The fingerprint of the API key."""
+    operation: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    samples_field: tuple[str, ...] = ()
+    most_samples: int = 1
+    payload: Mapping[str, Any] | None = None
+    """The fields beside the texts of an embedding."""
+    tag: str = ""
+
+    @property
+    def place(self) -> tuple[str, str | None, str]:
+        """The account to which it was submitted."""
+        return self.provider, self.base_url, self.account
+
+
+def new_id() -> str:
+    """A name for a batch or a job, which occurs once."""
+    return secrets.token_hex(8)
+
+
+def content_hash(custom_ids: Iterable[str]) -> str:
+    """A hash of the rows of a batch, in any order. Their names are hashes of their contents."""
+    return hashlib.sha256("\n".join(sorted(custom_ids)).encode()).hexdigest()[:32]
+
+
+class Record:
+    """One batch of the journal.
+
+    Args:
+        path: Its file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.id = path.stem.rpartition("-")[2]
+        self.header: Header | None = None
+        """None if the file is damaged at its beginning."""
+        self.sealed: str | None = None
+        """The hash of its rows; None if the file is damaged."""
+        self.remote: str | None = None
+        """The provider's name of the batch, once it is known."""
+        self.file: str | None = None
+        self.submitting: float | None = None
+        """When a submission was begun whose outcome is not known."""
+        self.submitted: float | None = None
+        self.state = "planned"
+        """The provider's last word, or "planned", "submitting", "forgotten" or "refused"."""
+        self.ended = False
+        """Whether the provider has ended the batch."""
+        self.collected: float | None = None
+        """When all its rows were stored."""
+        self.collecting = False
+        """Whether an earlier process may have entered some of its rows in a ledger."""
+        self.not_ours: set[str] = set()
+        """Batches of the provider that turned out to be others."""
+        self.kept: dict[str, tuple[int, int]] = {}
+        """The lines of rows that the cache does not keep: errors, refused answers, and such."""
+        self.counts = (0, 0)
+        """Rows that have an answer and rows that failed, as the provider told last."""
+        self.rows: dict[str, tuple[int, int]] = {}
+        """Offset and length of the line of each row."""
+        self._read = 0
+        self.reload()
+
+    # --- reading -----------------------------------------------------------------------------------------
+
+    def reload(self) -> None:
+        """Read the lines that were appended since the last time, perhaps by another process."""
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self._read)
+                offset = self._read
+                for line in file:
+                    if line.endswith(b"\n"):
+                        self._take(line, offset)
+                        self._read = offset + len(line)
+                    offset += len(line)
+        except FileNotFoundError:
+            self.state, self.ended = "forgotten", True
+
+    def _take(self, line: bytes, offset: int) -> None:
+        # Most lines are rows, whose payload need not be parsed.
+        if line.startswith(b'{"row":"'):
+            end = line.find(b'"', 8)
+            self.rows[line[8:end].decode("utf-8", "replace")] = offset, len(line)
+            return
+        try:
+            facts = orjson.loads(line)
+        except ValueError:
+            return
+        if not isinstance(facts, dict):
+            return
+        with contextlib.suppress(KeyError, TypeError, ValueError):
+            if facts.get("v") == VERSION:
+                known = {name: facts[name] for name in Header.__dataclass_fields__ if name in facts}
+                known["samples_field"] = tuple(known.get("samples_field", ()))
+                self.header = Header(**known)
+            elif "sealed" in facts:
+                self.sealed = facts["sealed"] if facts["rows"] == len(self.rows) else None
+            elif "event" in facts:
+                self._event(facts, offset, len(line))
+
+    def _event(self, facts: Mapping[str, Any], offset: int, length: int) -> None:
+        match facts["event"]:
+            case "uploaded":
+                self.file = facts["file"]
+            case "submitting":
+                self.submitting, self.state = facts["at"], "submitting"
+            case "submitted":
+                self.remote, self.submitted, self.state = facts["remote"], facts["at"], facts["state"]
+                self.submitting = None
+            case "not_submitted":
+                self.submitting, self.state = None, "planned"
+            case "not_ours":
+                self.not_ours.add(facts["remote"])
+                if self.remote == facts["remote"]:
+                    self.remote, self.state, self.ended = None, "submitting", False
+                    self.submitting = self.submitted
+            case "state":
+                self.state, self.ended = facts["state"], facts["ended"]
+                self.counts = facts["done"], facts["failed"]
+            case "collecting":
+                self.collecting = True
+            case "kept":
+                self.kept[facts["row"]] = offset, length
+            case "collected":
+                self.collected = facts["at"]
+            case "forgotten":
+                self.state, self.ended = "forgotten", True
+
+    @property
+    def is_open(self) -> bool:
+        """Whether answers may still come from it."""
+        return self.collected is None and self.state != "forgotten"
+
+    @property
+    def is_uncertain(self) -> bool:
+        """Whether it may have been submitted without a trace."""
+        return self.is_open and self.remote is None and (self.submitting is not None or self.sealed is None)
+
+    @property
+    def created(self) -> float:
+        """Unix time at which the intent was written."""
+        if self.header is not None:
+            return self.header.created
+        with contextlib.suppress(ValueError):
+            return float(self.path.stem.partition("-")[0])
+        return 0.0
+
+    def row(self, custom_id: str) -> RowLine:
+        """A row.
+
+        Raises:
+            KeyError: there is none of this name, or its line is damaged.
+        """
+        return RowLine.decoded(self._bytes(*self.rows[custom_id]).rstrip(b"\n"))
+
+    def kept_row(self, custom_id: str) -> dict[str, Any] | None:
+        """The end of a row that the cache does not keep: its `body`, or its `error`."""
+        place = self.kept.get(custom_id)
+        return None if place is None else self._line(*place)
+
+    def _bytes(self, offset: int, length: int) -> bytes:
+        with self.path.open("rb") as file:
+            file.seek(offset)
+            return file.read(length)
+
+    def _line(self, offset: int, length: int) -> dict[str, Any]:
+        try:
+            facts = orjson.loads(self._bytes(offset, length))
+        except ValueError:
+            raise KeyError(f"a line of {self.path} is damaged") from None
+        if not isinstance(facts, dict):
+            raise KeyError(f"a line of {self.path} is damaged")
+        return facts
+
+    # --- writing -----------------------------------------------------------------------------------------
+
+    def append(self, event: str, **facts: Any) -> None:
+        """Write an event. It is on disk when this returns.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        line = orjson.dumps({"event": event, "at": time.time(), **facts}) + b"\n"
+        descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+        try:
+            size = os.fstat(descriptor).st_size
+            if size and os.pread(descriptor, 1, size - 1) != b"\n":
+                # The line before was cut. A line break ends it, and it is left out.
+                line = b"\n" + line
+            if os.write(descriptor, line) != len(line):
+                raise OSError(f"the disk took only a part of a line of {self.path}")
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        self.reload()
+
+    def keep(self, custom_id: str, body: bytes | None, error: Mapping[str, Any] | None) -> None:
+        """Write the end of a row that the cache does not keep."""
+        facts = {"error": error} if body is None else {"body": body.decode()}
+        self.append("kept", row=custom_id, **facts)
+
+    def shrink(self) -> None:
+        """Write the file anew without the payloads, once all rows are stored."""
+        target = self.path.with_suffix(_TEMPORARY)
+        with target.open("wb") as file, self.path.open("rb") as source:
+            for line in source:
+                if line.startswith(b'{"row":"'):
+                    place = line.find(_PAYLOAD)
+                    line = line if place < 0 else line[:place] + b"}\n"
+                file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
+        target.replace(self.path)
+        self.rows, self.kept, self._read = {}, {}, 0
+        self.reload()
+
+    def remove(self) -> None:
+        """Delete the file: nothing was submitted, or nothing more will come."""
+        self.path.unlink(missing_ok=True)
+        self.state, self.ended = "forgotten", True
+
+
+class Journal:
+    """The files of all batches of one cache.
+
+    Args:
+        directory: The directory, made by the first batch.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._records: dict[str, Record] = {}
+
+    def records(self) -> list[Record]:
+        """Every batch, oldest first."""
+        found = {}
+        for path in sorted(self.directory.glob(f"*{_SUFFIX}")) if self.directory.is_dir() else ():
+            record = self._records.get(path.name)
+            if record is None:
+                record = Record(path)
+            else:
+                record.reload()
+            found[path.name] = record
+        self._records = found
+        return list(found.values())
+
+    def open_records(self) -> list[Record]:
+        """The batches from which answers may still come."""
+        return [record for record in self.records() if record.is_open]
+
+    def write(self, header: Header, rows: Iterable[tuple[str, bytes]]) -> Record:
+        """Write the intent to submit some rows as one batch. It is on disk when this returns.
+
+        Args:
+            header: The facts of the batch.
+            rows: The name of each row, and its line as `RowLine.encoded` gives it.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        name = f"{int(header.created):010d}-{header.id}"
+        temporary = self.directory / f"{name}{_TEMPORARY}"
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        names: list[str] = []
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                facts = {one: getattr(header, one) for one in Header.__dataclass_fields__}
+                file.write(orjson.dumps({"v": VERSION, **facts}) + b"\n")
+                for name_of_row, line in rows:
+                    names.append(name_of_row)
+                    file.write(line + b"\n")
+                file.write(orjson.dumps({"sealed": content_hash(names), "rows": len(names)}) + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+            path = self.directory / f"{name}{_SUFFIX}"
+            temporary.replace(path)
+            _sync(self.directory)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        record = self._records[path.name] = Record(path)
+        return record
+
+    def tidy(self) -> None:
+        """Delete temporary files of processes that were killed, and the files of batches of long ago."""
+        now = time.time()
+        for path in self.directory.glob(f"*{_TEMPORARY}"):
+            with contextlib.suppress(OSError):
+                if now - path.stat().st_mtime > _STALE_SECONDS:
+                    path.unlink()
+        for record in self.records():
+            if not record.is_open and now - (record.collected or record.created) > KEPT_SECONDS:
+                record.remove()
+
+
+def _sync(directory: Path) -> None:
+    """Have the names in a directory on disk."""
+    with contextlib.suppress(OSError):  # not every file system can
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def rows_of(record: Record) -> Iterator[RowLine]:
+    """The rows of a batch in their order, without damaged ones."""
+    for custom_id in record.rows:
+        with contextlib.suppress(KeyError):
+            yield record.row(custom_id)

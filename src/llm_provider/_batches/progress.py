@@ -1,0 +1,53 @@
+"""The progress bar of a job: the provider's own counts and states, and the time that has passed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from .._calls.progress import Progress
+from .journal import Record
+
+
+class BatchProgress(Progress):
+    """Shows rows that are done, also before any result can be read.
+
+    Args:
+        total: Number of inputs where it is known.
+        show: Whether to show the bar; None shows it on a terminal and in a notebook.
+        records: Returns the batches of the job.
+    """
+
+    def __init__(self, total: int | None, show: bool | None, records: Callable[[], Sequence[Record]]) -> None:
+        self._records = records
+        self._begun = time.monotonic()
+        super().__init__(total, show, lambda: ())
+
+    def _facts(self) -> str:
+        records = self._records()
+        words = [super()._facts()]
+        under_way = [record for record in records if record.is_open]
+        if under_way:
+            done = sum(record.counts[0] + record.counts[1] for record in under_way)
+            rows = sum(len(record.rows) for record in under_way)
+            words.append(f"{described(under_way)}, {done:,} of {rows:,} rows done")
+        words.append(f"{_elapsed(time.monotonic() - self._begun)} elapsed")
+        return ", ".join(words)
+
+
+def described(records: Sequence[Record]) -> str:
+    """The providers and the states of some batches in a few words."""
+    names = [f"{record.header.provider if record.header else 'batch'} {record.state}" for record in records]
+    counts = {name: names.count(name) for name in names}
+    return ", ".join(name if count == 1 else f"{count} × {name}" for name, count in counts.items())
+
+
+def _elapsed(seconds: float) -> str:
+    """A time in seconds, minutes or hours.
+
+    >>> _elapsed(4.2), _elapsed(130), _elapsed(9000)
+    ('4 s', '2 min', '2.5 h')
+    """
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,172 @@
+"""Requests about the batches of one account, which are sent again after failures that pass.
+
+A submission is never sent again by itself: `submit` first finds out whether the provider has accepted it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+from .._errors import LLMError, ProviderError, RequestError
+from .._limits.retry import LONGEST_RETRY_AFTER
+from .._providers import registry
+from .._providers.batches import BatchConnection, BatchLimits, BatchSpec, RemoteBatch, RowReply, module_of
+from .._requests.api_keys import APIKey
+from .._requests.routing import Target
+from .._runtime.imports import when_imported
+
+T = TypeVar("T")
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 60.0
+
+
+class Remote:
+    """The batches of one account at one server.
+
+    Args:
+        target: A destination there.
+        key: The account's key.
+        patience: Seconds for which a request is tried again while it fails.
+
+    Raises:
+        RequestError: the host has no batches.
+    """
+
+    def __init__(self, target: Target, key: APIKey, patience: float) -> None:
+        module = module_of(target.route.adapter)
+        if module is None:
+            raise RequestError(f"{target.provider} has no batch API", provider=target.provider)
+        self._adapter = registry.load(target.route.adapter)
+        self._provider, self._key, self._patience = target.provider, key, patience
+        self._connection: BatchConnection = when_imported(lambda: module.connect(target, key))
+
+    @property
+    def limits(self) -> BatchLimits:
+        """How much one batch may hold."""
+        return self._connection.limits
+
+    @property
+    def keeps_label(self) -> bool:
+        """Whether a listed batch shows the label that it was created with."""
+        return self._connection.keeps_label
+
+    def line(self, spec: BatchSpec, custom_id: str, body: bytes) -> bytes:
+        """One row as a line of the file."""
+        return self._connection.line(spec, custom_id, body)
+
+    async def upload(self, path: Path) -> str | None:
+        """Upload the file of a batch."""
+        return await self._patiently(lambda: self._connection.upload(path))
+
+    async def create(self, spec: BatchSpec, path: Path, file: str | None) -> RemoteBatch:
+        """Submit a batch, in one request.
+
+        Raises:
+            LLMError: there was no answer. Unless its status is a 4xx, the batch may have been accepted.
+        """
+        try:
+            return await self._connection.create(spec, path, file)
+        except Exception as error:
+            raise self._mapped(error) from None
+
+    async def retrieve(self, identifier: str) -> RemoteBatch:
+        """The present state of a batch."""
+        return await self._patiently(lambda: self._connection.retrieve(identifier))
+
+    async def recent(self, since: float) -> list[RemoteBatch]:
+        """The batches that were created since a Unix time, newest first."""
+
+        async def listed() -> list[RemoteBatch]:
+            found = []
+            async for remote in self._connection.recent():
+                if remote.created < since:
+                    break
+                found.append(remote)
+            return found
+
+        return await self._patiently(listed)
+
+    async def results(self, remote: RemoteBatch, scratch: Path) -> AsyncIterator[RowReply]:
+        """The ends of the rows. After a broken connection they are read again, without those already given."""
+        given: set[str] = set()
+        pauses = _Pauses(self._patience)
+        while True:
+            try:
+                async for reply in self._connection.results(remote, scratch):
+                    if reply.custom_id not in given:
+                        given.add(reply.custom_id)
+                        yield reply
+                        pauses.reset()
+                return
+            except Exception as error:
+                await pauses.after(self._mapped(error))
+            finally:
+                scratch.unlink(missing_ok=True)
+
+    async def cancel(self, identifier: str) -> None:
+        """Ask the provider to end a batch early."""
+        await self._patiently(lambda: self._connection.cancel(identifier))
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._connection.close()
+
+    async def _patiently(self, work: Callable[[], Awaitable[T]]) -> T:
+        pauses = _Pauses(self._patience)
+        while True:
+            try:
+                return await work()
+            except Exception as error:
+                await pauses.after(self._mapped(error))
+
+    def _mapped(self, error: Exception) -> LLMError:
+        """An exception as a typed error, without the key and the objects of the SDK."""
+        mapped = error if isinstance(error, LLMError) else self._adapter.map_error(error)
+        mapped.provider = mapped.provider or self._provider
+        mapped.message = self._key.scrub(mapped.message)
+        mapped.args = (mapped.message,)
+        mapped.__cause__ = mapped.__context__ = mapped.__traceback__ = None
+        return mapped
+
+
+class _Pauses:
+    """The pauses between attempts of one request, until its patience ends."""
+
+    def __init__(self, patience: float) -> None:
+        self._patience = patience
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin anew after a success."""
+        self._failures, self._since = 0, time.monotonic()
+
+    async def after(self, error: LLMError) -> None:
+        """Wait before the next attempt.
+
+        Raises:
+            LLMError: the error, if another attempt does not help or would come too late.
+        """
+        self._failures += 1
+        longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(self._failures - 1, 20))
+        pause = error.retry_after if error.retry_after is not None else longest * random.uniform(0.5, 1.0)
+        late = time.monotonic() + pause > self._since + self._patience
+        if not error.retryable or late or pause > LONGEST_RETRY_AFTER:
+            raise error
+        await asyncio.sleep(pause)
+
+
+def surely_refused(error: LLMError) -> bool:
+    """Whether a submission that failed with this error was not accepted.
+
+    >>> surely_refused(ProviderError("bad", status=400)), surely_refused(ProviderError("failed", status=500))
+    (True, False)
+    """
+    if error.status is not None:
+        return 400 <= error.status < 500 and error.status not in (408, 409)
+    # An error of the SDK itself, which is not retryable, may come after the answer.
+    return isinstance(error, RequestError) or (error.retryable and not error.maybe_billed)

@@ -1,0 +1,218 @@
+"""The rows of a batch: from the calls of a job, and back to calls where a process has only the journal."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from operator import attrgetter
+from typing import Any
+
+import orjson
+
+from .._calls.call import Call, Operation, Sample
+from .._calls.chat import CHAT
+from .._calls.embed import EMBED
+from .._errors import LLMError
+from .._limits.timeouts import Patience
+from .._money.track import Tracks
+from .._providers import registry
+from .._providers.adapter import EncodedRequest
+from .._requests.embed_request import EmbedRequest
+from .._requests.request import Request
+from .._requests.routing import ROUTES, Target
+from .journal import Header, RowLine
+
+OPERATIONS: Mapping[str, Operation[Any]] = {"chat": CHAT, "embed": EMBED}
+"""The operations that can be delivered as a batch."""
+
+_SPOOLED_BYTES = 16_000_000
+"""Bytes of rows that are held in memory."""
+
+# `dataclasses.replace` takes four times as long.
+_fields_of_call = attrgetter(*(one.name for one in fields(Call)))
+
+
+def kind_of(operation: Operation[Any]) -> str:
+    """The name of an operation in the journal."""
+    return next(name for name, known in OPERATIONS.items() if known is operation)
+
+
+@dataclass(slots=True)
+class Pending:
+    """An input whose answer is missing. It is complete when every one of its rows has ended."""
+
+    index: int
+    parts: Sequence[int]
+    started: float
+    call: Call[Any] | None
+    """The call, where its result needs the input; None where the calls of the job are alike."""
+    samples: dict[int, Sample]
+    rows: int = 0
+    """Rows that have not ended."""
+    error: LLMError | None = None
+
+
+@dataclass(slots=True)
+class Wanted:
+    """A row that a job needs, and the inputs that wait for it."""
+
+    custom_id: str
+    keys: tuple[str, ...]
+    """The cache keys of its parts."""
+    kind: tuple[Any, ...]
+    """The facts that all rows of one batch share."""
+    place: tuple[int, int]
+    """Offset and length of its line in the spool."""
+    size: int
+    """Bytes of its body."""
+    waiting: list[tuple[Pending, tuple[int, ...]]]
+    """The inputs, each with the numbers of its parts that the row answers."""
+    sent: int = 0
+    """How often it was submitted."""
+
+
+class Spool:
+    """The lines of a job's rows. Beyond some megabytes they lie in a temporary file."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.SpooledTemporaryFile(max_size=_SPOOLED_BYTES)  # noqa: SIM115  # closed below
+        self._end = 0
+
+    def add(self, line: bytes) -> tuple[int, int]:
+        """Keep a line, and return its place."""
+        self._file.seek(self._end)
+        self._file.write(line)
+        place = self._end, len(line)
+        self._end += len(line)
+        return place
+
+    def read(self, place: tuple[int, int]) -> bytes:
+        """The line at a place."""
+        self._file.seek(place[0])
+        return self._file.read(place[1])
+
+    def close(self) -> None:
+        """Forget all lines."""
+        self._file.close()
+
+
+def name_of(keys: Sequence[str]) -> str:
+    """The `custom_id` of a row with some parts: 64 hexadecimal digits, which every provider accepts."""
+    return keys[0] if len(keys) == 1 else hashlib.sha256("+".join(keys).encode()).hexdigest()
+
+
+def rows_of_call(
+    call: Call[Any], parts: Sequence[int], most: int | None
+) -> list[tuple[RowLine, tuple[int, ...], int]]:
+    """The rows that ask for some parts of a call: line, numbers of the parts, bytes of the body.
+
+    Args:
+        call: The call.
+        parts: Its parts that are missing.
+        most: The most parts of one row; None for as many as in a live request.
+    """
+    groups = call.operation.groups(call, parts)
+    if most is not None:
+        groups = [group[at : at + most] for group in groups for at in range(0, len(group), most)]
+    found = []
+    for group in map(tuple, groups):
+        keys = tuple(call.key(part) for part in group)
+        if isinstance(call.request, EmbedRequest):
+            texts = tuple(call.request.inputs[part] for part in group)
+            line = RowLine(name_of(keys), tuple(range(len(group))), None, texts, keys)
+            size = sum(len(text) for text in texts) + 100
+        else:
+            line = RowLine(name_of(keys), group, call.body, None, keys)
+            size = len(call.body)
+        found.append((line, group, size))
+    return found
+
+
+def header_of(call: Call[Any], *, id: str, job: str, account: str) -> Header:
+    """The facts that all rows of a batch share."""
+    target, encoded = call.target, call.encoded
+    texts = isinstance(call.request, EmbedRequest)
+    return Header(
+        id=id,
+        job=job,
+        created=time.time(),
+        kind=kind_of(call.operation),
+        provider=target.provider,
+        model=call.request.model,
+        name=target.model,
+        base_url=target.base_url,
+        custom_base_url=target.custom_base_url,
+        account=account,
+        operation=encoded.operation,
+        headers=dict(encoded.headers),
+        samples_field=encoded.samples_field,
+        most_samples=encoded.most_samples,
+        payload=encoded.payload if texts else None,
+        tag=call.tracks.tag,
+    )
+
+
+def call_of(header: Header | None, line: RowLine, shared: Call[Any] | None = None) -> Call[Any]:
+    """The call of a row, without its messages.
+
+    Args:
+        header: The batch; None if its file is damaged.
+        line: The row.
+        shared: A call of the job with the user's parameters; None where the process has only the journal.
+
+    Raises:
+        KeyError: the journal does not have the row's contents any more.
+    """
+    if header is None or (line.payload is None and line.texts is None):
+        raise KeyError(f"the journal has no payload of {line.custom_id}")
+    if shared is None:
+        shared = call_without_request(header)
+    call = Call(*_fields_of_call(shared))
+    if line.payload is not None:
+        payload = orjson.loads(line.payload)
+    else:
+        payload = dict(header.payload or {})
+    call.encoded = EncodedRequest(
+        header.operation, payload, header.headers, header.samples_field, header.most_samples
+    )
+    call.body, call.parts, call.first_key = line.payload or b"", line.parts, None
+    if line.texts is not None:
+        call.request = replace(shared.request, inputs=line.texts)
+    return call
+
+
+def target_of(header: Header) -> Target:
+    """The destination of a batch's rows.
+
+    Raises:
+        KeyError: there is no such provider in this version.
+    """
+    return Target(ROUTES[header.provider], header.name, header.base_url, header.custom_base_url)
+
+
+def call_without_request(header: Header) -> Call[Any]:
+    """A call with what the journal knows of all rows of a batch."""
+    target = target_of(header)
+    request: Any
+    if header.kind == "embed":
+        request = EmbedRequest(model=header.model, inputs=(), base_url=header.base_url)
+    else:
+        request = Request(model=header.model, messages=(), base_url=header.base_url)
+    return Call(
+        OPERATIONS[header.kind],
+        request,
+        target,
+        registry.load(target.route.adapter),
+        EncodedRequest(header.operation, {}, header.headers),
+        b"",
+        (),
+        time.perf_counter(),
+        1,
+        1,
+        "use",
+        Tracks(header.tag),
+        Patience(0.0, time.monotonic()),
+    )

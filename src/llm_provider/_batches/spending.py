@@ -1,0 +1,71 @@
+"""The money of one batch in the budgets of a job: reserved at batch prices before it is submitted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from .._calls.call import Call
+from .._calls.worst_case import worst_case
+from .._errors import UnknownPriceError
+from .._money.budget import Budget, Reservation, release, reserve
+from .._runtime.exact_decimal import exact
+
+if TYPE_CHECKING:
+    from .._calls.engine import Engine
+
+_PLACEHOLDER = Decimal("0.000001")
+"""USD reserved for a row of unknown price with `allow_unknown`."""
+
+
+class Spending:
+    """The reservation of one batch.
+
+    Args:
+        engine: The engine of the client.
+        shared: A call of the job.
+    """
+
+    def __init__(self, engine: Engine, shared: Call[Any]) -> None:
+        self._prices = engine.recorder.prices
+        given = (shared.request.budget, engine.settings.budget)
+        self._budgets: list[Budget] = [budget for budget in given if budget is not None]
+        self._held: list[Reservation] = []
+
+    async def reserve(self, calls: Iterable[Call[Any]]) -> None:
+        """Reserve the worst case of all rows together.
+
+        Args:
+            calls: The calls of the rows.
+
+        Raises:
+            BudgetExceededError: it is more than is left.
+            UnknownPriceError: it is not known, and a budget does not allow that.
+        """
+        if not self._budgets:
+            return
+        amount = Decimal(0)
+        for call in calls:
+            most = worst_case(call, call.parts, self._prices(), variants=("batch",))
+            if most is None and not all(budget.allow_unknown for budget in self._budgets):
+                raise UnknownPriceError(
+                    f"the most that a batch of {call.request.model} can cost is not known, so no budget can be "
+                    "kept: give a price (prices= with variant 'batch'), set max_tokens, or allow it with "
+                    "Budget(..., allow_unknown=True)",
+                    provider=call.target.provider,
+                    model=call.request.model,
+                )
+            amount = exact().add(amount, _PLACEHOLDER if most is None else most)
+        self._held = await reserve(self._budgets, amount)
+
+    def release(self) -> None:
+        """Return the money: nothing was submitted."""
+        release(self._held)
+        self._held = []
+
+    def settle(self, cost: Decimal | None) -> None:
+        """Count the cost of the batch in USD; its worst case if the cost is not known."""
+        for reservation in self._held:
+            reservation.settle(cost)
+        self._held = []

@@ -1,0 +1,227 @@
+"""Submits rows as batches: none twice, whatever has happened before.
+
+Before anything is submitted, batches whose submission has an unknown outcome are looked for at the provider, and
+rows that are in a batch already are left out. One process of a machine submits at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from .._errors import LLMError, NotFoundError, UncertainBatchError
+from .._providers.batches import BatchLimits, BatchSpec, RemoteBatch
+from .journal import Header, Journal, Record, content_hash, rows_of
+from .remote import Remote, surely_refused
+from .rows import Spool, Wanted, call_of
+
+_SETTLING_SECONDS = 2.0
+"""Seconds after which a submission whose sender has died is in the provider's list, if it was accepted."""
+
+_CLOCK_SKEW = 300.0
+"""Seconds by which the provider's clock may differ from ours."""
+
+_LATEST = 900.0
+"""Seconds after its submission within which the provider creates a batch."""
+
+_ADOPTED_SECONDS = 2 * 86_400.0
+"""Age of a batch that is still adopted if the journal does not have it."""
+
+_ROW_OVERHEAD = 250
+"""Bytes of a line besides the body."""
+
+_MOST_ATTEMPTS = 5
+"""Submissions of one batch that are tried."""
+
+
+def chunks(wanted: Iterable[Wanted], limits: BatchLimits) -> Iterator[list[Wanted]]:
+    """Rows in groups, each of which one batch may hold."""
+    group: list[Wanted] = []
+    size = 0
+    for row in wanted:
+        more = row.size + _ROW_OVERHEAD
+        if group and (len(group) == limits.rows or size + more > limits.bytes):
+            yield group
+            group, size = [], 0
+        group.append(row)
+        size += more
+    if group:
+        yield group
+
+
+class Submitter:
+    """Submits to one account.
+
+    Args:
+        journal: The journal.
+        remote: The account.
+        place: Its name in the journal.
+    """
+
+    def __init__(self, journal: Journal, remote: Remote, place: tuple[str, str | None, str]) -> None:
+        self._journal = journal
+        self._remote = remote
+        self._place = place
+
+    def mine(self, records: Iterable[Record]) -> list[Record]:
+        """The batches of this account, and those whose file does not tell."""
+        return [one for one in records if one.header is None or one.header.place == self._place]
+
+    async def settle(self, record: Record) -> None:
+        """Find out whether a batch was submitted. Afterwards it is submitted, planned, or removed.
+
+        Raises:
+            UncertainBatchError: that cannot be found out.
+        """
+        if record.sealed is not None and not record.is_uncertain:
+            return
+        begun = record.submitting or record.created
+        await asyncio.sleep(max(0.0, min(_SETTLING_SECONDS, begun + _SETTLING_SECONDS - time.time())))
+        found = await self._match(record)
+        if found is not None:
+            _adopted(record, found)
+        elif record.header is None:
+            # It may belong to another account.
+            return
+        elif record.sealed is None:
+            record.remove()
+        else:
+            record.append("not_submitted")
+
+    async def _match(self, record: Record) -> RemoteBatch | None:
+        """The provider's batch of a submission whose outcome is not known; None if there is none."""
+        begun = record.submitting or record.created
+        try:
+            recent = await self._remote.recent(begun - _CLOCK_SKEW)
+        except NotFoundError:
+            raise _uncertain(record, (), "its provider cannot list batches") from None
+        for remote in recent:
+            by_label = remote.label is not None and remote.label == record.id
+            if by_label or (remote.input_file is not None and remote.input_file == record.file):
+                return remote
+        if self._remote.keeps_label:
+            return None
+        taken = {one.remote for one in self._journal.records()} | record.not_ours
+        candidates = [
+            remote
+            for remote in recent
+            if remote.identifier not in taken
+            and begun - _CLOCK_SKEW <= remote.created <= begun + _LATEST
+            and (record.sealed is None or remote.total == len(record.rows))
+        ]
+        if not candidates:
+            return None
+        if len(candidates) == 1 and record.sealed is not None:
+            # If it turns out to be another one, its results show that by their names.
+            return candidates[0]
+        names = tuple(remote.identifier for remote in candidates)
+        raise _uncertain(record, names, f"it may be any of {', '.join(names)}")
+
+    async def submit(self, header: Header, rows: Sequence[Wanted], spool: Spool, *, adopt: bool) -> Record:
+        """Submit rows as one batch.
+
+        Args:
+            header: Its facts.
+            rows: The rows, of which none is in an open batch.
+            spool: Has their lines.
+            adopt: Whether to take over a batch with the same rows that the journal has lost.
+
+        Raises:
+            LLMError: the provider does not accept it.
+            OSError: the journal cannot be written.
+        """
+        content = content_hash(row.custom_id for row in rows)
+        lost = await self._lost(content) if adopt and self._remote.keeps_label else None
+        lines = ((row.custom_id, spool.read(row.place)) for row in rows)
+        record = await asyncio.to_thread(self._journal.write, header, lines)
+        if lost is not None:
+            _adopted(record, lost)
+            return record
+        try:
+            await self._send(record, _spec(header, content))
+        except LLMError:
+            record.reload()
+            if not record.is_uncertain and record.remote is None:
+                record.remove()
+            raise
+        return record
+
+    async def _lost(self, content: str) -> RemoteBatch | None:
+        """A batch of the provider with these rows that the journal does not have."""
+        try:
+            recent = await self._remote.recent(time.time() - _ADOPTED_SECONDS)
+        except NotFoundError:
+            return None
+        records = self._journal.records()
+        known = {one.remote for one in records} | {one.id for one in records}
+        for remote in recent:
+            ours = remote.content == content and not {remote.identifier, remote.label} & known
+            if ours and remote.label is not None and (not remote.ended or remote.results):
+                return remote
+        return None
+
+    async def _send(self, record: Record, spec: BatchSpec) -> None:
+        path = record.path.with_suffix(".upload")
+        try:
+            await asyncio.to_thread(self._write, record, spec, path)
+            if record.file is None:
+                file = await self._remote.upload(path)
+                if file is not None:
+                    record.append("uploaded", file=file)
+            attempts, pause = 0, 0.5
+            while record.remote is None:
+                attempts += 1
+                record.append("submitting")
+                try:
+                    remote = await self._remote.create(spec, path, record.file)
+                except LLMError as error:
+                    refused = surely_refused(error)
+                    if refused:
+                        record.append("not_submitted")
+                    else:
+                        await self.settle(record)
+                    if record.remote is None:
+                        if not error.retryable or attempts >= _MOST_ATTEMPTS:
+                            raise
+                        await asyncio.sleep(error.retry_after or pause)
+                        pause *= 2
+                else:
+                    _adopted(record, remote)
+        finally:
+            path.unlink(missing_ok=True)
+
+    def _write(self, record: Record, spec: BatchSpec, path: Path) -> None:
+        """Write the file that is sent."""
+        with path.open("wb") as file:
+            for row in rows_of(record):
+                if len(row.parts) == 1 and row.payload is not None:
+                    body = row.payload
+                else:
+                    call = call_of(record.header, row)
+                    body = call.operation.body(call, row.parts)
+                file.write(self._remote.line(spec, row.custom_id, body) + b"\n")
+
+
+def _spec(header: Header, content: str) -> BatchSpec:
+    return BatchSpec(
+        operation=header.operation, headers=dict(header.headers), label=header.id, content=content
+    )
+
+
+def _adopted(record: Record, remote: RemoteBatch) -> None:
+    record.append("submitted", remote=remote.identifier, state=remote.state)
+
+
+def _uncertain(record: Record, candidates: Sequence[str], reason: str) -> UncertainBatchError:
+    header = record.header
+    return UncertainBatchError(
+        f"batch {record.id} may have been submitted, and that cannot be found out: {reason}. Nothing is submitted "
+        "until you decide, because it might be paid twice: look at the provider's list of batches, then run "
+        f"`llm-provider batches claim {record.id} ID` if it is there, or `llm-provider batches forget {record.id}`",
+        batch=record.id,
+        candidates=candidates,
+        provider=None if header is None else header.provider,
+        model=None if header is None else header.model,
+    )

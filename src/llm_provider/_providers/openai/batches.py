@@ -1,0 +1,167 @@
+"""Batches of OpenAI and of compatible hosts, through the openai SDK: `files` and `batches`.
+
+Facts from openai 2.54: the parameters of `batches.create` and the fields of `Batch`. Which hosts have the same
+API, and how much they take, stands in `ROUTES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import orjson
+
+from ..._errors import LLMError
+from ..._requests.api_keys import APIKey
+from ..._requests.routing import Target
+from ..batches import (
+    SECONDS_OF_A_REQUEST,
+    BatchLimits,
+    BatchSpec,
+    RemoteBatch,
+    RowReply,
+    cancelled,
+    closed,
+    cut,
+    expired,
+    lines_of,
+    unbilled,
+)
+from ..errors import error_fields, from_answer
+from . import chat, embeddings, responses
+
+_OPERATIONS = (chat.OPERATION, responses.OPERATION, embeddings.OPERATION)
+_ENDED = ("failed", "completed", "expired", "cancelled")
+_PAGE = 100
+
+
+def limits(target: Target, operation: str) -> BatchLimits | None:
+    """See `BatchModule.limits`."""
+    service = target.route.batches
+    if service is None or operation not in (service.operations or _OPERATIONS):
+        return None
+    return BatchLimits(service.rows, service.bytes)
+
+
+def connect(target: Target, key: APIKey) -> OpenAIBatches:
+    """See `BatchModule.connect`."""
+    return OpenAIBatches(target, key)
+
+
+class OpenAIBatches:
+    """The batches of one account at one host."""
+
+    keeps_label = True
+
+    def __init__(self, target: Target, key: APIKey) -> None:
+        import openai
+
+        from ..sdk_connection import build_http_client
+
+        service = target.route.batches
+        assert service is not None
+        self.limits = BatchLimits(service.rows, service.bytes)
+        self._purpose = service.purpose
+        # Files are as large as 200 MB. The bridge to aiohttp builds whole bodies in memory.
+        http_client = build_http_client(openai, "http1", 2**40)
+        self._client = openai.AsyncOpenAI(
+            base_url=target.base_url,
+            api_key=key.reveal(),
+            http_client=http_client,
+            max_retries=0,
+            timeout=SECONDS_OF_A_REQUEST,
+        )
+
+    def line(self, spec: BatchSpec, custom_id: str, body: bytes) -> bytes:
+        """See `BatchConnection.line`. The bytes of the body are those of a live request."""
+        head = orjson.dumps({"custom_id": custom_id, "method": "POST", "url": f"/v1/{spec.operation}"})
+        return b'%s,"body":%s}' % (head[:-1], body)
+
+    async def upload(self, path: Path) -> str | None:
+        """See `BatchConnection.upload`."""
+        with path.open("rb") as file:
+            uploaded = await self._client.files.create(
+                file=(path.name, file), purpose=cast("Literal['batch']", self._purpose)
+            )
+        return uploaded.id
+
+    async def create(self, spec: BatchSpec, path: Path, file: str | None) -> RemoteBatch:
+        """See `BatchConnection.create`."""
+        assert file is not None
+        found = await self._client.batches.create(
+            input_file_id=file,
+            endpoint=cast("Literal['/v1/chat/completions']", f"/v1/{spec.operation}"),
+            completion_window="24h",
+            metadata={"llm_provider": spec.label, "content": spec.content},
+            extra_headers=spec.headers,
+        )
+        return _remote(found)
+
+    async def retrieve(self, identifier: str) -> RemoteBatch:
+        """See `BatchConnection.retrieve`."""
+        return _remote(await self._client.batches.retrieve(identifier))
+
+    async def recent(self) -> AsyncIterator[RemoteBatch]:
+        """See `BatchConnection.recent`."""
+        async for found in self._client.batches.list(limit=_PAGE):
+            yield _remote(found)
+
+    async def results(self, remote: RemoteBatch, scratch: Path) -> AsyncIterator[RowReply]:
+        """See `BatchConnection.results`. Rows that failed stand in a file of their own."""
+        for file in remote.results:
+            async with self._client.files.with_streaming_response.content(file) as response:
+                async for line in lines_of(response.iter_bytes()):
+                    yield _reply(line)
+
+    async def cancel(self, identifier: str) -> None:
+        """See `BatchConnection.cancel`."""
+        await self._client.batches.cancel(identifier)
+
+    async def close(self) -> None:
+        """See `BatchConnection.close`."""
+        await closed(self._client)
+
+
+def _remote(batch: Any) -> RemoteBatch:
+    metadata = batch.metadata or {}
+    counts = batch.request_counts
+    errors = getattr(batch.errors, "data", None) or ()
+    state = str(batch.status).lower()
+    return RemoteBatch(
+        identifier=batch.id,
+        state=state,
+        ended=state in _ENDED,
+        created=float(batch.created_at or 0),
+        total=getattr(counts, "total", None),
+        done=getattr(counts, "completed", 0) or 0,
+        failed=getattr(counts, "failed", 0) or 0,
+        label=metadata.get("llm_provider"),
+        content=metadata.get("content"),
+        input_file=batch.input_file_id,
+        results=tuple(file for file in (batch.output_file_id, batch.error_file_id) if file),
+        problem="; ".join(str(error.message) for error in errors) or None,
+    )
+
+
+def _reply(line: bytes) -> RowReply:
+    try:
+        row = orjson.loads(line)
+        name, response, failure = str(row["custom_id"]), row.get("response"), row.get("error")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise cut(line[:60].decode("utf-8", "replace")) from None
+    if isinstance(response, dict) and response.get("status_code") == 200:
+        return RowReply(name, orjson.dumps(response.get("body")), None)
+    return RowReply(name, None, _error(response, failure))
+
+
+def _error(response: Any, failure: Any) -> LLMError:
+    code = failure.get("code") if isinstance(failure, dict) else None
+    if code == "batch_expired":
+        return expired()
+    if code == "batch_cancelled":
+        return cancelled()
+    told = response if isinstance(response, dict) else {}
+    codes, message = error_fields(told.get("body") or failure)
+    status = told.get("status_code")
+    return unbilled(from_answer(status if isinstance(status, int) else None, codes=codes, message=message))

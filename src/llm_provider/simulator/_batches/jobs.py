@@ -1,0 +1,239 @@
+"""Files and batches of the simulated providers, worked off on a clock that can run fast."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .._behaviour.answers import complete
+from ..formats.wire_format import Problem, Prompt, Request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from .._settings import Settings
+    from ..formats.wire_format import WireFormat
+
+__all__ = ["DAY", "Batch", "BatchStore", "Outcome", "Row", "StoredFile"]
+
+DAY = 86_400.0
+"""Seconds of a provider's time after which a batch expires."""
+
+# The formats do not check the type of every nested value of a body.
+_MALFORMED = (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError)
+
+
+@dataclass(slots=True)
+class StoredFile:
+    """An uploaded file, or the results of a batch."""
+
+    identifier: str
+    name: str
+    purpose: str
+    content: bytes
+    created: float
+    gone: float | None = None
+    """Unix time from which on it cannot be read."""
+
+
+@dataclass(slots=True)
+class Row:
+    """One request of a batch, as its format gives it."""
+
+    custom_id: str
+    path: str
+    body: dict[str, Any]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """The end of a row: `kind` is succeeded, errored, expired or canceled."""
+
+    custom_id: str
+    kind: str
+    status: int = 200
+    reply: dict[str, Any] | None = None
+    """The answer, or the body of an error."""
+
+
+@dataclass(slots=True)
+class Batch:
+    """One batch. Times are Unix seconds."""
+
+    identifier: str
+    provider: str
+    key: str
+    rows: list[Row]
+    created: float
+    ends: float
+    """The time at which the last row is done."""
+    expires: float
+    facts: dict[str, Any] = field(default_factory=dict)
+    """The fields of the request that its format gives back."""
+    cancelled: float | None = None
+    failure: str | None = None
+    """The reason why no row was processed."""
+    outcomes: list[Outcome] | None = None
+    """None until the batch has ended."""
+    files: dict[str, str] = field(default_factory=dict)
+    """The files of its results, by their role."""
+    ended: float | None = None
+    gone: float | None = None
+
+    @property
+    def count(self) -> dict[str, int]:
+        """How many rows have ended in each way."""
+        counts = dict.fromkeys(("succeeded", "errored", "expired", "canceled"), 0)
+        for outcome in self.outcomes or ():
+            counts[outcome.kind] += 1
+        return counts
+
+    def done_share(self, now: float) -> float:
+        """The share of its rows that are done at a time."""
+        whole = self.ends - self.created
+        return 1.0 if whole <= 0 else min(1.0, max(0.0, (now - self.created) / whole))
+
+
+class BatchStore:
+    """All files and batches of one server.
+
+    Args:
+        settings: Returns the settings in force for a provider.
+        formats: Returns the wire format of a provider's path.
+        bill: Counts the tokens of an answer: provider, model, usage.
+    """
+
+    def __init__(
+        self,
+        settings: Callable[[str], Settings],
+        formats: Callable[[str, str], WireFormat],
+        bill: Callable[[str, str, Any], None],
+    ) -> None:
+        self._settings = settings
+        self._formats = formats
+        self._bill = bill
+        self._numbers = 0
+        self.clear()
+
+    def clear(self) -> None:
+        """Drop all files and batches."""
+        self.files: dict[str, StoredFile] = {}
+        self.batches: dict[str, Batch] = {}
+        self._failed_once: set[str] = set()
+
+    def next_identifier(self) -> str:
+        """An identifier that this server has never used before."""
+        self._numbers += 1
+        return f"{self._numbers:016x}"
+
+    def add_file(self, identifier: str, name: str, purpose: str, content: bytes) -> StoredFile:
+        """Keep a file."""
+        file = self.files[identifier] = StoredFile(identifier, name, purpose, content, time.time())
+        return file
+
+    def readable(self, identifier: str) -> StoredFile | None:
+        """A file that exists and has not expired."""
+        file = self.files.get(identifier)
+        return None if file is None or (file.gone is not None and time.time() >= file.gone) else file
+
+    def is_full(self, provider: str) -> bool:
+        """Whether a provider takes no more batches for now."""
+        most = self._settings(provider).batch_limit
+        under_way = sum(1 for one in self.batches.values() if one.provider == provider and one.ended is None)
+        return most is not None and under_way >= most
+
+    def add(self, identifier: str, provider: str, key: str, rows: Sequence[Row], **facts: Any) -> Batch:
+        """Accept a batch."""
+        settings, now = self._settings(provider), time.time()
+        batch = self.batches[identifier] = Batch(
+            identifier,
+            provider,
+            key,
+            list(rows),
+            now,
+            now + settings.batch_seconds / settings.batch_clock,
+            now + DAY / settings.batch_clock,
+            facts,
+        )
+        return batch
+
+    def cancel(self, batch: Batch) -> None:
+        """End a batch early. The rows that are done by now keep their answers."""
+        if batch.ended is None and batch.cancelled is None:
+            batch.cancelled = time.time()
+
+    def of(self, provider: str, key: str) -> list[Batch]:
+        """The batches of one account, newest first."""
+        found = [one for one in self.batches.values() if (one.provider, one.key) == (provider, key)]
+        return sorted(found, key=lambda one: (one.created, one.identifier), reverse=True)
+
+    def advance(self) -> None:
+        """Work off everything that is due."""
+        now = time.time()
+        for batch in self.batches.values():
+            if batch.ended is None:
+                stop = min(batch.ends, batch.expires)
+                stop = stop if batch.cancelled is None else min(stop, batch.cancelled)
+                if now >= stop:
+                    self._finish(batch, stop)
+
+    def _finish(self, batch: Batch, stop: float) -> None:
+        settings = self._settings(batch.provider)
+        batch.ended = stop
+        if settings.batch_results_seconds is not None:
+            batch.gone = stop + settings.batch_results_seconds / settings.batch_clock
+        if batch.failure is not None:
+            batch.outcomes = []
+            return
+        done = round(batch.done_share(stop) * len(batch.rows))
+        left = "canceled" if batch.cancelled is not None and batch.cancelled <= stop else "expired"
+        errored = self._chosen(batch, settings.batch_errored, 0)
+        expired = self._chosen(batch, settings.batch_expired, len(batch.rows) // 2)
+        outcomes = []
+        for number, row in enumerate(batch.rows):
+            if number >= done:
+                outcomes.append(Outcome(row.custom_id, left))
+            elif number in expired:
+                outcomes.append(Outcome(row.custom_id, "expired"))
+            else:
+                outcomes.append(self._outcome(batch, row, settings, failing=number in errored))
+        if settings.batch_unordered:
+            random.Random(settings.seed).shuffle(outcomes)
+        batch.outcomes = outcomes
+        batch.rows = []
+
+    def _chosen(self, batch: Batch, share: float, first: int) -> set[int]:
+        """An exact share of the rows, evenly spread. A row is chosen only the first time that it is sent."""
+        count, chosen = len(batch.rows), set()
+        for place in range(count):
+            if int((place + 1) * share + 1e-9) > int(place * share + 1e-9):
+                number = (place + first) % count
+                name = f"{batch.provider} {batch.rows[number].custom_id}"
+                if name not in self._failed_once:
+                    self._failed_once.add(name)
+                    chosen.add(number)
+        return chosen
+
+    def _outcome(self, batch: Batch, row: Row, settings: Settings, *, failing: bool) -> Outcome:
+        form = self._formats(batch.provider, row.path)
+        identifier = self.next_identifier()
+        prompt: Prompt | Problem
+        try:
+            prompt = Problem(status=500)
+            if not failing:
+                prompt = form.read(Request(batch.provider, row.body, {}, row.path))
+            if not isinstance(prompt, Problem) and settings.reject_parameters:
+                prompt = form.rejection(prompt) or prompt
+            if not isinstance(prompt, Problem):
+                completion = complete(prompt, settings, identifier, int(batch.created), None)
+                tokens = completion.usage.input_tokens
+                if settings.context_window is None or tokens <= settings.context_window:
+                    self._bill(batch.provider, prompt.model, completion.usage)
+                    return Outcome(row.custom_id, "succeeded", 200, form.reply(prompt, completion))
+                prompt = form.context_length(tokens, settings.context_window)
+        except _MALFORMED as mistake:
+            prompt = Problem(status=400, message=f"the request is malformed: {mistake}")
+        status, body = form.error(prompt, f"req_{identifier}")
+        return Outcome(row.custom_id, "errored", status, body)

@@ -1,0 +1,194 @@
+"""The batch and file endpoints of OpenAI and of compatible hosts."""
+
+from __future__ import annotations
+
+import re
+import time
+from email.parser import BytesParser
+from email.policy import HTTP
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from .exchange import Call, Reply, failed
+from .jobs import Batch, Row
+
+if TYPE_CHECKING:
+    from .jobs import BatchStore, StoredFile
+
+__all__ = ["PATHS", "serve"]
+
+PATHS = re.compile(r"(?:/v1)?/(files|batches)(?:/([\w-]+)(?:/(content|cancel))?)?")
+MOST_ROWS = 50_000
+MOST_BYTES = 200_000_000
+PAGE = 20
+
+_PURPOSES = {"together_ai": "batch-api"}
+
+
+def serve(store: BatchStore, call: Call) -> Reply | None:
+    """Answer a request to a file or a batch; None if there is nothing at its path."""
+    found = PATHS.fullmatch(call.path)
+    if found is None:
+        return None
+    kind, identifier, action = found.groups()
+    if kind == "files":
+        return _files(store, call, identifier, action)
+    return _batches(store, call, identifier, action)
+
+
+def _files(store: BatchStore, call: Call, identifier: str | None, action: str | None) -> Reply | None:
+    if identifier is None:
+        return _upload(store, call) if call.method == "POST" else None
+    file = store.readable(identifier)
+    if file is None:
+        return failed(call, 404, f"No such File object: {identifier}")
+    if action == "content":
+        return Reply(200, file.content, b"application/octet-stream")
+    if call.method == "DELETE":
+        del store.files[identifier]
+        return Reply(200, {"id": identifier, "object": "file", "deleted": True})
+    return Reply(200, _file(file))
+
+
+def _upload(store: BatchStore, call: Call) -> Reply:
+    head = b"content-type: " + call.headers.get(b"content-type", b"") + b"\r\n\r\n"
+    parts = BytesParser(policy=HTTP).parsebytes(head + call.body)
+    purpose, name, content = "", "", None
+    for part in parts.iter_parts() if parts.is_multipart() else ():
+        field = part.get_param("name", header="content-disposition")
+        decoded: Any = part.get_payload(decode=True)
+        payload: bytes = decoded or b""
+        if field == "purpose":
+            purpose = payload.decode()
+        elif field == "file":
+            name, content = part.get_filename() or "", payload
+    expected = _PURPOSES.get(call.provider, "batch")
+    if content is None or purpose != expected:
+        return failed(call, 400, f"a file with the purpose {expected!r} is expected, not {purpose!r}")
+    if len(content) > MOST_BYTES:
+        return failed(call, 400, "the file is too large")
+    return Reply(200, _file(store.add_file(f"file-{store.next_identifier()}", name, purpose, content)))
+
+
+def _file(file: StoredFile) -> dict[str, Any]:
+    return {
+        "id": file.identifier,
+        "object": "file",
+        "bytes": len(file.content),
+        "created_at": int(file.created),
+        "filename": file.name,
+        "purpose": file.purpose,
+        "status": "processed",
+    }
+
+
+def _batches(store: BatchStore, call: Call, identifier: str | None, action: str | None) -> Reply | None:
+    if identifier is None:
+        return _create(store, call) if call.method == "POST" else _list(store, call)
+    batch = store.batches.get(identifier)
+    if batch is None or batch.provider != call.provider or batch.key != call.key:
+        return failed(call, 404, f"No batch found with id '{identifier}'.")
+    if action == "cancel" and call.method == "POST":
+        store.cancel(batch)
+        store.advance()
+    return Reply(200, _shown(store, batch))
+
+
+def _create(store: BatchStore, call: Call) -> Reply:
+    asked = orjson.loads(call.body)
+    file = store.readable(asked["input_file_id"])
+    if file is None:
+        return failed(call, 400, f"no file {asked['input_file_id']}")
+    if store.is_full(call.provider):
+        return failed(call, 429, "too many batches are in progress")
+    rows, problem = [], None
+    names = set()
+    try:
+        for line in file.content.splitlines():
+            row = orjson.loads(line)
+            rows.append(Row(row["custom_id"], row["url"], row["body"]))
+            names.add(row["custom_id"])
+            if row["url"] != asked["endpoint"] or row["method"] != "POST":
+                problem = f"the URL of {row['custom_id']} is not the endpoint of the batch"
+    except (ValueError, KeyError, TypeError) as mistake:
+        problem = f"invalid line: {mistake}"
+    if not rows or len(rows) > MOST_ROWS:
+        problem = f"a batch has 1 to {MOST_ROWS} requests, not {len(rows)}"
+    elif len(names) != len(rows):
+        problem = "a custom_id occurs twice"
+    facts = {name: asked.get(name) for name in ("endpoint", "completion_window", "metadata", "input_file_id")}
+    batch = store.add(f"batch_{store.next_identifier()}", call.provider, call.key, rows, **facts)
+    if problem is not None:
+        batch.failure, batch.rows = problem, []
+    return Reply(200, _shown(store, batch))
+
+
+def _list(store: BatchStore, call: Call) -> Reply:
+    found = store.of(call.provider, call.key)
+    after = call.query.get("after")
+    if after is not None:
+        names = [batch.identifier for batch in found]
+        found = found[names.index(after) + 1 :] if after in names else []
+    most = int(call.query.get("limit", PAGE))
+    data = [_shown(store, batch) for batch in found[:most]]
+    return Reply(200, {"object": "list", "data": data, "has_more": len(found) > most})
+
+
+def _shown(store: BatchStore, batch: Batch) -> dict[str, Any]:
+    if batch.outcomes is not None and not batch.files and batch.failure is None:
+        _write_results(store, batch)
+    count, now = batch.count, time.time()
+    total = len(batch.rows) if batch.outcomes is None else len(batch.outcomes)
+    completed = count["succeeded"] if batch.ended else int(batch.done_share(now) * total)
+    return {
+        "id": batch.identifier,
+        "object": "batch",
+        **batch.facts,
+        "status": _status(batch),
+        "errors": None
+        if batch.failure is None
+        else {"object": "list", "data": [{"code": "invalid_request", "message": batch.failure}]},
+        "created_at": int(batch.created),
+        "expires_at": int(batch.expires),
+        "completed_at": None if batch.ended is None else int(batch.ended),
+        "output_file_id": batch.files.get("output"),
+        "error_file_id": batch.files.get("error"),
+        "request_counts": {
+            "total": total,
+            "completed": completed,
+            "failed": count["errored"] + count["expired"] + count["canceled"],
+        },
+    }
+
+
+def _status(batch: Batch) -> str:
+    if batch.ended is None:
+        return "cancelling" if batch.cancelled is not None else "in_progress"
+    if batch.failure is not None:
+        return "failed"
+    if batch.cancelled is not None and batch.cancelled <= batch.ended:
+        return "cancelled"
+    return "expired" if batch.ended >= batch.expires else "completed"
+
+
+def _write_results(store: BatchStore, batch: Batch) -> None:
+    lines: dict[str, list[bytes]] = {"output": [], "error": []}
+    for outcome in batch.outcomes or ():
+        line: dict[str, Any] = {"id": f"batch_req_{store.next_identifier()}", "custom_id": outcome.custom_id}
+        if outcome.kind in ("succeeded", "errored"):
+            request = f"req_{store.next_identifier()}"
+            response = {"status_code": outcome.status, "request_id": request, "body": outcome.reply}
+            line |= {"response": response, "error": None}
+        else:
+            code = "batch_expired" if outcome.kind == "expired" else "batch_cancelled"
+            message = "This request could not be executed before the completion window expired."
+            line |= {"response": None, "error": {"code": code, "message": message}}
+        lines["output" if outcome.kind == "succeeded" else "error"].append(orjson.dumps(line))
+    for role, found in lines.items():
+        if found:
+            name = f"file-{store.next_identifier()}"
+            file = store.add_file(name, f"{batch.identifier}_{role}.jsonl", "batch_output", b"\n".join(found))
+            file.gone, batch.files[role] = batch.gone, name
+    if not batch.files:
+        batch.files["none"] = ""
