@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         aembed,
         aiter_many,
         astream,
+        batches,
         call,
         call_many,
         embed,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
         stream,
         usage,
     )
+    from ._batches.handle import Batch, BatchCounts
     from ._cache.response_cache import CacheStatistics, CacheWarning
     from ._cache.storage.diff import Explanation
     from ._calls.stream import AsyncStream, Stream
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
         RateLimitError,
         RefusalError,
         RequestError,
+        UncertainBatchError,
         UnknownModelError,
         UnknownPriceError,
         UnsupportedParameterError,
@@ -98,6 +101,8 @@ __all__ = [
     "AsyncStream",
     "AuthenticationError",
     "BadRequestError",
+    "Batch",
+    "BatchCounts",
     "BatchError",
     "BatchParameters",
     "Budget",
@@ -149,6 +154,7 @@ __all__ = [
     "Timing",
     "ToolCall",
     "ToolCallDelta",
+    "UncertainBatchError",
     "UnknownModelError",
     "UnknownPriceError",
     "UnsupportedParameterError",
@@ -158,6 +164,7 @@ __all__ = [
     "aembed",
     "aiter_many",
     "astream",
+    "batches",
     "call",
     "call_many",
     "embed",
@@ -193,6 +200,7 @@ _HOMES = (
     "_estimates.estimate",
     "_money.budget",
     "_limits.shared_controller",
+    "_batches.handle",
 )
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from datetime import date
     from decimal import Decimal
 
+    from ._batches.handle import Batch
     from ._calls.stream import AsyncStream, Stream
     from ._estimates.estimate import Estimate
 
@@ -171,6 +172,18 @@ def call_many(
     inputs: Iterable[Prompt],
     *,
     on_error: OnError = "return",
+    dry_run: Literal[False] = False,
+    wait: Literal[False],
+    **parameters: Unpack[BatchParameters],
+) -> Batch: ...
+
+
+@overload
+def call_many(
+    model: str,
+    inputs: Iterable[Prompt],
+    *,
+    on_error: OnError = "return",
     dry_run: Literal[True],
     **parameters: Unpack[BatchParameters],
 ) -> Estimate: ...
@@ -182,8 +195,9 @@ def call_many(
     *,
     on_error: OnError = "return",
     dry_run: bool = False,
+    wait: bool = True,
     **parameters: Unpack[BatchParameters],
-) -> list[Result] | Estimate:
+) -> list[Result] | Estimate | Batch:
     """Ask a model many prompts at once. The results are in the order of the inputs.
 
     Each answer is stored before it counts as done: after an interruption, a second run sends only the rest.
@@ -194,7 +208,9 @@ def call_many(
         on_error: "return" puts the error of a failed call in its place; "raise" raises a `BatchError`,
             which holds all results, after every other call has finished.
         dry_run: Send nothing, and return an `Estimate` instead; see `estimate`.
-        **parameters: `max_concurrent` and `progress`, see `BatchParameters`, and all of `Parameters`.
+        wait: With `delivery="batch"`, False returns a `Batch` once everything is submitted.
+        **parameters: `max_concurrent`, `progress`, `delivery` and `resend`, see `BatchParameters`, and all of
+            `Parameters`.
 
     Raises:
         RequestError: the model or a parameter is not valid. Nothing was sent.
@@ -209,6 +225,8 @@ def call_many(
     seal(parameters)
     if dry_run:
         return default_client().estimate(model, inputs, **parameters)
+    if not wait:
+        return default_client().call_many(model, inputs, on_error=on_error, wait=False, **parameters)
     return default_client().call_many(model, inputs, on_error=on_error, **parameters)
 
 
@@ -229,6 +247,18 @@ async def acall_many(
     inputs: Iterable[Prompt] | AsyncIterable[Prompt],
     *,
     on_error: OnError = "return",
+    dry_run: Literal[False] = False,
+    wait: Literal[False],
+    **parameters: Unpack[BatchParameters],
+) -> Batch: ...
+
+
+@overload
+async def acall_many(
+    model: str,
+    inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+    *,
+    on_error: OnError = "return",
     dry_run: Literal[True],
     **parameters: Unpack[BatchParameters],
 ) -> Estimate: ...
@@ -240,12 +270,15 @@ async def acall_many(
     *,
     on_error: OnError = "return",
     dry_run: bool = False,
+    wait: bool = True,
     **parameters: Unpack[BatchParameters],
-) -> list[Result] | Estimate:
+) -> list[Result] | Estimate | Batch:
     """`call_many` for any event loop. `inputs` may also be an asynchronous iterable."""
     seal(parameters)
     if dry_run:
         return await default_client().acall_many(model, inputs, dry_run=True, **parameters)
+    if not wait:
+        return await default_client().acall_many(model, inputs, on_error=on_error, wait=False, **parameters)
     return await default_client().acall_many(model, inputs, on_error=on_error, **parameters)
 
 
@@ -271,6 +304,17 @@ def aiter_many(
     """`iter_many` for `async for`."""
     seal(parameters)
     return default_client().aiter_many(model, inputs, **parameters)
+
+
+def batches() -> list[Batch]:
+    """The batches that were submitted with this cache directory, by any process, oldest first.
+
+    Those whose results were stored more than 30 days ago are left out. `llm-provider batches` lists them too.
+
+    >>> batches()
+    []
+    """
+    return default_client().batches()
 
 
 def estimate(model: str, inputs: Iterable[Prompt], **parameters: Unpack[BatchParameters]) -> Estimate:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 from ._errors import RequestError
 from ._limits.concurrency import Concurrency, concurrency
 from ._limits.timeouts import DEFAULT_BATCH_PATIENCE
+from ._requests.embed_request import EmbedParameters
 from ._requests.request import BatchParameters, Parameters, check, seal
 from ._types import Prompt, Response, Result
 
@@ -120,7 +121,9 @@ class BatchMethods(ABC):
         lookup, engine = batch_lookup(self._engine, prepare), self._engine
         return Work(lookup, engine.run, engine.cancel, allowed.most, engine.load)
 
-    def _delivery(self, model: str, inputs: object, parameters: BatchParameters) -> BatchFront | None:
+    def _delivery(
+        self, model: str, inputs: object, parameters: BatchParameters | EmbedParameters
+    ) -> BatchFront | None:
         """The batch delivery of a call; None if it is live. Takes its parameters out of the others."""
         asked, resend = parameters.pop("delivery", None), parameters.pop("resend", None)
         if asked is None or asked == "live":

@@ -120,7 +120,7 @@ class Collector:
         else:
             record.append("collecting")
         left = dict.fromkeys(record.rows)
-        foreign = False
+        foreign = gone = False
         group: list[RowReply] = []
         try:
             async for reply in self._remote.results(remote, record.path.with_suffix(".results")):
@@ -134,13 +134,13 @@ class Collector:
                     group = []
         except NotFoundError:
             # The results have expired.
-            foreign = False
+            foreign, gone = False, True
         if foreign and len(left) == len(record.rows):
             record.append("not_ours", remote=remote.identifier)
             return False
         await self._take(group)
         for custom_id in left:
-            error = _without_result(remote)
+            error = _without_result(remote, gone=gone)
             record.keep(custom_id, None, _plain(error))
             self._ended(custom_id, RowEnd(error=error))
         record.append("collected")
@@ -211,18 +211,20 @@ class Collector:
         return lambda prices: worst_case(call, line.parts, prices, variants=("batch",))
 
 
-def _without_result(remote: RemoteBatch) -> LLMError:
+def _without_result(remote: RemoteBatch, *, gone: bool) -> LLMError:
     """The error of a row without a result in a batch that has ended."""
     state = remote.state.lower()
+    if gone:
+        return NotFoundError(
+            "the provider has deleted the results of the batch: it keeps them for some weeks"
+        )
     if "cancel" in state:
         return cancelled()
-    if "expired" in state:
+    if "expired" in state or remote.results:
         return expired()
     if remote.problem is not None:
         return BadRequestError(f"the provider refused the batch: {remote.problem}")
-    if not remote.results:
-        return unbilled(InternalServerError(f"the batch ended as {remote.state!r} without results"))
-    return NotFoundError("the provider has no result of this row any more: results are kept for some weeks")
+    return unbilled(InternalServerError(f"the batch ended as {remote.state!r} without results"))
 
 
 def _plain(error: LLMError) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from .._calls.batch import in_order
 from .._calls.batch_lookup import Lookup
 from .._calls.call import Call
 from .._calls.progress import awatched, watched
-from .._errors import RequestError
+from .._errors import LLMError, RequestError
 from .._providers.batches import DAY, module_of
 from .._requests.request import checked_inputs
 from .._requests.routing import priced_as, resolve
@@ -134,6 +134,28 @@ class BatchFront:
                 deliver(index, found)
         await event_loop.run(work.begin())
         return self._batch(work, results, on_error)
+
+    def embed(self, call: Call[Any]) -> Any:
+        """See `llm_provider.embed`."""
+        found = self._engine.lookup(call)
+        if found is None:
+            self._engine.load(call)
+            found = event_loop.wait(event_loop.submit(self._embed(call)))
+        return found
+
+    async def aembed(self, call: Call[Any]) -> Any:
+        """See `llm_provider.aembed`."""
+        found = await self._engine.lookup_soon(call)
+        return await event_loop.run(self._embed(call)) if found is None else found
+
+    async def _embed(self, call: Call[Any]) -> Any:
+        results: dict[int, Any] = {}
+        work = BatchWork(self._engine, lambda inputs: iter(()), self._resend)
+        work.add(0, call, results.__setitem__)
+        await work.whole()
+        if isinstance(results[0], LLMError):
+            raise results[0]
+        return results[0]
 
     def _begun(self, lookup: Lookup) -> tuple[BatchWork, dict[int, Any], Callable[[int, Any], None]]:
         results: dict[int, Any] = {}

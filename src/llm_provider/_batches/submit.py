@@ -39,14 +39,16 @@ _MOST_ATTEMPTS = 5
 def chunks(wanted: Iterable[Wanted], limits: BatchLimits) -> Iterator[list[Wanted]]:
     """Rows in groups, each of which one batch may hold."""
     group: list[Wanted] = []
-    size = 0
+    size = parts = 0
     for row in wanted:
         more = row.size + _ROW_OVERHEAD
-        if group and (len(group) == limits.rows or size + more > limits.bytes):
+        # OpenAI counts the texts of embeddings.
+        if group and (parts + len(row.keys) > limits.rows or size + more > limits.bytes):
             yield group
-            group, size = [], 0
+            group, size, parts = [], 0, 0
         group.append(row)
         size += more
+        parts += len(row.keys)
     if group:
         yield group
 

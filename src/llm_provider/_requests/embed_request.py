@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from .._errors import RequestError, shown
-from .request import CacheMode, check, check_model_name, checked_parameters, number, seal
+from .request import CacheMode, DeliveryMode, check, check_model_name, checked_parameters, number, seal
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -44,12 +44,17 @@ class EmbedParameters(TypedDict, total=False):
     extra_headers: Mapping[str, str] | None
     api_key: str | None
     base_url: str | None
+    delivery: DeliveryMode | None
+    """"live", "batch" or "auto", as in `call_many`."""
+    resend: Literal["batch", "live"] | None
+    """Where rows of a batch that failed or expired are sent once more, as in `call_many`."""
 
 
-# The check of each parameter: `dimensions` is the only one that `call` does not have.
-_CHECKS = dict.fromkeys(EmbedParameters.__annotations__, check) | {
-    "dimensions": number(1, 2**31 - 1, whole=True)
-}
+# The check of each parameter of a request: `dimensions` is the only one that `call` does not have.
+_OF_DELIVERY = ("delivery", "resend")
+_CHECKS = dict.fromkeys(
+    [name for name in EmbedParameters.__annotations__ if name not in _OF_DELIVERY], check
+) | {"dimensions": number(1, 2**31 - 1, whole=True)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,7 +75,7 @@ class GeminiConnection:
             async_client_args={"ssl": self._certificates, "trust_env": False},
             **{parameter: self._http_client},
         )
-        with _without_warning("Both GOOGLE_API_KEY"):
+        with without_warning("Both GOOGLE_API_KEY"):
             return genai.Client(vertexai=False, api_key=outgoing.key.reveal(), http_options=options)
 
     async def send(self, outgoing: Outgoing, on_headers: OnHeaders) -> bytes:
@@ -124,7 +124,7 @@ async def _close_client(client: Any) -> None:
 
 
 @contextlib.contextmanager
-def _without_warning(beginning: str) -> Iterator[None]:
+def without_warning(beginning: str) -> Iterator[None]:
     """Drops a warning of the SDK's that is untrue here: the key is an argument, so no variable is read."""
     logger = logging.getLogger("google_genai._api_client")
 

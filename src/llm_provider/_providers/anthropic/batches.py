@@ -1,0 +1,173 @@
+"""Message batches of Anthropic, through the anthropic SDK: `messages.batches`.
+
+Facts from anthropic 2.11. Anthropic keeps no label of a batch, so a submission without an answer is found again by
+its time and its number of rows, and recognised by the names of its results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from ..._errors import LLMError, NotFoundError
+from ..._requests.api_keys import APIKey
+from ..._requests.routing import Target
+from ..batches import (
+    SECONDS_OF_A_REQUEST,
+    BatchLimits,
+    BatchSpec,
+    RemoteBatch,
+    RowReply,
+    cancelled,
+    closed,
+    cut,
+    expired,
+    lines_of,
+    unbilled,
+)
+from ..errors import error_fields, from_answer
+from .decode import OPERATION
+
+_LIMITS = BatchLimits(rows=100_000, bytes=64_000_000)
+"""Anthropic takes 256 MB. A batch is one request, which is in memory while it is sent, so ours are smaller."""
+
+_PATH = "/v1/messages/batches"
+_PAGE = 100
+
+_STATUSES = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+
+
+def limits(target: Target, operation: str) -> BatchLimits | None:
+    """See `BatchModule.limits`."""
+    return _LIMITS if operation == OPERATION else None
+
+
+def connect(target: Target, key: APIKey) -> AnthropicBatches:
+    """See `BatchModule.connect`."""
+    return AnthropicBatches(target, key)
+
+
+class AnthropicBatches:
+    """The message batches of one account."""
+
+    limits = _LIMITS
+    keeps_label = False
+
+    def __init__(self, target: Target, key: APIKey) -> None:
+        import anthropic
+        from anthropic.types.messages import MessageBatch
+
+        from ..sdk_connection import build_http_client
+
+        self._client = anthropic.AsyncAnthropic(
+            base_url=target.base_url,
+            api_key=key.reveal(),
+            http_client=build_http_client(anthropic, "http1", 2**40),
+            max_retries=0,
+            timeout=SECONDS_OF_A_REQUEST,
+            open_telemetry=False,
+        )
+        self._batches = self._client.messages.batches
+        self._batch_class = MessageBatch
+
+    def line(self, spec: BatchSpec, custom_id: str, body: bytes) -> bytes:
+        """See `BatchConnection.line`."""
+        return b'{"custom_id":%s,"params":%s}' % (orjson.dumps(custom_id), body)
+
+    async def upload(self, path: Path) -> str | None:
+        """Nothing: the rows are part of the submission."""
+        return None
+
+    async def create(self, spec: BatchSpec, path: Path, file: str | None) -> RemoteBatch:
+        """See `BatchConnection.create`.
+
+        The rows are sent as they are. The typed method would copy each of them several times.
+        """
+        body = b'{"requests":[' + path.read_bytes().rstrip(b"\n").replace(b"\n", b",") + b"]}"
+        headers = {**spec.headers, "content-type": "application/json"}
+        return _remote(
+            await self._client.post(
+                _PATH, content=body, cast_to=self._batch_class, options={"headers": headers, "max_retries": 0}
+            )
+        )
+
+    async def retrieve(self, identifier: str) -> RemoteBatch:
+        """See `BatchConnection.retrieve`."""
+        return _remote(await self._batches.retrieve(identifier))
+
+    async def recent(self) -> AsyncIterator[RemoteBatch]:
+        """See `BatchConnection.recent`."""
+        async for found in self._batches.list(limit=_PAGE):
+            yield _remote(found)
+
+    async def results(self, remote: RemoteBatch, scratch: Path) -> AsyncIterator[RowReply]:
+        """See `BatchConnection.results`.
+
+        Raises:
+            NotFoundError: the results have expired.
+        """
+        if not remote.results:
+            raise NotFoundError("the results of the batch have expired", status=404)
+        async with self._batches.with_streaming_response.results(remote.identifier) as response:
+            async for line in lines_of(response.iter_bytes()):
+                yield _reply(line)
+
+    async def cancel(self, identifier: str) -> None:
+        """See `BatchConnection.cancel`."""
+        await self._batches.cancel(identifier)
+
+    async def close(self) -> None:
+        """See `BatchConnection.close`."""
+        await closed(self._client)
+
+
+def _remote(batch: Any) -> RemoteBatch:
+    counts = batch.request_counts
+    named = ("processing", "succeeded", "errored", "canceled", "expired")
+    numbers = {name: getattr(counts, name, 0) or 0 for name in named}
+    return RemoteBatch(
+        identifier=batch.id,
+        state=str(batch.processing_status),
+        ended=batch.processing_status == "ended",
+        created=batch.created_at.timestamp(),
+        total=sum(numbers.values()),
+        done=numbers["succeeded"],
+        failed=numbers["errored"] + numbers["canceled"] + numbers["expired"],
+        results=(batch.results_url,) if batch.results_url else (),
+    )
+
+
+def _reply(line: bytes) -> RowReply:
+    try:
+        row = orjson.loads(line)
+        name, result = str(row["custom_id"]), row["result"]
+        kind = result["type"]
+    except (ValueError, KeyError, TypeError):
+        raise cut(line[:60].decode("utf-8", "replace")) from None
+    if kind == "succeeded":
+        return RowReply(name, orjson.dumps(result.get("message")), None)
+    if kind == "expired":
+        return RowReply(name, None, expired())
+    if kind == "canceled":
+        return RowReply(name, None, cancelled())
+    return RowReply(name, None, _error(result.get("error")))
+
+
+def _error(told: Any) -> LLMError:
+    """The error of a row. Its type stands for the status that a live request would have had."""
+    codes, message = error_fields(told)
+    status = next((_STATUSES[code] for code in codes if code in _STATUSES), None)
+    return unbilled(from_answer(status, codes=codes, message=message))

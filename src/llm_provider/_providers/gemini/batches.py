@@ -1,0 +1,197 @@
+"""Batches of Gemini, through the google-genai SDK: `files` and `batches`.
+
+Facts from google-genai 3.4. Rows always go into a file, also below the 20 MB that Google takes inline: a file has
+the bytes of a live request, where the SDK rewrites inline requests by its own types, it names each row, and the
+name of the file identifies the batch if the answer to its submission is lost.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from ..._errors import LLMError
+from ..._requests.api_keys import APIKey
+from ..._requests.routing import Target
+from ..batches import (
+    SECONDS_OF_A_REQUEST,
+    BatchLimits,
+    BatchSpec,
+    RemoteBatch,
+    RowReply,
+    closed,
+    cut,
+    unbilled,
+)
+from ..errors import from_answer
+from . import embeddings
+from .api_version import split_version
+from .connection import without_warning
+
+_ROWS, _BYTES = 200_000, 1_000_000_000
+"""Google takes files of 2 GB, and tells no number of rows."""
+
+_ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED")
+"""The SDK's own list of final states lacks the last one."""
+
+_LABEL = "llm_provider"
+_PAGE = 100
+
+
+def limits(target: Target, operation: str) -> BatchLimits | None:
+    """See `BatchModule.limits`. A row has one text."""
+    return BatchLimits(_ROWS, _BYTES, 1)
+
+
+def connect(target: Target, key: APIKey) -> GeminiBatches:
+    """See `BatchModule.connect`."""
+    return GeminiBatches(target, key)
+
+
+class GeminiBatches:
+    """The batches of one account."""
+
+    keeps_label = True
+
+    def __init__(self, target: Target, key: APIKey) -> None:
+        from google import genai
+        from google.genai import types
+
+        self.limits = BatchLimits(_ROWS, _BYTES, 1)
+        server, version = split_version(target.base_url)
+        options = types.HttpOptions(
+            base_url=server,
+            api_version=version or "v1beta",
+            timeout=int(1000 * SECONDS_OF_A_REQUEST),
+            # A single attempt also turns off the SDK's hidden second one after a broken connection.
+            retry_options=types.HttpRetryOptions(attempts=1),
+        )
+        with without_warning("Both GOOGLE_API_KEY"):
+            self._client = genai.Client(vertexai=False, api_key=key.reveal(), http_options=options)
+        self._types = types
+
+    def line(self, spec: BatchSpec, custom_id: str, body: bytes) -> bytes:
+        """See `BatchConnection.line`. A text is a request of its own."""
+        if _embeds(spec.operation):
+            body = orjson.dumps(orjson.loads(body)["requests"][0])
+        return b'{"key":%s,"request":%s}' % (orjson.dumps(custom_id), body)
+
+    async def upload(self, path: Path) -> str | None:
+        """See `BatchConnection.upload`."""
+        config = self._types.UploadFileConfig(display_name=path.name, mime_type="application/jsonl")
+        uploaded = await self._client.aio.files.upload(file=path, config=config)
+        return uploaded.name
+
+    async def create(self, spec: BatchSpec, path: Path, file: str | None) -> RemoteBatch:
+        """See `BatchConnection.create`."""
+        assert file is not None
+        model = spec.operation.rpartition("/models/")[2].partition(":")[0]
+        name = f"{_LABEL} {spec.label} {spec.content}"
+        headers = self._types.HttpOptions(headers=dict(spec.headers)) if spec.headers else None
+        batches = self._client.aio.batches
+        if _embeds(spec.operation):
+            with warnings.catch_warnings():
+                # The SDK calls its method experimental.
+                warnings.simplefilter("ignore")
+                found: Any = await batches.create_embeddings(
+                    model=model,
+                    src=self._types.EmbeddingsBatchJobSource(file_name=file),
+                    config=self._types.CreateEmbeddingsBatchJobConfig(
+                        display_name=name, http_options=headers
+                    ),
+                )
+        else:
+            found = await batches.create(
+                model=model,
+                src=file,
+                config=self._types.CreateBatchJobConfig(display_name=name, http_options=headers),
+            )
+        return _remote(found)
+
+    async def retrieve(self, identifier: str) -> RemoteBatch:
+        """See `BatchConnection.retrieve`."""
+        return _remote(await self._client.aio.batches.get(name=identifier))
+
+    async def recent(self) -> AsyncIterator[RemoteBatch]:
+        """See `BatchConnection.recent`."""
+        config = self._types.ListBatchJobsConfig(page_size=_PAGE)
+        async for found in await self._client.aio.batches.list(config=config):
+            yield _remote(found)
+
+    async def results(self, remote: RemoteBatch, scratch: Path) -> AsyncIterator[RowReply]:
+        """See `BatchConnection.results`."""
+        for name in remote.results:
+            await self._client.aio.files.download(file=name, destination=scratch)
+            with scratch.open("rb") as file:
+                for line in file:
+                    if line.strip():
+                        yield _reply(line)
+
+    async def cancel(self, identifier: str) -> None:
+        """See `BatchConnection.cancel`."""
+        await self._client.aio.batches.cancel(name=identifier)
+
+    async def close(self) -> None:
+        """See `BatchConnection.close`."""
+        await self._client.aio.aclose()
+        await closed(self._client)
+
+
+def _embeds(operation: str) -> bool:
+    return operation.endswith(f":{embeddings.ACTION}")
+
+
+def _remote(job: Any) -> RemoteBatch:
+    state = str(getattr(job.state, "name", job.state) or "PENDING")
+    state = state.removeprefix("JOB_STATE_").removeprefix("BATCH_STATE_")
+    label, content = None, None
+    words = (job.display_name or "").split(" ")
+    if len(words) == 3 and words[0] == _LABEL:
+        _, label, content = words
+    stats = job.completion_stats
+    file = getattr(job.dest, "file_name", None)
+    return RemoteBatch(
+        identifier=job.name,
+        state=state,
+        ended=state in _ENDED,
+        created=job.create_time.timestamp() if job.create_time else 0.0,
+        done=getattr(stats, "successful_count", 0) or 0,
+        failed=getattr(stats, "failed_count", 0) or 0,
+        label=label,
+        content=content,
+        results=(file,) if file else (),
+        problem=getattr(job.error, "message", None),
+    )
+
+
+def _reply(line: bytes) -> RowReply:
+    try:
+        row = orjson.loads(line)
+        name, response, failure = str(row["key"]), row.get("response"), row.get("error")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise cut(line[:60].decode("utf-8", "replace")) from None
+    if isinstance(response, dict):
+        if "embedding" in response:
+            # The form of a live answer with one text.
+            response = {**response, "embeddings": [response.pop("embedding")]}
+        return RowReply(name, orjson.dumps(response), None)
+    return RowReply(name, None, _error(failure))
+
+
+# The codes of google.rpc, with which a row reports its failure.
+_STATUSES = {
+    1: 499, 2: 500, 3: 400, 4: 504, 5: 404, 6: 409, 7: 403, 8: 429, 9: 400, 10: 409, 11: 400, 12: 501, 13: 500,
+    14: 503, 15: 500, 16: 401,
+}  # fmt: skip
+
+
+def _error(failure: Any) -> LLMError:
+    told = failure if isinstance(failure, dict) else {}
+    code, status = told.get("code"), told.get("status")
+    number = _STATUSES.get(code, code) if isinstance(code, int) else None
+    codes = (status if isinstance(status, str) else None,)
+    return unbilled(from_answer(number, codes=codes, message=str(told.get("message") or "")))
