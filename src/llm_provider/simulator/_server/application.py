@@ -141,7 +141,13 @@ class Application:
             )
             raw = reply.body if isinstance(reply.body, bytes) else orjson.dumps(reply.body)
             exchange.headers += reply.headers
-            if fault.abort_after is not None or fault.cut_after is not None:
+            if fault.stall_after is not None:
+                # Half of the answer, or nothing of it with 0. The request was served all the same.
+                await exchange.start(reply.status, [(b"content-type", reply.content_type)])
+                await exchange.more(raw[: len(raw) // 2] if fault.stall_after else b"")
+                await exchange.client.left_within(fault.delay or None)
+                exchange.end(disconnected=True)
+            elif fault.abort_after is not None or fault.cut_after is not None:
                 await send_broken(exchange, raw)
             else:
                 await send_bytes(exchange, reply.status, raw, (b"content-type", reply.content_type))
