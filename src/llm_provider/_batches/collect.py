@@ -86,6 +86,7 @@ class Collector:
         self._shared = shared
         self._ended = ended
         self._entered: set[str] = set()
+        self._rows_failed = 0
         self.spent: Decimal | None = Decimal(0)
         """USD of the rows that were read; None if the cost of one is not known."""
 
@@ -143,7 +144,8 @@ class Collector:
             error = _without_result(remote, gone=gone)
             record.keep(custom_id, None, _plain(error))
             self._ended(custom_id, RowEnd(error=error))
-        record.append("collected")
+        failed = len(left) + self._rows_failed
+        record.append("collected", done=len(record.rows) - failed, failed=failed)
         await asyncio.to_thread(record.shrink)
         return True
 
@@ -153,6 +155,7 @@ class Collector:
         writes: list[asyncio.Future[bool]] = []
         for reply in replies:
             end, writing = self._row(reply)
+            self._rows_failed += end.error is not None
             ends.append((reply.custom_id, end))
             writes += writing
         for write in writes:

@@ -79,6 +79,16 @@ class Batch:
         return tuple(record.remote for record in self._records if record.remote is not None)
 
     @property
+    def record_ids(self) -> tuple[str, ...]:
+        """The names of its batches in the journal, which an `UncertainBatchError` shows."""
+        return tuple(record.id for record in self._records)
+
+    @property
+    def last_status(self) -> str:
+        """`status` as far as it is known without asking the provider."""
+        return self._status()
+
+    @property
     def states(self) -> dict[str, str]:
         """The provider's own word for the state of each of its batches, as it told last."""
         return {record.remote or record.id: record.state for record in self._records}

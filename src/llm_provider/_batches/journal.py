@@ -232,7 +232,7 @@ class Record:
             case "kept":
                 self.kept[facts["row"]] = offset, length
             case "collected":
-                self.collected = facts["at"]
+                self.collected, self.counts = facts["at"], (facts["done"], facts["failed"])
             case "forgotten":
                 self.state, self.ended = "forgotten", True
 

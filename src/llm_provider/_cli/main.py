@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from .. import __version__
 from .._errors import LLMError, OutputError, RequestError
-from . import ask, cache, estimate, prices
+from . import ask, batches, cache, estimate, prices
 from .output import (
     CLOSED_PIPE,
     EXIT_CODES,
@@ -136,6 +136,8 @@ def _parser() -> _Parser:
     prices.add_arguments(add("prices", "print prices in USD per million tokens", prices.HELP))
     actions = add("cache", "manage the answers stored on this machine")
     cache.add_actions(partial(_add_command, actions.add_subparsers(metavar="ACTION", required=True)))
+    jobs = add("batches", "list, await, cancel and collect batches", batches.HELP)
+    batches.add_actions(jobs, partial(_add_command, jobs.add_subparsers(metavar="ACTION")))
     # Only for the list of commands in --help: `_run` takes its arguments before they are parsed.
     add("simulator", "run a local server that speaks the providers' wire formats")
     return parser

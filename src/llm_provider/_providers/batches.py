@@ -22,8 +22,11 @@ from .._requests.routing import Target
 DAY = 86_400.0
 """Seconds within which every provider answers a batch."""
 
-SECONDS_OF_A_REQUEST = 600.0
-"""Seconds for one request about a batch, such as an upload of 200 MB."""
+SECONDS_OF_A_FILE = 900.0
+"""Seconds for an upload, a download, or a submission with all rows in it: up to 200 MB."""
+
+SECONDS_OF_A_QUESTION = 60.0
+"""Seconds for every other request about a batch."""
 
 
 class BatchLimits(NamedTuple):

@@ -177,8 +177,12 @@ class Simulator:
         }  # fmt: skip
         self._ask("POST", "inject", order)
 
+    def drop_faults(self) -> None:
+        """Drop faults that no request has met; batches and everything else stay."""
+        self._ask("POST", "drop_faults", {})
+
     def clear(self) -> None:
-        """Drop faults, counts and recorded requests, and restore the settings of the start."""
+        """Drop faults, batches, counts and recorded requests, and restore the settings of the start."""
         self._ask("POST", "clear", {})
 
     def ledger(self) -> Ledger:

@@ -16,7 +16,8 @@ from ..._errors import LLMError, NotFoundError
 from ..._requests.api_keys import APIKey
 from ..._requests.routing import Target
 from ..batches import (
-    SECONDS_OF_A_REQUEST,
+    SECONDS_OF_A_FILE,
+    SECONDS_OF_A_QUESTION,
     BatchLimits,
     BatchSpec,
     RemoteBatch,
@@ -77,7 +78,7 @@ class AnthropicBatches:
             api_key=key.reveal(),
             http_client=build_http_client(anthropic, "http1", 2**40),
             max_retries=0,
-            timeout=SECONDS_OF_A_REQUEST,
+            timeout=SECONDS_OF_A_QUESTION,
             open_telemetry=False,
         )
         self._batches = self._client.messages.batches
@@ -100,7 +101,10 @@ class AnthropicBatches:
         headers = {**spec.headers, "content-type": "application/json"}
         return _remote(
             await self._client.post(
-                _PATH, content=body, cast_to=self._batch_class, options={"headers": headers, "max_retries": 0}
+                _PATH,
+                content=body,
+                cast_to=self._batch_class,
+                options={"headers": headers, "timeout": SECONDS_OF_A_FILE},
             )
         )
 
@@ -121,7 +125,9 @@ class AnthropicBatches:
         """
         if not remote.results:
             raise NotFoundError("the results of the batch have expired", status=404)
-        async with self._batches.with_streaming_response.results(remote.identifier) as response:
+        async with self._batches.with_streaming_response.results(
+            remote.identifier, timeout=SECONDS_OF_A_FILE
+        ) as response:
             async for line in lines_of(response.iter_bytes()):
                 yield _reply(line)
 

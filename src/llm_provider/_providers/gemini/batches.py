@@ -18,7 +18,8 @@ from ..._errors import LLMError
 from ..._requests.api_keys import APIKey
 from ..._requests.routing import Target
 from ..batches import (
-    SECONDS_OF_A_REQUEST,
+    SECONDS_OF_A_FILE,
+    SECONDS_OF_A_QUESTION,
     BatchLimits,
     BatchSpec,
     RemoteBatch,
@@ -66,13 +67,14 @@ class GeminiBatches:
         options = types.HttpOptions(
             base_url=server,
             api_version=version or "v1beta",
-            timeout=int(1000 * SECONDS_OF_A_REQUEST),
+            timeout=int(1000 * SECONDS_OF_A_QUESTION),
             # A single attempt also turns off the SDK's hidden second one after a broken connection.
             retry_options=types.HttpRetryOptions(attempts=1),
         )
         with without_warning("Both GOOGLE_API_KEY"):
             self._client = genai.Client(vertexai=False, api_key=key.reveal(), http_options=options)
         self._types = types
+        self._long = types.HttpOptions(timeout=int(1000 * SECONDS_OF_A_FILE))
 
     def line(self, spec: BatchSpec, custom_id: str, body: bytes) -> bytes:
         """See `BatchConnection.line`. A text is a request of its own."""
@@ -82,7 +84,9 @@ class GeminiBatches:
 
     async def upload(self, path: Path) -> str | None:
         """See `BatchConnection.upload`."""
-        config = self._types.UploadFileConfig(display_name=path.name, mime_type="application/jsonl")
+        config = self._types.UploadFileConfig(
+            display_name=path.name, mime_type="application/jsonl", http_options=self._long
+        )
         uploaded = await self._client.aio.files.upload(file=path, config=config)
         return uploaded.name
 
@@ -125,7 +129,8 @@ class GeminiBatches:
     async def results(self, remote: RemoteBatch, scratch: Path) -> AsyncIterator[RowReply]:
         """See `BatchConnection.results`."""
         for name in remote.results:
-            await self._client.aio.files.download(file=name, destination=scratch)
+            config = self._types.DownloadFileConfig(http_options=self._long)
+            await self._client.aio.files.download(file=name, destination=scratch, config=config)
             with scratch.open("rb") as file:
                 for line in file:
                     if line.strip():

@@ -16,7 +16,8 @@ from ..._errors import LLMError
 from ..._requests.api_keys import APIKey
 from ..._requests.routing import Target
 from ..batches import (
-    SECONDS_OF_A_REQUEST,
+    SECONDS_OF_A_FILE,
+    SECONDS_OF_A_QUESTION,
     BatchLimits,
     BatchSpec,
     RemoteBatch,
@@ -70,7 +71,7 @@ class OpenAIBatches:
             api_key=key.reveal(),
             http_client=http_client,
             max_retries=0,
-            timeout=SECONDS_OF_A_REQUEST,
+            timeout=SECONDS_OF_A_QUESTION,
         )
 
     def line(self, spec: BatchSpec, custom_id: str, body: bytes) -> bytes:
@@ -82,7 +83,9 @@ class OpenAIBatches:
         """See `BatchConnection.upload`."""
         with path.open("rb") as file:
             uploaded = await self._client.files.create(
-                file=(path.name, file), purpose=cast("Literal['batch']", self._purpose)
+                file=(path.name, file),
+                purpose=cast("Literal['batch']", self._purpose),
+                timeout=SECONDS_OF_A_FILE,
             )
         return uploaded.id
 
@@ -110,7 +113,9 @@ class OpenAIBatches:
     async def results(self, remote: RemoteBatch, scratch: Path) -> AsyncIterator[RowReply]:
         """See `BatchConnection.results`. Rows that failed stand in a file of their own."""
         for file in remote.results:
-            async with self._client.files.with_streaming_response.content(file) as response:
+            async with self._client.files.with_streaming_response.content(
+                file, timeout=SECONDS_OF_A_FILE
+            ) as response:
                 async for line in lines_of(response.iter_bytes()):
                     yield _reply(line)
 

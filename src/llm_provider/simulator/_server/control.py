@@ -33,6 +33,9 @@ def control(state: State, path: str, query: bytes, body: bytes) -> tuple[int, An
         if action == "clear":
             state.clear()
             return 200, {}
+        if action == "drop_faults":
+            state.faults.clear()
+            return 200, {}
         if action == "configure":
             asked = orjson.loads(body)
             state.configure(asked["provider"], asked["settings"])

@@ -1,0 +1,48 @@
+"""Which provider serves a batch or file endpoint, and the names by which faults find it."""
+
+from __future__ import annotations
+
+import pytest
+
+from llm_provider.simulator._batches.endpoints import name_of, owner_of
+
+
+@pytest.mark.parametrize(
+    ("path", "owner"),
+    [
+        ("/openai/v1/files", ("openai", "/v1/files")),
+        ("/v1/batches/batch_1/cancel", ("openai", "/v1/batches/batch_1/cancel")),
+        ("/together_ai/v1/files/f/content", ("together_ai", "/v1/files/f/content")),
+        ("/anthropic/v1/messages/batches", ("anthropic", "/v1/messages/batches")),
+        ("/gemini/v1beta/batches/7", ("gemini", "/v1beta/batches/7")),
+        ("/gemini/upload/v1beta/files", ("gemini", "/upload/v1beta/files")),
+        (
+            "/gemini/v1/models/gemini-3.8-flash:batchGenerateContent",
+            ("gemini", "/v1/models/gemini-3.8-flash:batchGenerateContent"),
+        ),
+        ("/openai/v1/chat/completions", None),
+        ("/anthropic/v1/messages", None),
+        ("/gemini/v1/models/gemini-embedding-001:batchEmbedContents", None),
+    ],
+)
+def test_a_path_has_an_owner(path: str, owner: tuple[str, str] | None) -> None:
+    assert owner_of(path) == owner
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "name"),
+    [
+        ("POST", "/v1/files", "files.upload"),
+        ("GET", "/v1/files/f/content", "files.download"),
+        ("POST", "/v1/batches", "batches.create"),
+        ("GET", "/v1/batches", "batches.list"),
+        ("GET", "/v1/batches/b", "batches.retrieve"),
+        ("POST", "/v1/batches/b/cancel", "batches.cancel"),
+        ("POST", "/v1beta/batches/b:cancel", "batches.cancel"),
+        ("GET", "/v1/messages/batches/b/results", "batches.results"),
+        ("POST", "/v1/models/m:batchGenerateContent", "batches.create"),
+        ("DELETE", "/v1/files/f", "files.delete"),
+    ],
+)
+def test_an_operation_has_a_name(method: str, path: str, name: str) -> None:
+    assert name_of(method, path) == name
