@@ -116,10 +116,8 @@ class Collector:
             False if it turned out to be another batch than the one that was submitted.
         """
         record = self._record
-        if record.collecting:
-            self._entered = await asyncio.to_thread(self._engine.recorder.entered, record.id)
-        else:
-            record.append("collecting")
+        # A process that was killed may have entered some rows.
+        self._entered = await asyncio.to_thread(self._engine.recorder.entered, record.id)
         left = dict.fromkeys(record.rows)
         foreign = gone = False
         group: list[RowReply] = []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -25,7 +26,7 @@ from .journal import Journal, Record, RowLine, new_id
 from .remote import Remote
 from .rows import Pending, Spool, Wanted, call_of, header_of, rows_of_call, target_of
 from .spending import Spending
-from .submit import Submitter, chunks
+from .submit import Submitter, chunks, content_of
 
 if TYPE_CHECKING:
     from .._calls.engine import Engine
@@ -35,6 +36,10 @@ Resend: TypeAlias = Literal["batch", "live"]
 
 RESENT = 1
 """How often such a row is sent again, or less if `max_retries` is less."""
+
+
+_LOOKUP_SECONDS = 1.0
+"""Seconds before which the first row of a job was looked up."""
 
 
 class Job:
@@ -56,6 +61,7 @@ class Job:
         asked = shared.request.max_retries
         self.resends = RESENT if asked is None else min(RESENT, asked)
         self.spool = Spool()
+        self._since = time.time() - _LOOKUP_SECONDS
         self.wanted: dict[str, Wanted] = {}
         """The rows that have not ended, by name."""
         self.calls: dict[tuple[Any, ...], Call[Any]] = {}
@@ -90,6 +96,13 @@ class Job:
                 self.wanted[line.custom_id] = row
             row.waiting.append((pending, parts))
             pending.rows += 1
+
+    def may_use(self, record: Record, row: Wanted) -> bool:
+        """Whether a batch has the answer of a row, or will have it."""
+        if record.is_open:
+            return record.remote is not None
+        # Another process may have collected it after this job has looked for the answer in the cache.
+        return not row.sent and record.collected is not None and record.collected > self._since
 
     def line_of(self, row: Wanted) -> RowLine:
         """The contents of a row."""
@@ -201,36 +214,42 @@ class BatchDelivery:
         submitter = Submitter(self.journal, remote, place)
         self.journal.tidy()
         for record in submitter.mine(self.journal.open_records()):
-            if record.header is not None and record.remote is None and not record.is_uncertain:
+            await submitter.settle(record)
+            if record.remote is None and record.sealed is not None:
                 # Its process was killed before it submitted anything.
                 record.remove()
-            else:
-                await submitter.settle(record)
         left = dict(job.wanted)
-        for record in submitter.mine(self.journal.open_records()):
-            shared = [name for name in left if name in record.rows] if record.remote is not None else ()
-            for name in shared:
-                left.pop(name).sent += 1
+        for record in submitter.mine(self.journal.records()):
+            shared = [row for name, row in left.items() if name in record.rows and job.may_use(record, row)]
+            for row in shared:
+                del left[row.custom_id]
+                row.sent += 1
             if shared:
                 job.records.append(record)
         kinds: dict[tuple[Any, ...], list[Wanted]] = {}
         for row in left.values():
             kinds.setdefault(row.kind, []).append(row)
-        adopt = job.shared.cache == "use"
-        for kind, rows in kinds.items():
-            for group in chunks(rows, remote.limits):
-                header = header_of(job.calls[kind], id=new_id(), job=job.id, account=place[2])
-                spending = Spending(self._engine, job.shared)
-                await spending.reserve(job.call_of(row) for row in group)
-                try:
-                    record = await submitter.submit(header, group, job.spool, adopt=adopt)
-                except BaseException:
-                    spending.release()
-                    raise
-                self._spending[record.id] = spending
-                for row in group:
-                    row.sent += 1
-                job.records.append(record)
+        groups = [group for rows in kinds.values() for group in chunks(rows, remote.limits)]
+        if groups:
+            submitter.check_damaged([content_of(group) for group in groups])
+        for group in groups:
+            await self._submit_group(job, submitter, group, place[2])
+
+    async def _submit_group(
+        self, job: Job, submitter: Submitter, group: Sequence[Wanted], account: str
+    ) -> None:
+        header = header_of(job.calls[group[0].kind], id=new_id(), job=job.id, account=account)
+        spending = Spending(self._engine, job.shared)
+        await spending.reserve(job.call_of(row) for row in group)
+        try:
+            record = await submitter.submit(header, group, job.spool, adopt=job.shared.cache == "use")
+        except BaseException:
+            spending.release()
+            raise
+        self._spending[record.id] = spending
+        for row in group:
+            row.sent += 1
+        job.records.append(record)
 
     async def _deliver(self, job: Job, record: Record) -> None:
         """Wait for a batch, and give its rows to a job."""
@@ -316,7 +335,9 @@ class BatchDelivery:
         if record.remote is None:
             await Submitter(self.journal, remote, header.place).settle(record)
         if record.remote is None:
-            raise RequestError(f"batch {record.id} was never submitted: run the job again")
+            # It was never submitted, so its rows are submitted when they are asked for.
+            record.remove()
+            return None
         collector = Collector(self._engine, remote, record, self._shared(record), self._row_ended)
         if not await collector.collect(await collector.wait()):
             # It was another program's batch.

@@ -157,8 +157,6 @@ class Record:
         """Whether the provider has ended the batch."""
         self.collected: float | None = None
         """When all its rows were stored."""
-        self.collecting = False
-        """Whether an earlier process may have entered some of its rows in a ledger."""
         self.not_ours: set[str] = set()
         """Batches of the provider that turned out to be others."""
         self.kept: dict[str, tuple[int, int]] = {}
@@ -167,7 +165,7 @@ class Record:
         """Rows that have an answer and rows that failed, as the provider told last."""
         self.rows: dict[str, tuple[int, int]] = {}
         """Offset and length of the line of each row."""
-        self._read = 0
+        self._read = self._inode = 0
         self.reload()
 
     # --- reading -----------------------------------------------------------------------------------------
@@ -176,6 +174,10 @@ class Record:
         """Read the lines that were appended since the last time, perhaps by another process."""
         try:
             with self.path.open("rb") as file:
+                inode = os.fstat(file.fileno()).st_ino
+                if inode != self._inode:
+                    # It is read for the first time, or was written anew by `shrink`.
+                    self.rows, self.kept, self._read, self._inode = {}, {}, 0, inode
                 file.seek(self._read)
                 offset = self._read
                 for line in file:
@@ -227,8 +229,6 @@ class Record:
             case "state":
                 self.state, self.ended = facts["state"], facts["ended"]
                 self.counts = facts["done"], facts["failed"]
-            case "collecting":
-                self.collecting = True
             case "kept":
                 self.kept[facts["row"]] = offset, length
             case "collected":
@@ -243,8 +243,8 @@ class Record:
 
     @property
     def is_uncertain(self) -> bool:
-        """Whether it may have been submitted without a trace."""
-        return self.is_open and self.remote is None and (self.submitting is not None or self.sealed is None)
+        """Whether it may have been submitted without a trace: its process or its file may have been cut short."""
+        return self.is_open and self.remote is None
 
     @property
     def created(self) -> float:
@@ -321,7 +321,6 @@ class Record:
             file.flush()
             os.fsync(file.fileno())
         target.replace(self.path)
-        self.rows, self.kept, self._read = {}, {}, 0
         self.reload()
 
     def remove(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 import time
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from operator import attrgetter
@@ -78,8 +79,9 @@ class Spool:
     """The lines of a job's rows. Beyond some megabytes they lie in a temporary file."""
 
     def __init__(self) -> None:
-        self._file = tempfile.SpooledTemporaryFile(max_size=_SPOOLED_BYTES)  # noqa: SIM115  # closed below
+        self._file = tempfile.SpooledTemporaryFile(max_size=_SPOOLED_BYTES)  # noqa: SIM115  # a finalizer closes it
         self._end = 0
+        weakref.finalize(self, self._file.close)
 
     def add(self, line: bytes) -> tuple[int, int]:
         """Keep a line, and return its place."""
@@ -93,10 +95,6 @@ class Spool:
         """The line at a place."""
         self._file.seek(place[0])
         return self._file.read(place[1])
-
-    def close(self) -> None:
-        """Forget all lines."""
-        self._file.close()
 
 
 def name_of(keys: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from .._errors import LLMError, NotFoundError, UncertainBatchError
@@ -66,6 +66,8 @@ class Submitter:
         self._journal = journal
         self._remote = remote
         self._place = place
+        self.damaged: dict[Record, RemoteBatch] = {}
+        """Batches that were submitted, and whose files do not have all of their rows."""
 
     def mine(self, records: Iterable[Record]) -> list[Record]:
         """The batches of this account, and those whose file does not tell."""
@@ -74,21 +76,23 @@ class Submitter:
     async def settle(self, record: Record) -> None:
         """Find out whether a batch was submitted. Afterwards it is submitted, planned, or removed.
 
+        A file that was cut before its seal is removed or noted in `damaged`.
+
         Raises:
             UncertainBatchError: that cannot be found out.
         """
-        if record.sealed is not None and not record.is_uncertain:
+        if record.remote is not None:
             return
         begun = record.submitting or record.created
         await asyncio.sleep(max(0.0, min(_SETTLING_SECONDS, begun + _SETTLING_SECONDS - time.time())))
         found = await self._match(record)
-        if found is not None:
+        if record.sealed is None:
+            if found is not None:
+                self.damaged[record] = found
+            elif record.header is not None:
+                record.remove()
+        elif found is not None:
             _adopted(record, found)
-        elif record.header is None:
-            # It may belong to another account.
-            return
-        elif record.sealed is None:
-            record.remove()
         else:
             record.append("not_submitted")
 
@@ -121,6 +125,19 @@ class Submitter:
         names = tuple(remote.identifier for remote in candidates)
         raise _uncertain(record, names, f"it may be any of {', '.join(names)}")
 
+    def check_damaged(self, contents: Collection[str]) -> None:
+        """Refuse to submit while a damaged batch may have some of the rows.
+
+        Args:
+            contents: The hashes of the batches that are to be submitted. One with the same hash is taken over.
+
+        Raises:
+            UncertainBatchError: a damaged batch is none of them.
+        """
+        for record, remote in self.damaged.items():
+            if remote.content not in contents:
+                raise _uncertain(record, (remote.identifier,), "its file in the journal is damaged")
+
     async def submit(self, header: Header, rows: Sequence[Wanted], spool: Spool, *, adopt: bool) -> Record:
         """Submit rows as one batch.
 
@@ -134,18 +151,21 @@ class Submitter:
             LLMError: the provider does not accept it.
             OSError: the journal cannot be written.
         """
-        content = content_hash(row.custom_id for row in rows)
+        content = content_of(rows)
         lost = await self._lost(content) if adopt and self._remote.keeps_label else None
         lines = ((row.custom_id, spool.read(row.place)) for row in rows)
         record = await asyncio.to_thread(self._journal.write, header, lines)
         if lost is not None:
             _adopted(record, lost)
+            for damaged, remote in self.damaged.items():
+                if remote.identifier == lost.identifier:
+                    damaged.remove()
             return record
         try:
             await self._send(record, _spec(header, content))
         except LLMError:
             record.reload()
-            if not record.is_uncertain and record.remote is None:
+            if record.remote is None and record.submitting is None:
                 record.remove()
             raise
         return record
@@ -156,7 +176,7 @@ class Submitter:
             recent = await self._remote.recent(time.time() - _ADOPTED_SECONDS)
         except NotFoundError:
             return None
-        records = self._journal.records()
+        records = [one for one in self._journal.records() if one not in self.damaged]
         known = {one.remote for one in records} | {one.id for one in records}
         for remote in recent:
             ours = remote.content == content and not {remote.identifier, remote.label} & known
@@ -204,6 +224,11 @@ class Submitter:
                     call = call_of(record.header, row)
                     body = call.operation.body(call, row.parts)
                 file.write(self._remote.line(spec, row.custom_id, body) + b"\n")
+
+
+def content_of(rows: Iterable[Wanted]) -> str:
+    """The hash of the rows of a batch."""
+    return content_hash(row.custom_id for row in rows)
 
 
 def _spec(header: Header, content: str) -> BatchSpec:

@@ -32,6 +32,7 @@ from ..errors import from_answer
 from . import embeddings
 from .api_version import split_version
 from .connection import without_warning
+from .sdk_http_clients import certificates
 
 _ROWS, _BYTES = 200_000, 1_000_000_000
 """Google takes files of 2 GB, and tells no number of rows."""
@@ -59,10 +60,13 @@ class GeminiBatches:
     keeps_label = True
 
     def __init__(self, target: Target, key: APIKey) -> None:
+        import httpx2
         from google import genai
         from google.genai import types
 
+        trusted = certificates()
         self.limits = BatchLimits(_ROWS, _BYTES, 1)
+        self._http_client = httpx2.AsyncClient(verify=trusted, follow_redirects=False, timeout=None)
         server, version = split_version(target.base_url)
         options = types.HttpOptions(
             base_url=server,
@@ -70,6 +74,9 @@ class GeminiBatches:
             timeout=int(1000 * SECONDS_OF_A_QUESTION),
             # A single attempt also turns off the SDK's hidden second one after a broken connection.
             retry_options=types.HttpRetryOptions(attempts=1),
+            # The SDK would build one that warns about itself, and another one that is never used.
+            httpx_async_client=self._http_client,
+            client_args={"verify": trusted, "trust_env": False},
         )
         with without_warning("Both GOOGLE_API_KEY"):
             self._client = genai.Client(vertexai=False, api_key=key.reveal(), http_options=options)
@@ -143,6 +150,7 @@ class GeminiBatches:
     async def close(self) -> None:
         """See `BatchConnection.close`."""
         await self._client.aio.aclose()
+        await closed(self._http_client, names=("aclose",))
         await closed(self._client)
 
 

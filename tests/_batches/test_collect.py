@@ -1,0 +1,94 @@
+"""Reading results: every row is stored once and entered once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from llm_provider import Client, Ledger, NotFoundError, RateLimitError, Response
+from llm_provider._batches.collect import _plain, error_of
+from llm_provider._batches.journal import Journal
+from llm_provider.simulator import Fault, Simulator
+
+MODELS = ["gpt-5.5", "claude-haiku-5-5", "gemini/gemini-3.8-flash"]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_errored_and_expired_rows_are_sent_once_more(
+    client: Client, simulator: Simulator, model: str
+) -> None:
+    simulator.configure(batch_errored=0.1, batch_expired=0.1)
+    results = client.call_many(model, [f"{n}+1?" for n in range(20)], delivery="batch")
+    assert [one.text for one in results] == [str(n + 1) for n in range(20)]  # type: ignore[union-attr]
+    assert simulator.ledger().answered == 20
+    assert client.call_many(model, ["3+1?"])[0].cached  # type: ignore[union-attr]  # stored
+
+
+def test_rows_are_entered_once_although_they_are_read_twice(
+    client: Client, simulator: Simulator, tmp_path: Path
+) -> None:
+    """A journal without its end stands for a process that was killed while it read the results."""
+    path = tmp_path / "ledger.jsonl"
+    inputs = ["1+1?", "2+2?", "3+3?"]
+    with Client(cache_dir=tmp_path / "cache", ledger=path) as first:
+        first.call_many("gpt-5.5", inputs, delivery="batch")
+        (record,) = Journal(first.cache.directory / "batches").records()
+        text = record.path.read_bytes()
+        record.path.write_bytes(text[: text.index(b'{"event":"collected"')])
+        first.cache.prune(model="gpt-5.5")
+    with Client(cache_dir=tmp_path / "cache", ledger=path) as second:
+        (batch,) = second.batches()
+        # The payloads are gone since the file was shrunk, but not the names of the rows.
+        assert batch.status in ("ended", "in_progress")
+        batch.results()
+    lines = path.read_text().splitlines()
+    assert len([line for line in lines if '"delivery":"batch"' in line]) == 3
+    assert Ledger.read(path).requests == 3
+
+
+def test_results_are_read_again_after_a_break(client: Client, simulator: Simulator) -> None:
+    for name in ("files.download", "batches.results"):
+        simulator.inject(Fault(abort_after=0), match=name, times=3)
+    for model in MODELS:
+        results = client.call_many(model, ["1+1?", "2+2?"], delivery="batch")
+        assert [one.text for one in results] == ["2", "4"]  # type: ignore[union-attr]  # none failed
+    assert simulator.ledger().answered == 6
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_results_that_are_gone_are_reported(client: Client, simulator: Simulator, model: str) -> None:
+    simulator.configure(batch_results_seconds=0.0)
+    (result,) = client.call_many(model, ["Hi"], delivery="batch")
+    assert isinstance(result, NotFoundError)
+
+
+def test_a_row_that_is_not_valid_fails_alone(client: Client, simulator: Simulator) -> None:
+    simulator.configure(context_window=20)
+    short, long = client.call_many("gpt-5.5", ["1+1?", "word " * 100], delivery="batch")
+    assert isinstance(short, Response)
+    assert type(long).__name__ == "ContextWindowExceededError"
+    assert not long.maybe_billed  # type: ignore[union-attr]  # an error
+
+
+def test_an_answer_that_is_not_kept_is_given_and_not_paid_again(client: Client, simulator: Simulator) -> None:
+    simulator.configure(output_tokens=50)
+    batch = client.call_many("gpt-5.5", ["Hi"], max_tokens=5, delivery="batch", wait=False)
+    (result,) = batch.results()
+    assert result.finish_reason == "length"
+    (found,) = client.batches()
+    (again,) = found.results()
+    assert (again.finish_reason, again.text, again.cost) == ("length", result.text, 0.0)
+    assert simulator.ledger().answered == 1
+
+
+def test_an_error_survives_the_journal() -> None:
+    error = RateLimitError("slow down", status=429, code="busy")
+    again = error_of(_plain(error))
+    assert (type(again), again.message, again.status, again.code) == (
+        RateLimitError,
+        "slow down",
+        429,
+        "busy",
+    )
+    assert error_of({"class": "sys", "message": "x"}).retryable is False

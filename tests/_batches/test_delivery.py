@@ -1,0 +1,121 @@
+"""Jobs: the same answers as live ones, under the same keys, shared between jobs and processes."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+
+from llm_provider import Client, LLMError, Response, track
+from llm_provider.simulator import Simulator
+from support import RunScript
+
+HOSTS = [
+    ("gpt-5.5", {}),
+    ("gpt-5.5", {"endpoint": "responses"}),
+    ("claude-haiku-5-5", {}),
+    ("gemini/gemini-3.8-flash", {}),
+    ("together_ai/zai-org/GLM-5.3", {}),
+    ("groq/openai/gpt-oss-120b", {}),
+]
+
+
+@pytest.mark.parametrize(("model", "parameters"), HOSTS)
+def test_a_batch_answers_as_a_live_call_does(
+    client: Client, simulator: Simulator, tmp_path: Path, model: str, parameters: dict[str, str]
+) -> None:
+    inputs = ["1+1?", "2+2?", "1+1?"]
+    found = client.call_many(model, inputs, delivery="batch", **parameters)  # type: ignore[call-overload]
+    with Client(cache_dir=tmp_path / "live") as other:
+        live = other.call_many(model, inputs, **parameters)  # type: ignore[call-overload]
+    assert [one.text for one in found] == [one.text for one in live] == ["2", "4", "2"]
+    assert [one.cached for one in found] == [False, False, True]
+    assert [one.finish_reason for one in found] == ["stop"] * 3
+    again = client.call_many(model, inputs, **parameters)  # type: ignore[call-overload]
+    assert all(one.cached for one in again)
+    assert simulator.ledger().answered == 4
+
+
+def test_samples_come_in_one_row_where_the_api_has_them(client: Client, simulator: Simulator) -> None:
+    (result,) = client.call_many("gpt-5.5", ["Hi"], n=3, delivery="batch")
+    assert isinstance(result, Response)
+    assert len(result.choices) == 3
+    assert client.call("gpt-5.5", "Hi", draw=2).cached
+    (more,) = client.call_many("gpt-5.5", ["Hi"], n=5, delivery="batch")
+    assert len(more.choices) == 5  # type: ignore[union-attr]  # no error
+    assert simulator.ledger().answered == 2
+
+
+@pytest.mark.parametrize("model", ["text-embedding-3-small", "gemini/gemini-embedding-001"])
+def test_texts_are_embedded(client: Client, tmp_path: Path, model: str) -> None:
+    texts = ["a", "b", "a"]
+    found = client.embed(model, texts, delivery="batch")
+    with Client(cache_dir=tmp_path / "live") as other:
+        live = other.embed(model, texts)
+    assert found.vectors == live.vectors
+    assert (found.cost or 0) * 2 == pytest.approx(live.cost)
+    assert client.embed(model, texts).cached
+    assert asyncio.run(client.aembed(model, [*texts, "c"], delivery="batch")).vectors[:3] == live.vectors
+
+
+def test_two_jobs_at_once_share_their_rows(client: Client, simulator: Simulator) -> None:
+    found: dict[int, list[Response | LLMError]] = {}
+
+    def run(number: int) -> None:
+        inputs = ["1+1?", "2+2?", f"{number}+0?"]
+        found[number] = client.call_many("gpt-5.5", inputs, delivery="batch")
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in (7, 8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [one.text for one in found[7]] == ["2", "4", "7"]  # type: ignore[union-attr]  # none failed
+    assert [one.text for one in found[8]] == ["2", "4", "8"]  # type: ignore[union-attr]  # none failed
+    assert simulator.ledger().answered == 4
+
+
+def test_two_processes_share_one_batch(
+    client: Client, simulator: Simulator, run_script: RunScript, own_cache: Path
+) -> None:
+    simulator.configure(batch_seconds=60_000.0)
+    script = """
+        from llm_provider import call_many
+        print([one.text for one in call_many("claude-haiku-5-5", ["1+1?", "2+2?"], delivery="batch")])
+    """
+    outputs = []
+    run = threading.Thread(target=lambda: outputs.append(run_script(script).stdout))
+    run.start()
+    results = client.call_many("claude-haiku-5-5", ["1+1?", "2+2?"], delivery="batch")
+    run.join()
+    assert [one.text for one in results] == ["2", "4"]  # type: ignore[union-attr]  # none failed
+    assert outputs == ["['2', '4']\n"]
+    assert simulator.ledger().answered == 2
+
+
+def test_rows_that_fail_may_go_live(client: Client, simulator: Simulator) -> None:
+    simulator.configure(batch_errored=1.0)
+    (result,) = client.call_many("gpt-5.5", ["1+1?"], delivery="batch", resend="live")
+    assert isinstance(result, Response)
+    live = [request for request in simulator.requests() if request.path.endswith("/chat/completions")]
+    assert len(live) == 1
+
+
+def test_without_retries_a_row_fails_in_its_place(client: Client, simulator: Simulator) -> None:
+    simulator.configure(batch_errored=1.0)
+    (result,) = client.call_many("gpt-5.5", ["1+1?"], delivery="batch", max_retries=0)
+    assert type(result).__name__ == "InternalServerError"
+
+
+def test_money_is_counted_at_batch_prices_and_apart(client: Client, simulator: Simulator) -> None:
+    simulator.configure(prices="prices.csv")
+    with track("night") as sums:
+        client.call_many("gpt-5.5", ["1+1?", "2+2?"], delivery="batch")
+        client.call("gpt-5.5", "live")
+    rows = {row.delivery: row for row in sums.rows("delivery")}
+    assert (rows["batch"].requests, rows["live"].requests) == (2, 1)
+    assert sums.spent == simulator.ledger().billed
+    assert [row.tag for row in client.usage.rows("tag")] == ["night"]
+    assert "batch" in str(client.usage)

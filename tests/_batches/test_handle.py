@@ -1,0 +1,82 @@
+"""`Batch`: left by one client, found by another."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from llm_provider import BatchError, Client, RequestError, Response
+from llm_provider.simulator import Simulator
+
+
+def test_a_batch_is_left_and_found_again(client: Client, simulator: Simulator) -> None:
+    simulator.configure(batch_seconds=40_000.0)
+    client.call("gpt-5.5", "stored before")
+    batch = client.call_many("gpt-5.5", ["1+1?", "stored before", "2+2?"], delivery="batch", wait=False)
+    assert (batch.status, batch.done, batch.counts.total) == ("in_progress", False, 2)
+    with Client(cache_dir=client.cache.directory) as another:
+        (found,) = another.batches()
+        assert (found.id, found.batch_ids, found.model) == (batch.id, batch.batch_ids, "gpt-5.5")
+        with pytest.raises(TimeoutError):
+            found.wait(0.01)
+        assert [one.text for one in found.results()] == ["2", "4"]
+        assert (found.status, found.counts.done) == ("completed", 2)
+    assert [one.text for one in batch.results()] == ["2", "echo: stored before", "4"]
+    assert simulator.ledger().answered == 3
+
+
+def test_the_same_call_attaches(client: Client, simulator: Simulator) -> None:
+    simulator.configure(batch_seconds=20_000.0)
+    first = client.call_many("claude-haiku-5-5", ["1+1?", "2+2?"], delivery="batch", wait=False)
+    second = client.call_many("claude-haiku-5-5", ["2+2?", "3+3?"], delivery="batch", wait=False)
+    assert first.batch_ids[0] in second.batch_ids
+    assert [one.text for one in second.results()] == ["4", "6"]
+    assert simulator.ledger().answered == 3
+
+
+def test_a_cancelled_batch_says_so(client: Client, simulator: Simulator) -> None:
+    simulator.configure(batch_seconds=86_000.0, batch_clock=1.0)
+    for model in ("gpt-5.5", "claude-haiku-5-5", "gemini/gemini-3.8-flash"):
+        batch = client.call_many(model, ["Hi"], delivery="batch", wait=False, on_error="raise")
+        batch.cancel()
+        with pytest.raises(BatchError, match="cancelled"):
+            batch.results()
+    assert simulator.ledger().answered == 0
+
+
+def test_everything_stored_needs_no_batch(client: Client, simulator: Simulator) -> None:
+    client.call("gpt-5.5", "Hi")
+    batch = client.call_many("gpt-5.5", ["Hi"], delivery="batch", wait=False)
+    assert (batch.status, batch.batch_ids, batch.model) == ("completed", (), None)
+    assert [one.text for one in batch.results()] == ["echo: Hi"]
+    assert client.batches() == []
+
+
+def test_it_works_in_a_loop(client: Client, simulator: Simulator) -> None:
+    async def run() -> list[Response]:
+        batch = await client.acall_many("gpt-5.5", ["1+1?"], delivery="batch", wait=False)
+        found: list[Response] = await batch.aresults()
+        await batch.acancel()
+        return found
+
+    assert asyncio.run(run())[0].text == "2"
+
+
+def test_a_forgotten_batch_is_submitted_again(client: Client, simulator: Simulator) -> None:
+    simulator.configure(batch_seconds=10_000.0)
+    batch = client.call_many("claude-haiku-5-5", ["1+1?"], delivery="batch", wait=False)
+    with pytest.raises(RequestError, match="0 batches of unknown outcome"):
+        batch.claim("msgbatch_1")
+    batch.forget()
+    assert batch.status == "forgotten"
+    assert client.call_many("claude-haiku-5-5", ["1+1?"], delivery="batch")
+    assert len([one for one in simulator.requests() if one.path.endswith("/batches")]) >= 2
+
+
+def test_embeddings_are_found_again(client: Client, simulator: Simulator) -> None:
+    vectors = client.embed("text-embedding-3-small", ["a", "b"], delivery="batch").vectors
+    (found,) = client.batches()
+    (embeddings,) = found.results()
+    assert embeddings.vectors == vectors
+    assert repr(found).startswith(f"Batch({found.id}, openai, text-embedding-3-small, completed")

@@ -1,0 +1,70 @@
+"""Results as they come, and the ends of a wait."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from llm_provider import APITimeoutError, Client
+from llm_provider.simulator import Simulator
+from support import wait_until
+
+
+def test_stored_answers_come_first(client: Client, simulator: Simulator) -> None:
+    client.call("gpt-5.5", "b")
+    found = list(client.iter_many("gpt-5.5", iter(["a", "b"]), delivery="batch"))
+    assert [index for index, _ in found] == [1, 0]
+
+
+def test_inputs_may_be_asynchronous(client: Client, simulator: Simulator) -> None:
+    async def run() -> list[str]:
+        async def inputs():  # type: ignore[no-untyped-def]  # a generator of the test
+            for text in ("1+1?", "2+2?"):
+                yield text
+
+        results = await client.acall_many("gpt-5.5", inputs(), delivery="batch")
+        return [one.text for one in results]  # type: ignore[union-attr]  # none failed
+
+    assert asyncio.run(run()) == ["2", "4"]
+
+
+def test_a_deadline_ends_the_wait_and_not_the_batch(client: Client, simulator: Simulator) -> None:
+    simulator.configure(batch_seconds=80_000.0)
+    (late,) = client.call_many("gpt-5.5", ["1+1?"], delivery="batch", deadline=0.2)
+    assert isinstance(late, APITimeoutError)
+    assert "batches wait" in str(late)
+    (result,) = client.call_many("gpt-5.5", ["1+1?"], delivery="batch")
+    assert result.text == "2"  # type: ignore[union-attr]  # it did not fail
+    assert simulator.ledger().answered == 1
+
+
+def test_leaving_the_loop_leaves_the_batch(client: Client, simulator: Simulator) -> None:
+    client.call("gpt-5.5", "stored")
+    for _, result in client.iter_many("gpt-5.5", ["stored", "1+1?"], delivery="batch"):
+        assert result.cached  # type: ignore[union-attr]  # a stored answer
+        break
+    assert client.batches() == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT there")
+def test_ctrl_c_leaves_the_batch_and_says_how_to_come_back(client: Client, simulator: Simulator) -> None:
+    simulator.configure(batch_seconds=86_000.0, batch_clock=10_000.0)
+    script = """
+        import llm_provider
+        llm_provider.call_many("claude-haiku-5-5", ["1+1?"], delivery="batch")
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script)], stderr=subprocess.PIPE, text=True
+    )
+    assert wait_until(lambda: any(batch.batch_ids for batch in client.batches()))
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=30)
+    (batch,) = client.batches()
+    assert process.returncode != 0
+    assert f"llm-provider batches wait {batch.id}" in told
+    assert not batch.done

@@ -1,0 +1,125 @@
+"""The files of batches: what survives, and what a damaged file still tells."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llm_provider._batches.journal import KEPT_SECONDS, Journal, Record, RowLine, content_hash
+
+from .conftest import MakeRecord, header
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        RowLine("a", (0,), b'{"x":[1.50,"\\"payload\\":"]}', None, ("a",)),
+        RowLine("b", (0, 1), b"{}", None, ("k0", "k1")),
+        RowLine("c", (0, 1), None, ('one ,"payload":', "two"), ("k0", "k1")),
+    ],
+)
+def test_a_row_keeps_its_bytes(line: RowLine) -> None:
+    assert RowLine.decoded(line.encoded()) == line
+
+
+@pytest.mark.parametrize("line", [b"", b"[]", b'{"row":"a"}', b'{"row":"a","parts":[0],"payload":{'])
+def test_a_damaged_row_is_told(line: bytes) -> None:
+    with pytest.raises(KeyError):
+        RowLine.decoded(line)
+
+
+def test_another_process_reads_what_was_written(journal: Journal, make_record: MakeRecord) -> None:
+    record = make_record("a", "b")
+    record.append("uploaded", file="file-1")
+    record.append("submitting")
+    (found,) = Journal(journal.directory).records()
+    assert (found.id, found.header, list(found.rows)) == (record.id, header(), ["a", "b"])
+    assert (found.file, found.state, found.is_uncertain) == ("file-1", "submitting", True)
+    record.append("submitted", remote="batch_1", state="in_progress")
+    found.reload()
+    assert (found.remote, found.is_uncertain, found.is_open) == ("batch_1", False, True)
+    assert found.row("b").payload == b'{"model":"gpt-5.5"}'
+
+
+def test_the_hash_does_not_depend_on_the_order() -> None:
+    assert content_hash(["a", "b"]) == content_hash(["b", "a"]) != content_hash(["a"])
+
+
+def test_a_collected_batch_has_no_payloads_and_keeps_the_rest(make_record: MakeRecord) -> None:
+    record = make_record("a", "b")
+    record.append("submitted", remote="batch_1", state="in_progress")
+    record.keep("a", None, {"class": "BadRequestError", "message": "no", "retryable": False})
+    record.keep("b", b'{"answer":1}', None)
+    record.append("collected", done=1, failed=1)
+    before = record.path.stat().st_size
+    record.shrink()
+    assert record.path.stat().st_size < before
+    for found in (record, Record(record.path)):
+        assert (found.remote, found.is_open, found.counts) == ("batch_1", False, (1, 1))
+        assert found.row("a") == RowLine("a", (0,), None, None, ("a",))
+        assert (found.kept_row("b") or {})["body"] == '{"answer":1}'
+        assert (found.kept_row("a") or {})["error"]["message"] == "no"
+        assert found.kept_row("c") is None
+
+
+def test_a_file_that_is_cut_anywhere_can_be_read_and_continued(make_record: MakeRecord) -> None:
+    record = make_record("a", "b")
+    record.append("submitting")
+    record.append("submitted", remote="batch_1", state="in_progress")
+    whole = record.path.read_bytes()
+    for length in range(len(whole)):
+        record.path.write_bytes(whole[:length])
+        cut = Record(record.path)
+        assert cut.remote in (None, "batch_1")
+        # Whatever is missing, it may have been submitted, so it is looked for before anything else.
+        assert cut.remote == "batch_1" or cut.is_uncertain
+        cut.append("submitted", remote="batch_2", state="in_progress")
+        assert Record(record.path).remote == "batch_2"
+
+
+def test_a_process_that_is_killed_while_it_writes_leaves_no_batch(journal: Journal) -> None:
+    def rows() -> Any:
+        yield "a", b'{"row":"a","parts":[0],"payload":{}}'
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        journal.write(header(), rows())
+    assert journal.records() == []
+    assert list(journal.directory.iterdir()) == []
+
+
+def test_old_files_are_deleted(journal: Journal, make_record: MakeRecord, tmp_path: Path) -> None:
+    record = make_record("a")
+    record.append("collected", done=1, failed=0)
+    lost = journal.directory / "1-x.tmp"
+    lost.write_bytes(b"")
+    journal.tidy()
+    assert record.path.exists()
+    assert lost.exists()
+    old = time.time() - 2 * KEPT_SECONDS
+    os.utime(lost, (old, old))
+    record.collected = old
+    journal.tidy()
+    assert journal.records() == []
+    assert not lost.exists()
+
+
+def test_a_forgotten_batch_is_not_open(make_record: MakeRecord, journal: Journal) -> None:
+    record = make_record("a")
+    record.append("forgotten")
+    assert not record.is_open
+    assert journal.open_records() == []
+    record.remove()
+    assert journal.records() == []
+
+
+def test_another_programs_batch_is_given_back(make_record: MakeRecord) -> None:
+    record = make_record("a")
+    record.append("submitting")
+    record.append("submitted", remote="batch_1", state="in_progress")
+    record.append("not_ours", remote="batch_1")
+    assert (record.remote, record.not_ours, record.is_uncertain) == (None, {"batch_1"}, True)

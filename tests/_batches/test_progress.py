@@ -1,0 +1,29 @@
+"""The words beside the bar."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from llm_provider._batches.progress import BatchProgress, described
+
+from .conftest import MakeRecord
+
+
+def test_the_bar_shows_the_providers_counts(make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = make_record("a", "b", "c")
+    record.append("submitted", remote="batch_1", state="in_progress")
+    record.counts = 1, 1
+    shown = io.StringIO()
+    monkeypatch.setattr("sys.stderr", shown)
+    with BatchProgress(3, True, lambda: [record]):
+        pass
+    assert "openai in_progress, 2 of 3 rows done" in shown.getvalue()
+    assert "elapsed" in shown.getvalue()
+
+
+def test_equal_states_are_counted(make_record: MakeRecord) -> None:
+    records = [make_record("a", id="1" * 16), make_record("b", id="2" * 16)]
+    assert described(records) == "2 × openai planned"
+    assert described(records[:1]) == "openai planned"

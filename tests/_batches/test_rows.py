@@ -1,0 +1,91 @@
+"""Calls as rows, and rows as calls."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from llm_provider import Client
+from llm_provider._batches.rows import (
+    OPERATIONS,
+    Spool,
+    call_of,
+    call_without_request,
+    header_of,
+    kind_of,
+    name_of,
+    rows_of_call,
+    target_of,
+)
+from llm_provider._calls.call import Call
+from llm_provider._calls.chat import CHAT
+from llm_provider._calls.embed import EMBED
+from llm_provider._limits.concurrency import UNBOUNDED
+from llm_provider._requests.embed_request import EmbedRequest
+from llm_provider._requests.request import Request
+
+
+def chat(client: Client, model: str, n: int = 1) -> Call:  # type: ignore[type-arg]  # of any result
+    request = Request.build(model, "Hi", {"n": n, "max_tokens": 9})
+    return client._engine.prepare(CHAT, request, UNBOUNDED)
+
+
+def embed(client: Client, model: str, *texts: str) -> Call:  # type: ignore[type-arg]  # of any result
+    return client._engine.prepare(EMBED, EmbedRequest.build(model, texts, {}), UNBOUNDED)
+
+
+@pytest.mark.parametrize(
+    ("model", "n", "rows"),
+    [("gpt-5.5", 1, 1), ("gpt-5.5", 3, 1), ("claude-haiku-5-5", 3, 3), ("gemini/gemini-2.5-flash", 2, 2)],
+)
+def test_a_call_comes_back_from_its_rows(model: str, n: int, rows: int) -> None:
+    with Client() as client:
+        call = chat(client, model, n)
+        most = 1 if model.startswith("gemini") else None
+        found = rows_of_call(call, call.parts, most)
+        assert len(found) == rows
+        header = header_of(call, id="id", job="job", account="acc")
+        again = [call_of(header, line) for line, _, _ in found]
+        keys = [one.key(part) for one in again for part in one.parts]
+        assert keys == [call.key(part) for part in call.parts]
+        assert all(one.asked(one.parts[0]) == call.asked(one.parts[0]) for one in again)
+        bodies = [one.operation.body(one, one.parts) for one in again]
+        assert bodies == [call.operation.body(call, group) for _, group, _ in found]
+
+
+@pytest.mark.parametrize("most", [None, 1])
+def test_texts_come_back_from_their_rows(most: int | None) -> None:
+    with Client() as client:
+        call = embed(client, "text-embedding-3-small", "a", "b", "a")
+        found = rows_of_call(call, call.parts, most)
+        assert len(found) == (2 if most else 1)
+        header = header_of(call, id="id", job="job", account="acc")
+        again = [call_of(header, line) for line, _, _ in found]
+        keys = list(itertools.chain(*([one.key(part) for part in one.parts] for one in again)))
+        assert keys == [call.key(part) for part in call.parts]
+
+
+def test_a_row_is_named_after_its_contents() -> None:
+    assert name_of(["k" * 64]) == "k" * 64
+    assert len(name_of(["a", "b"])) == 64 != len(name_of(["a", "b"]) + name_of(["b", "a"]))
+
+
+def test_the_journal_names_the_destination() -> None:
+    with Client() as client:
+        call = chat(client, "gpt-5.5")
+        header = header_of(call, id="id", job="job", account="acc")
+        assert target_of(header) == call.target
+        assert call_without_request(header).request.model == "gpt-5.5"
+    with pytest.raises(KeyError):
+        call_of(None, rows_of_call(call, call.parts, None)[0][0])
+
+
+def test_every_operation_has_a_name() -> None:
+    assert [OPERATIONS[kind_of(operation)] for operation in (CHAT, EMBED)] == [CHAT, EMBED]
+
+
+def test_the_spool_keeps_lines() -> None:
+    spool = Spool()
+    places = [spool.add(b"x" * size) for size in (3, 0, 5)]
+    assert [len(spool.read(place)) for place in reversed(places)] == [5, 0, 3]

@@ -1,0 +1,39 @@
+"""Budgets: reserved at batch prices, counted when the rows are back."""
+
+from __future__ import annotations
+
+import pytest
+
+from llm_provider import Budget, BudgetExceededError, Client, UnknownPriceError
+from llm_provider.simulator import Simulator
+
+
+def test_a_budget_counts_what_a_batch_cost(client: Client, simulator: Simulator) -> None:
+    budget = Budget(1.00)
+    simulator.configure(batch_seconds=20_000.0)
+    batch = client.call_many(
+        "gpt-5.5", ["1+1?", "2+2?"], max_tokens=100, budget=budget, delivery="batch", wait=False
+    )
+    assert budget.reserved > 0
+    results = batch.results()
+    assert budget.reserved == 0
+    assert float(budget.spent) == pytest.approx(sum(one.cost for one in results))
+
+
+def test_a_budget_that_is_too_small_for_live_may_do_for_a_batch(client: Client, simulator: Simulator) -> None:
+    with pytest.raises(BudgetExceededError):
+        client.call_many("gpt-5.5", ["1+1?"], max_tokens=100, budget=1e-6, delivery="batch")
+    assert client.batches() == []
+    live, batch = 0.0164, 0.0082
+    bound = (live + batch) / 2
+    (refused,) = client.call_many("gpt-5.5", ["1+1?"], max_tokens=100, budget=bound)
+    assert isinstance(refused, BudgetExceededError)
+    assert client.call_many("gpt-5.5", ["1+1?"], max_tokens=100, budget=bound, delivery="batch")
+
+
+def test_an_unknown_price_is_refused(client: Client, simulator: Simulator) -> None:
+    model = "together_ai/zai-org/GLM-5.3"
+    with pytest.raises(UnknownPriceError, match="batch"):
+        client.call_many(model, ["a"], max_tokens=9, budget=1.0, delivery="batch")
+    allowed = Budget(1.0, allow_unknown=True)
+    assert client.call_many(model, ["a"], max_tokens=9, budget=allowed, delivery="batch")
