@@ -1,7 +1,7 @@
 """`kill -9` at every step of a batch: a process is killed, another one runs the same job to its end.
 
-`Nursery` forks the processes, so that none of them has to import an SDK. `trial` is one job with its kills; the
-simulator holds the process at the step at which it is killed.
+`Nursery` forks the processes, so that none of them has to import an SDK. `trial` is one job with its kills;
+the simulator holds the process at the step at which it is killed.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ FUNCTIONS = [
     "aembed",
     "aiter_many",
     "astream",
+    "batches",
     "call",
     "call_many",
     "embed",
@@ -57,12 +58,15 @@ ERRORS = [
     "InternalServerError",
     "APITimeoutError",
     "LengthFinishReasonError",
+    "UncertainBatchError",
     "UnknownModelError",
     "UnknownPriceError",
     "UnsupportedParameterError",
 ]
 CLASSES = [
     "AsyncStream",
+    "Batch",
+    "BatchCounts",
     "Budget",
     "CacheWarning",
     "Choice",

@@ -130,6 +130,7 @@ class BatchMethods(ABC):
             return None
         from ._batches.front import BatchFront, chosen
 
+        self._start()
         if not chosen(self._engine, self._prices, model, asked, parameters):
             return None
         return BatchFront(self._engine, resend, _length(inputs), self._on_result and self._tell)

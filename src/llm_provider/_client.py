@@ -233,32 +233,14 @@ class Client(BatchMethods):
         if dry_run:
             from ._estimates.estimate import estimate_texts
 
-            request = EmbedRequest.build(model, inputs, parameters)
-            call = self._engine.prepare(EMBED, request, self._concurrency)
+            call = self._prepare_texts(model, inputs, parameters)
             return estimate_texts(self._engine, call, self._prices, self.statistics())
         if front is not None:
-            return self._told(lambda: front.embed(self._embedding("embed", model, inputs, parameters)))
+            return front.embed(lambda: self._prepare_texts(model, inputs, parameters))
         return self._answer("embed", EMBED, EmbedRequest.build, model, inputs, parameters, self._concurrency)
 
-    def _embedding(self, name: str, model: str, inputs: Any, parameters: EmbedParameters) -> Call[Embeddings]:
-        """The call of a batch of texts."""
-        from ._runtime import event_loop
-
-        event_loop.refuse_own_thread(name)
-        request = EmbedRequest.build(model, inputs, parameters)
-        call = self._engine.prepare(EMBED, request, self._concurrency)
-        self._start()
-        return call
-
-    def _told(self, work: Callable[[], Embeddings]) -> Embeddings:
-        """The result of some work, of which `on_result` is told."""
-        try:
-            result = work()
-        except LLMError as error:
-            self._tell(error)
-            raise
-        self._tell(result)
-        return result
+    def _prepare_texts(self, model: str, inputs: Any, parameters: EmbedParameters) -> Call[Embeddings]:
+        return self._engine.prepare(EMBED, EmbedRequest.build(model, inputs, parameters), self._concurrency)
 
     async def aembed(
         self, model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]
@@ -267,13 +249,7 @@ class Client(BatchMethods):
         seal(parameters)
         front = self._delivery(model, inputs, parameters)
         if front is not None:
-            try:
-                found: Embeddings = await front.aembed(self._embedding("aembed", model, inputs, parameters))
-            except LLMError as error:
-                self._tell(error)
-                raise
-            self._tell(found)
-            return found
+            return await front.aembed(lambda: self._prepare_texts(model, inputs, parameters))
         return await self._answer_soon("aembed", EMBED, EmbedRequest.build, model, inputs, parameters)
 
     def _answer(

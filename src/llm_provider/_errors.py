@@ -282,9 +282,9 @@ class APIResponseValidationError(ProviderError):
 class UncertainBatchError(ProviderError):
     """A batch may have been submitted, and its provider cannot tell whether it was.
 
-    Nothing is submitted until you decide, because it might be paid twice. `batch` is its name in the journal, and
-    `candidates` are the provider's batches that may be it. Decide with `Batch.claim(candidate)` or
-    `Batch.forget()`, or with `llm-provider batches claim` or `forget`.
+    Nothing is submitted until you decide, because it might be paid twice. `batch` is its name in the
+    journal, and `candidates` are the provider's batches that may be it. Decide with `Batch.claim(candidate)`
+    or `Batch.forget()`, or with `llm-provider batches claim` or `forget`.
     """
 
     maybe_billed = True

@@ -45,7 +45,7 @@ def test_a_call_comes_back_from_its_rows(model: str, n: int, rows: int) -> None:
         most = 1 if model.startswith("gemini") else None
         found = rows_of_call(call, call.parts, most)
         assert len(found) == rows
-        header = header_of(call, id="id", job="job", account="acc")
+        header = header_of(call, name="id", job="job", account="acc")
         again = [call_of(header, line) for line, _, _ in found]
         keys = [one.key(part) for one in again for part in one.parts]
         assert keys == [call.key(part) for part in call.parts]
@@ -60,7 +60,7 @@ def test_texts_come_back_from_their_rows(most: int | None) -> None:
         call = embed(client, "text-embedding-3-small", "a", "b", "a")
         found = rows_of_call(call, call.parts, most)
         assert len(found) == (2 if most else 1)
-        header = header_of(call, id="id", job="job", account="acc")
+        header = header_of(call, name="id", job="job", account="acc")
         again = [call_of(header, line) for line, _, _ in found]
         keys = list(itertools.chain(*([one.key(part) for part in one.parts] for one in again)))
         assert keys == [call.key(part) for part in call.parts]
@@ -74,7 +74,7 @@ def test_a_row_is_named_after_its_contents() -> None:
 def test_the_journal_names_the_destination() -> None:
     with Client() as client:
         call = chat(client, "gpt-5.5")
-        header = header_of(call, id="id", job="job", account="acc")
+        header = header_of(call, name="id", job="job", account="acc")
         assert target_of(header) == call.target
         assert call_without_request(header).request.model == "gpt-5.5"
     with pytest.raises(KeyError):

@@ -9,6 +9,8 @@ from typing import Any, Literal, assert_type
 from llm_provider import (
     APITimeoutError,
     AsyncStream,
+    Batch,
+    BatchCounts,
     BatchError,
     Budget,
     BudgetExceededError,
@@ -38,6 +40,7 @@ from llm_provider import (
     acall_many,
     aiter_many,
     astream,
+    batches,
     call,
     call_many,
     estimate,
@@ -102,6 +105,15 @@ def many() -> None:
         else:
             assert_type(result, Response)
     assert_type(iter_many("gpt-6.1-sol", ["a"]), Iterator[tuple[int, Response | LLMError]])
+
+
+def delivered() -> None:
+    assert_type(call_many("gpt-6.1-sol", ["a"], delivery="batch"), list[Response | LLMError])
+    batch = call_many("gpt-6.1-sol", ["a"], delivery="batch", resend="live", wait=False)
+    assert_type(batch, Batch)
+    assert_type(batch.counts, BatchCounts)
+    assert_type(batches(), list[Batch])
+    assert_type(Client().batches(), list[Batch])
 
 
 def streamed() -> None:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from .._calls.attempt import parsed
@@ -111,7 +110,7 @@ class Job:
     def call_of(self, row: Wanted) -> Call[Any]:
         """The call of a row, without its messages."""
         like = self.calls[row.kind]
-        header = header_of(like, id="", job=self.id, account="")
+        header = header_of(like, name="", job=self.id, account="")
         return call_of(header, self.line_of(row), like)
 
     def ended(self, engine: Engine, custom_id: str, end: RowEnd) -> None:
@@ -238,7 +237,7 @@ class BatchDelivery:
     async def _submit_group(
         self, job: Job, submitter: Submitter, group: Sequence[Wanted], account: str
     ) -> None:
-        header = header_of(job.calls[group[0].kind], id=new_id(), job=job.id, account=account)
+        header = header_of(job.calls[group[0].kind], name=new_id(), job=job.id, account=account)
         spending = Spending(self._engine, job.shared)
         await spending.reserve(job.call_of(row) for row in group)
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ from .progress import BatchProgress
 if TYPE_CHECKING:
     from .._calls.engine import Engine
     from .._money.pricing import PriceTable
-    from .._types import Prompt
+    from .._types import Embeddings, Prompt
 
 _MODES = ("live", "batch", "auto")
 _RESENDS = ("batch", "live")
@@ -52,8 +53,8 @@ def chosen(
     if asked == "batch":
         if not has_batches:
             raise RequestError(
-                f"{target.provider} has no batch API: use delivery='live', or delivery='auto', which sends live "
-                "where there is none",
+                f"{target.provider} has no batch API: use delivery='live', or delivery='auto', which sends "
+                "live where there is none",
                 provider=target.provider,
                 model=model,
             )
@@ -70,6 +71,12 @@ def chosen(
     return all(low is not None and high is not None and low <= high for low, high in pairs) and any(
         low != high for low, high in pairs
     )
+
+
+class _Told:
+    """A result of which the client's function is told."""
+
+    result: Any = None
 
 
 class BatchFront:
@@ -135,18 +142,41 @@ class BatchFront:
         await event_loop.run(work.begin())
         return self._batch(work, results, on_error)
 
-    def embed(self, call: Call[Any]) -> Any:
-        """See `llm_provider.embed`."""
-        found = self._engine.lookup(call)
-        if found is None:
-            self._engine.load(call)
-            found = event_loop.wait(event_loop.submit(self._embed(call)))
+    def embed(self, prepare: Callable[[], Call[Embeddings]]) -> Embeddings:
+        """See `llm_provider.embed`. `prepare` makes the call."""
+        event_loop.refuse_own_thread("embed")
+        with self._telling() as told:
+            call = prepare()
+            told.result = self._engine.lookup(call)
+            if told.result is None:
+                self._engine.load(call)
+                told.result = event_loop.wait(event_loop.submit(self._embed(call)))
+        found: Embeddings = told.result
         return found
 
-    async def aembed(self, call: Call[Any]) -> Any:
-        """See `llm_provider.aembed`."""
-        found = await self._engine.lookup_soon(call)
-        return await event_loop.run(self._embed(call)) if found is None else found
+    async def aembed(self, prepare: Callable[[], Call[Embeddings]]) -> Embeddings:
+        """See `llm_provider.aembed`. `prepare` makes the call."""
+        event_loop.refuse_own_thread("aembed")
+        with self._telling() as told:
+            call = prepare()
+            told.result = await self._engine.lookup_soon(call)
+            if told.result is None:
+                told.result = await event_loop.run(self._embed(call))
+        found: Embeddings = told.result
+        return found
+
+    @contextlib.contextmanager
+    def _telling(self) -> Iterator[_Told]:
+        """Tell the client's function of the result, or of the error."""
+        told = _Told()
+        try:
+            yield told
+        except LLMError as error:
+            told.result = error
+            raise
+        finally:
+            if self._tell is not None and told.result is not None:
+                self._tell(told.result)
 
     async def _embed(self, call: Call[Any]) -> Any:
         results: dict[int, Any] = {}

@@ -47,7 +47,7 @@ class Batch:
     def __init__(
         self,
         engine: Engine,
-        id: str,
+        name: str,
         records: Sequence[Record],
         *,
         work: BatchWork | None = None,
@@ -55,7 +55,7 @@ class Batch:
         ordered: Callable[[dict[int, Any]], list[Any]] | None = None,
     ) -> None:
         header = next((record.header for record in records if record.header is not None), None)
-        self.id = id
+        self.id = name
         self.model = None if header is None else header.model
         self.provider = None if header is None else header.provider
         self.created = None if header is None else header.created
@@ -239,10 +239,10 @@ class Batch:
         header, here = record.header, self._engine.here().loop
         try:
             line = record.row(custom_id)
-            if header is None:
-                raise KeyError("the journal is damaged")
-        except KeyError as problem:
-            return InternalServerError(str(problem))
+        except KeyError:
+            header = None
+        if header is None:
+            return InternalServerError(f"the journal is damaged: {record.path}")
         kept = record.kept_row(custom_id)
         if kept is not None and "error" in kept:
             error = error_of(kept["error"])
@@ -301,4 +301,4 @@ def found_batches(engine: Engine) -> list[Batch]:
     jobs: dict[str, list[Record]] = {}
     for record in Journal(engine.cache.directory / "batches").records():
         jobs.setdefault(record.header.job if record.header is not None else record.id, []).append(record)
-    return [Batch(engine, id, records) for id, records in jobs.items()]
+    return [Batch(engine, name, records) for name, records in jobs.items()]

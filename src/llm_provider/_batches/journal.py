@@ -7,12 +7,12 @@ Each batch has one file of JSON lines, to which lines are only ever appended:
     {"sealed": HASH, "rows": N}                  the intent is complete
     {"event": "submitting", "at": ...}           and what happened since
 
-A file gets its name once its intent is complete and on disk, so a batch whose file has no seal was damaged, and one
-without a file was never submitted. Every event is on disk before the step that it announces. A line that cannot be
-read, such as the last one of a file that was cut, is left out.
+A file gets its name once its intent is complete and on disk, so a batch whose file has no seal was damaged,
+and one without a file was never submitted. Every event is on disk before the step that it announces. A line
+that cannot be read, such as the last one of a file that was cut, is left out.
 
-SQLite instead: one damaged page makes a whole database unreadable, and a batch that is only appended to and read
-by one process at a time needs none of its features.
+SQLite instead: one damaged page makes a whole database unreadable, and a batch that is only appended to and
+read by one process at a time needs none of its features.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class RowLine(NamedTuple):
     """The cache key of its only part; for several parts, a hash of their keys."""
     parts: tuple[int, ...]
     payload: bytes | None
-    """The payload as canonical JSON, without the number of samples; None for texts, and once it is collected."""
+    """The payload as canonical JSON, without the number of samples; None for texts, and once it is
+    collected."""
     texts: tuple[str, ...] | None = None
     """The texts of an embedding."""
     keys: tuple[str, ...] = ()
@@ -243,7 +244,7 @@ class Record:
 
     @property
     def is_uncertain(self) -> bool:
-        """Whether it may have been submitted without a trace: its process or its file may have been cut short."""
+        """Whether it may have been submitted without a trace: its process or its file was cut short."""
         return self.is_open and self.remote is None
 
     @property
@@ -314,10 +315,8 @@ class Record:
         target = self.path.with_suffix(_TEMPORARY)
         with target.open("wb") as file, self.path.open("rb") as source:
             for line in source:
-                if line.startswith(b'{"row":"'):
-                    place = line.find(_PAYLOAD)
-                    line = line if place < 0 else line[:place] + b"}\n"
-                file.write(line)
+                place = line.find(_PAYLOAD) if line.startswith(b'{"row":"') else -1
+                file.write(line if place < 0 else line[:place] + b"}\n")
             file.flush()
             os.fsync(file.fileno())
         target.replace(self.path)

@@ -39,7 +39,7 @@ def described(records: Sequence[Record]) -> str:
     """The providers and the states of some batches in a few words."""
     names = [f"{record.header.provider if record.header else 'batch'} {record.state}" for record in records]
     counts = {name: names.count(name) for name in names}
-    return ", ".join(name if count == 1 else f"{count} × {name}" for name, count in counts.items())
+    return ", ".join(name if count == 1 else f"{count} of {name}" for name, count in counts.items())
 
 
 def _elapsed(seconds: float) -> str:

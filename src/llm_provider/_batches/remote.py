@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
-from .._errors import LLMError, ProviderError, RequestError
+from .._errors import LLMError, RequestError
 from .._limits.retry import LONGEST_RETRY_AFTER
 from .._providers import registry
 from .._providers.batches import BatchConnection, BatchLimits, BatchSpec, RemoteBatch, RowReply, module_of
@@ -92,7 +92,7 @@ class Remote:
         return await self._patiently(listed)
 
     async def results(self, remote: RemoteBatch, scratch: Path) -> AsyncIterator[RowReply]:
-        """The ends of the rows. After a broken connection they are read again, without those already given."""
+        """The ends of the rows. After a broken connection only those are given that were not yet."""
         given: set[str] = set()
         pauses = _Pauses(self._patience)
         while True:
@@ -102,11 +102,12 @@ class Remote:
                         given.add(reply.custom_id)
                         yield reply
                         pauses.reset()
-                return
             except Exception as error:
                 await pauses.after(self._mapped(error))
+            else:
+                return
             finally:
-                scratch.unlink(missing_ok=True)
+                await asyncio.to_thread(scratch.unlink, missing_ok=True)
 
     async def cancel(self, identifier: str) -> None:
         """Ask the provider to end a batch early."""

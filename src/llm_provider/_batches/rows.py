@@ -129,12 +129,12 @@ def rows_of_call(
     return found
 
 
-def header_of(call: Call[Any], *, id: str, job: str, account: str) -> Header:
+def header_of(call: Call[Any], *, name: str, job: str, account: str) -> Header:
     """The facts that all rows of a batch share."""
     target, encoded = call.target, call.encoded
     texts = isinstance(call.request, EmbedRequest)
     return Header(
-        id=id,
+        id=name,
         job=job,
         created=time.time(),
         kind=kind_of(call.operation),
@@ -169,10 +169,7 @@ def call_of(header: Header | None, line: RowLine, shared: Call[Any] | None = Non
     if shared is None:
         shared = call_without_request(header)
     call = Call(*_fields_of_call(shared))
-    if line.payload is not None:
-        payload = orjson.loads(line.payload)
-    else:
-        payload = dict(header.payload or {})
+    payload = dict(header.payload or {}) if line.payload is None else orjson.loads(line.payload)
     call.encoded = EncodedRequest(
         header.operation, payload, header.headers, header.samples_field, header.most_samples
     )

@@ -50,8 +50,8 @@ class Spending:
             most = worst_case(call, call.parts, self._prices(), variants=("batch",))
             if most is None and not all(budget.allow_unknown for budget in self._budgets):
                 raise UnknownPriceError(
-                    f"the most that a batch of {call.request.model} can cost is not known, so no budget can be "
-                    "kept: give a price (prices= with variant 'batch'), set max_tokens, or allow it with "
+                    f"the most that a batch of {call.request.model} can cost is not known, so no budget can "
+                    "be kept: give a price (prices= with variant 'batch'), set max_tokens, or allow it with "
                     "Budget(..., allow_unknown=True)",
                     provider=call.target.provider,
                     model=call.request.model,

@@ -1,7 +1,7 @@
 """Submits rows as batches: none twice, whatever has happened before.
 
-Before anything is submitted, batches whose submission has an unknown outcome are looked for at the provider, and
-rows that are in a batch already are left out. One process of a machine submits at a time.
+Before anything is submitted, batches whose submission has an unknown outcome are looked for at the provider,
+and rows that are in a batch already are left out. One process of a machine submits at a time.
 """
 
 from __future__ import annotations
@@ -129,7 +129,8 @@ class Submitter:
         """Refuse to submit while a damaged batch may have some of the rows.
 
         Args:
-            contents: The hashes of the batches that are to be submitted. One with the same hash is taken over.
+            contents: The hashes of the batches that are to be submitted. One with the same hash is taken
+            over.
 
         Raises:
             UncertainBatchError: a damaged batch is none of them.
@@ -244,9 +245,11 @@ def _adopted(record: Record, remote: RemoteBatch) -> None:
 def _uncertain(record: Record, candidates: Sequence[str], reason: str) -> UncertainBatchError:
     header = record.header
     return UncertainBatchError(
-        f"batch {record.id} may have been submitted, and that cannot be found out: {reason}. Nothing is submitted "
-        "until you decide, because it might be paid twice: look at the provider's list of batches, then run "
-        f"`llm-provider batches claim {record.id} ID` if it is there, or `llm-provider batches forget {record.id}`",
+        f"batch {record.id} may have been submitted, and that cannot be found out: {reason}. Nothing is "
+        "submitted until you decide, because it might be paid twice: look at the provider's "
+        "list of batches, then run "
+        f"`llm-provider batches claim {record.id} ID` if it is there, or "
+        f"`llm-provider batches forget {record.id}`",
         batch=record.id,
         candidates=candidates,
         provider=None if header is None else header.provider,

@@ -1,7 +1,8 @@
 """The protocol of batch connections, one of which each adapter has in a module `batches` beside it.
 
 A batch connection calls the batch methods of its provider's SDK, and turns their objects into those below.
-It knows nothing of journals, caches and prices; `_batches` does. An adapter without that module has no batches.
+It knows nothing of journals, caches and prices; `_batches` does. An adapter without that module has no
+batches.
 """
 
 from __future__ import annotations
@@ -164,11 +165,11 @@ def unbilled(error: LLMError) -> LLMError:
 
 
 async def lines_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The lines of a body that arrives in pieces, without those that are empty.
+    r"""The lines of a body that arrives in pieces, without those that are empty.
 
     >>> async def example():
     ...     async def pieces():
-    ...         for piece in (b"a\\nb", b"c\\n", b"\\nd"):
+    ...         for piece in (b"a\nb", b"c\n", b"\nd"):
     ...             yield piece
     ...     return [line async for line in lines_of(pieces())]
     >>> asyncio.run(example())

@@ -110,11 +110,12 @@ class BatchParameters(Parameters, total=False):
     progress: bool | None
     """Whether a progress bar is shown; None shows it on a terminal and in a notebook."""
     delivery: DeliveryMode | None
-    """"live" sends each request now. "batch" uses the provider's batch API: half the price in most cases, within
-    a day, and the job outlives the process. "auto" chooses by `deadline` and price. See docs/batches.md."""
+    """"live" sends each request now. "batch" uses the provider's batch API: half the price in most cases,
+    within a day, and the job outlives the process. "auto" chooses by `deadline` and price. See
+    docs/batches.md."""
     resend: Literal["batch", "live"] | None
-    """Where rows of a batch that failed or expired are sent once more: in another batch, the default, or as live
-    requests. `max_retries=0` sends none again."""
+    """Where rows of a batch that failed or expired are sent once more: in another batch, the default, or as
+    live requests. `max_retries=0` sends none again."""
 
 
 @quickly_made

@@ -75,7 +75,8 @@ class Route:
         default_effort: Whether the API may accept `reasoning_effort="default"`.
         embedding_limits: How much one request for embeddings may hold, where the adapter is `openai`. Default
             `UNPUBLISHED`.
-        batches: The host's batch API, where the adapter is `openai`; None where it has none of OpenAI's shape.
+        batches: The host's batch API, where the adapter is `openai`; None where it has none of OpenAI's
+            shape.
         output_only: Fields of an assistant message that other hosts return and this host refuses as input.
         litellm_names: The provider's names in litellm's price map, the one that prefixes its models first.
             Default the provider's own name.

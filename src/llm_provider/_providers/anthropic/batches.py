@@ -1,11 +1,12 @@
 """Message batches of Anthropic, through the anthropic SDK: `messages.batches`.
 
-Facts from anthropic 2.11. Anthropic keeps no label of a batch, so a submission without an answer is found again by
-its time and its number of rows, and recognised by the names of its results.
+Facts from anthropic 2.11. Anthropic keeps no label of a batch, so a submission without an answer is found
+again by its time and its number of rows, and recognised by the names of its results.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,8 @@ from ..errors import error_fields, from_answer
 from .decode import OPERATION
 
 _LIMITS = BatchLimits(rows=100_000, bytes=64_000_000)
-"""Anthropic takes 256 MB. A batch is one request, which is in memory while it is sent, so ours are smaller."""
+"""Anthropic takes 256 MB. A batch is one request, which is in memory while it is sent, so ours are
+smaller."""
 
 _PATH = "/v1/messages/batches"
 _PAGE = 100
@@ -97,7 +99,8 @@ class AnthropicBatches:
 
         The rows are sent as they are. The typed method would copy each of them several times.
         """
-        body = b'{"requests":[' + path.read_bytes().rstrip(b"\n").replace(b"\n", b",") + b"]}"
+        rows = await asyncio.to_thread(path.read_bytes)
+        body = b'{"requests":[' + rows.rstrip(b"\n").replace(b"\n", b",") + b"]}"
         headers = {**spec.headers, "content-type": "application/json"}
         return _remote(
             await self._client.post(

@@ -1,8 +1,8 @@
 """Batches of Gemini, through the google-genai SDK: `files` and `batches`.
 
-Facts from google-genai 3.4. Rows always go into a file, also below the 20 MB that Google takes inline: a file has
-the bytes of a live request, where the SDK rewrites inline requests by its own types, it names each row, and the
-name of the file identifies the batch if the answer to its submission is lost.
+Facts from google-genai 3.4. Rows always go into a file, also below the 20 MB that Google takes inline: a
+file has the bytes of a live request, where the SDK rewrites inline requests by its own types, it names each
+row, and the name of the file identifies the batch if the answer to its submission is lost.
 """
 
 from __future__ import annotations
@@ -190,15 +190,15 @@ def _reply(line: bytes) -> RowReply:
     if isinstance(response, dict):
         if "embedding" in response:
             # The form of a live answer with one text.
-            response = {**response, "embeddings": [response.pop("embedding")]}
+            response["embeddings"] = [response.pop("embedding")]
         return RowReply(name, orjson.dumps(response), None)
     return RowReply(name, None, _error(failure))
 
 
 # The codes of google.rpc, with which a row reports its failure.
 _STATUSES = {
-    1: 499, 2: 500, 3: 400, 4: 504, 5: 404, 6: 409, 7: 403, 8: 429, 9: 400, 10: 409, 11: 400, 12: 501, 13: 500,
-    14: 503, 15: 500, 16: 401,
+    1: 499, 2: 500, 3: 400, 4: 504, 5: 404, 6: 409, 7: 403, 8: 429, 9: 400, 10: 409, 11: 400, 12: 501,
+    13: 500, 14: 503, 15: 500, 16: 401,
 }  # fmt: skip
 
 

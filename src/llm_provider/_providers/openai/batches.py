@@ -1,7 +1,7 @@
 """Batches of OpenAI and of compatible hosts, through the openai SDK: `files` and `batches`.
 
-Facts from openai 2.54: the parameters of `batches.create` and the fields of `Batch`. Which hosts have the same
-API, and how much they take, stands in `ROUTES`.
+Facts from openai 2.54: the parameters of `batches.create` and the fields of `Batch`. Which hosts have the
+same API, and how much they take, stands in `ROUTES`.
 """
 
 from __future__ import annotations

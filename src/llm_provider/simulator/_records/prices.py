@@ -46,9 +46,9 @@ class PriceList:
     """Standard and batch prices read from a CSV file, independently of the library's own price table.
 
     The columns used are provider, model, variant (``standard`` and ``batch``), min_input_tokens, input,
-    cache_read, cache_write, output (USD per million tokens), web_search (USD per thousand) and effective_from (ISO date;
-    empty: always in force). The row with the greatest ``min_input_tokens`` not above a request's input tokens
-    applies to all its tokens. A cost that the reply reports is the bill.
+    cache_read, cache_write, output (USD per million tokens), web_search (USD per thousand) and
+    effective_from (ISO date; empty: always in force). The row with the greatest ``min_input_tokens`` not
+    above a request's input tokens applies to all its tokens. A cost that the reply reports is the bill.
     """
 
     def __init__(self, path: str | Path, today: str | None = None) -> None:

@@ -1,0 +1,84 @@
+"""`kill -9` at every step of a batch: rows lost, rows paid twice, and the ledger against the bill."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from pathlib import Path
+
+from ..batch_kills import MODELS, STEPS, Found, run as trials_of
+from ..report import Result, Table
+from . import Options
+
+KILLS = 200
+"""Kills per provider."""
+
+
+def run(options: Options) -> Result:
+    """Kill processes with every provider, and count."""
+    providers = options.chosen(list(MODELS))
+    kills = len(STEPS) if options.quick else KILLS
+    found = {}
+    for number, provider in enumerate(providers):
+        with tempfile.TemporaryDirectory() as folder:
+            found[provider] = trials_of(provider, Path(folder), steps_of(kills, number))
+    return result(found, kills)
+
+
+def steps_of(kills: int, seed: int) -> list[tuple[str, ...]]:
+    """The trials: one to three kills each, every step equally often."""
+    chance = random.Random(seed)
+    steps = [step for _ in range(1 + kills // len(STEPS)) for step in STEPS][:kills]
+    chance.shuffle(steps)
+    trials = []
+    while steps:
+        count = chance.choice((1, 1, 1, 2, 3))
+        trials.append(tuple(steps[:count]))
+        steps = steps[count:]
+    return trials
+
+
+def result(found: dict[str, Found], kills: int) -> Result:
+    """The page of a run."""
+    return Result(
+        title="Killed batches",
+        text="A process runs `call_many(..., delivery='batch')` on the simulator and is killed with `kill -9` at a "
+        "step at which the simulator holds it, or at a random moment. Another process runs the same call, perhaps "
+        "to be killed too, and the last one to its end. Cache, journal and ledger are the same for all trials of "
+        "a provider. Lost answers of submissions, half-read results and submissions that were never accepted are "
+        "among the steps.",
+        tables=[
+            Table(
+                title=f"{kills} kills per provider",
+                columns=(
+                    "provider",
+                    "kills",
+                    "rows",
+                    "lost",
+                    "wrong",
+                    "paid",
+                    "billed, USD",
+                    "in the ledger",
+                ),
+                rows=[
+                    (
+                        name,
+                        one.kills,
+                        one.rows,
+                        one.lost,
+                        one.wrong,
+                        one.paid,
+                        str(one.billed),
+                        str(one.spent),
+                    )
+                    for name, one in found.items()
+                ],
+            ),
+            Table(
+                title="Kills by step",
+                columns=("step", *found),
+                rows=[(step, *(one.by_step.get(step, 0) for one in found.values())) for step in STEPS],
+            ),
+        ],
+        problems=[problem for one in found.values() for problem in one.problems],
+    )
