@@ -6,7 +6,8 @@ import random
 import tempfile
 from pathlib import Path
 
-from ..batch_kills import MODELS, STEPS, Found, run as trials_of
+from ..batch_kills import MODELS, STEPS, Found
+from ..batch_kills import run as trials_of
 from ..report import Result, Table
 from . import Options
 
@@ -42,11 +43,11 @@ def result(found: dict[str, Found], kills: int) -> Result:
     """The page of a run."""
     return Result(
         title="Killed batches",
-        text="A process runs `call_many(..., delivery='batch')` on the simulator and is killed with `kill -9` at a "
-        "step at which the simulator holds it, or at a random moment. Another process runs the same call, perhaps "
-        "to be killed too, and the last one to its end. Cache, journal and ledger are the same for all trials of "
-        "a provider. Lost answers of submissions, half-read results and submissions that were never accepted are "
-        "among the steps.",
+        text="A process runs `call_many(..., delivery='batch')` on the simulator and is killed with "
+        "`kill -9` at a step at which the simulator holds it, or at a random moment. Another process runs "
+        "the same call, perhaps to be killed too, and the last one to its end. Cache, journal and ledger "
+        "are the same for all trials of a provider. Lost answers of submissions, half-read results and "
+        "submissions that were never accepted are among the steps.",
         tables=[
             Table(
                 title=f"{kills} kills per provider",

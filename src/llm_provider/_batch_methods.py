@@ -5,8 +5,17 @@ from __future__ import annotations
 import functools
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Sequence, Sized
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Sequence,
+    Sized,
+)
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from ._errors import RequestError
 from ._limits.concurrency import Concurrency, concurrency
@@ -25,6 +34,8 @@ if TYPE_CHECKING:
     from ._limits.scopes import ScopeStatistics
     from ._money.pricing import PriceTable
     from ._settings import Settings
+
+T = TypeVar("T")
 
 OnError = Literal["return", "raise"]
 
@@ -89,6 +100,14 @@ class BatchMethods(ABC):
         bar = functools.partial(Progress, _length(inputs), show, self.statistics)
         return awatched(results, show, self._on_result and self._tell, bar)
 
+    def _run(self, call: Call[T]) -> Coroutine[Any, Any, T]:
+        """Send a call that is not stored."""
+        if call.request.in_batch is None:
+            return self._engine.run(call)
+        from ._batches.iterate import run_beside_batches
+
+        return run_beside_batches(self._engine, call)
+
     def _batch(self, name: str, model: str, parameters: BatchParameters) -> Work:
         """How the calls of a batch are made and sent.
 
@@ -119,7 +138,7 @@ class BatchMethods(ABC):
 
         self._start()
         lookup, engine = batch_lookup(self._engine, prepare), self._engine
-        return Work(lookup, engine.run, engine.cancel, allowed.most, engine.load)
+        return Work(lookup, self._run, engine.cancel, allowed.most, engine.load)
 
     def _delivery(
         self, model: str, inputs: object, parameters: BatchParameters | EmbedParameters

@@ -272,7 +272,7 @@ class Client(BatchMethods):
                 event_loop.refuse_own_thread(name)
                 self._start()
                 self._engine.load(call)
-                result = event_loop.wait(event_loop.submit(self._engine.run(call), self._engine.cancel))
+                result = event_loop.wait(event_loop.submit(self._run(call), self._engine.cancel))
         except LLMError as error:
             self._tell(error)
             raise
@@ -298,7 +298,7 @@ class Client(BatchMethods):
             result = await self._engine.lookup_soon(call)
             if result is None:
                 self._start()
-                result = await event_loop.run(self._engine.run(call), self._engine.cancel)
+                result = await event_loop.run(self._run(call), self._engine.cancel)
         except LLMError as error:
             self._tell(error)
             raise
@@ -330,6 +330,8 @@ class Client(BatchMethods):
 
         event_loop.refuse_own_thread(name)
         call = self._prepare(model, messages, parameters, allowed)
+        if call.request.in_batch is not None:
+            raise RequestError(f"in_batch cannot be {call.request.in_batch!r} for a stream: use call()")
         hit = self._engine.lookup(call)
         if hit is not None:
             return replay(hit, call.request.n)

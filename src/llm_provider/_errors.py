@@ -209,6 +209,17 @@ class ContextWindowExceededError(RequestError):
     """The conversation is longer than the model's context."""
 
 
+class PendingBatchError(RequestError):
+    """The input is in a batch under way, and the call had `in_batch="refuse"`.
+
+    `batch` is the batch as `Batch.id` and `llm-provider batches` name it.
+    """
+
+    def __init__(self, message: str, *, batch: str, **facts: Any) -> None:
+        super().__init__(message, **facts)
+        self.batch = batch
+
+
 class ProviderError(LLMError):
     """The provider or the connection to it failed."""
 

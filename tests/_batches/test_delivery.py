@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_provider import Client, LLMError, Response, track
+from llm_provider import Client, LLMError, PendingBatchError, RequestError, Response, track
 from llm_provider.simulator import Simulator
 from support import RunScript
 
@@ -119,3 +119,20 @@ def test_money_is_counted_at_batch_prices_and_apart(client: Client, simulator: S
     assert sums.spent == simulator.ledger().billed
     assert [row.tag for row in client.usage.rows("tag")] == ["night"]
     assert "batch" in str(client.usage)
+
+
+def test_a_live_call_may_wait_for_a_batch_or_be_refused(client: Client, simulator: Simulator) -> None:
+    simulator.configure(batch_seconds=40_000.0)
+    client.call_many("gpt-5.5", ["1+1?", "2+2?"], delivery="batch", wait=False)
+    with pytest.raises(PendingBatchError) as caught:
+        client.call("gpt-5.5", "1+1?", in_batch="refuse")
+    assert caught.value.batch == client.batches()[0].id
+    assert client.call("gpt-5.5", "2+2?", in_batch="live").text == "4"
+    waited = client.call("gpt-5.5", "1+1?", in_batch="wait")
+    assert (waited.text, waited.cached) == ("2", True)
+    assert asyncio.run(client.acall("gpt-5.5", "another", in_batch="wait")).text == "echo: another"
+    assert simulator.ledger().answered == 4
+    with pytest.raises(RequestError, match="in_batch"):
+        client.stream("gpt-5.5", "1+1?", in_batch="wait")
+    with pytest.raises(RequestError, match="in_batch"):
+        client.call("gpt-5.5", "1+1?", in_batch="never")  # type: ignore[arg-type]  # on purpose

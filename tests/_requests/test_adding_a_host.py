@@ -50,6 +50,7 @@ OF_ONE_HOST = {
     ("_providers/embedding_models.py", "mistral"): "the names of its models, of which one is suggested",
     ("_providers/embedding_models.py", "local"): "its users give their models any names",
     ("_providers/openai/embeddings.py", "mistral"): "the dimensions of its models, by their names",
+    ("simulator/_batches/openai.py", "together_ai"): "its files have a purpose of their own",
     ("simulator/_simulator.py", "local"): "no price list has it, from which the simulator takes the others",
     ("simulator/formats/vectors.py", "mistral"): "the dimensions of its models, by their names",
     ("simulator/formats/openai_embeddings.py", "mistral"): "the simulator plays it: its limit on tokens",

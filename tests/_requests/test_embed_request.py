@@ -13,6 +13,7 @@ import pytest
 from llm_provider._errors import RequestError
 from llm_provider._limits.timeouts import Timeouts
 from llm_provider._requests.api_keys import APIKey
+from llm_provider._requests.delivery_parameters import DeliveryParameters
 from llm_provider._requests.embed_request import EmbedParameters, EmbedRequest
 from llm_provider._requests.request import BatchParameters, Request
 
@@ -70,14 +71,19 @@ class TestTexts:
             build(["a", text])
 
 
+OF_DELIVERY = DeliveryParameters.__annotations__.keys()
+"""The client takes them out before it builds a request."""
+
+
 class TestParameters:
     def test_every_parameter_has_a_field_and_the_other_way_round(self) -> None:
         names = {field.name for field in dataclasses.fields(EmbedRequest)}
-        assert names == {"model", "inputs", *EmbedParameters.__annotations__}
+        assert names == {"model", "inputs", *EmbedParameters.__annotations__} - OF_DELIVERY
 
     def test_those_that_call_has_too_are_checked_as_call_does(self) -> None:
         shared = EmbedParameters.__annotations__.keys() & BatchParameters.__annotations__.keys()
         assert shared == EmbedParameters.__annotations__.keys() - {"dimensions"}
+        shared -= OF_DELIVERY
         values: dict[str, Any] = {
             "strict_model": True,
             "timeout": 3,
@@ -85,6 +91,7 @@ class TestParameters:
             "max_retries": 1,
             "outage_patience": 0,
             "cache": False,
+            "in_batch": "wait",
             "extra_body": {"user": "x"},
             "extra_headers": {"X-Own": "1"},
             "base_url": "http://localhost",
@@ -126,7 +133,7 @@ class TestParameters:
             build(dimensions=dimensions)
 
     def test_none_means_not_set(self) -> None:
-        assert build(**dict.fromkeys(EmbedParameters.__annotations__)) == build()
+        assert build(**dict.fromkeys(EmbedParameters.__annotations__.keys() - OF_DELIVERY)) == build()
 
     def test_an_unknown_parameter_suggests_a_near_one(self) -> None:
         with pytest.raises(TypeError, match=r"embed\(\) got .* 'dimension'; did you mean 'dimensions'\?"):

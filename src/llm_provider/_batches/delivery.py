@@ -10,14 +10,15 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from .._calls.attempt import parsed
 from .._calls.call import Call, Sample
-from .._errors import InternalServerError, LLMError, RequestError
+from .._errors import InternalServerError, LLMError, PendingBatchError, RequestError
 from .._limits.timeouts import DEFAULT_BATCH_PATIENCE
 from .._providers.batches import BatchLimits, limits_of
 from .._requests.api_keys import APIKey, find_accounts, find_key
+from .._requests.delivery_parameters import Resend
 from .._requests.embed_request import EmbedRequest
 from .._requests.routing import Target
 from .collect import Collector, RowEnd, error_of
@@ -29,9 +30,6 @@ from .submit import Submitter, chunks, content_of
 
 if TYPE_CHECKING:
     from .._calls.engine import Engine
-
-Resend: TypeAlias = Literal["batch", "live"]
-"""Where rows that failed or expired are sent once more: in the next batch, or as live requests."""
 
 RESENT = 1
 """How often such a row is sent again, or less if `max_retries` is less."""
@@ -358,6 +356,28 @@ class BatchDelivery:
         for number, job in enumerate([job for job in self._jobs if custom_id in job.wanted]):
             samples = [sample.shared() for sample in end.samples] if number else end.samples
             job.ended(self._engine, custom_id, RowEnd(samples, end.error))
+
+    async def before_live(self, call: Call[Any]) -> None:
+        """Wait for the batches under way with an input of a live call, or refuse the call, as it asks.
+
+        Raises:
+            PendingBatchError: there is one, and the call had `in_batch="refuse"`.
+            LLMError: the state or the results of a batch cannot be read.
+        """
+        keys = [call.key(part) for part in call.parts]
+        for record in await asyncio.to_thread(self.journal.open_records):
+            if record.header is None or not record.has_any(keys):
+                continue
+            job = record.header.job
+            if call.request.in_batch == "refuse":
+                raise PendingBatchError(
+                    f"the input is in the batch {job}, which is {record.state}: `llm-provider batches wait "
+                    f"{job}` waits for it, as in_batch='wait' does",
+                    batch=job,
+                    provider=call.target.provider,
+                    model=call.request.model,
+                )
+            await self.finish(record)
 
     async def refresh(self, record: Record) -> None:
         """Ask the provider for the state of a batch."""

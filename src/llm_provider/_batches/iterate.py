@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from .._calls.batch_lookup import Lookup
 from .._calls.call import Call
 from .._errors import APITimeoutError, LLMError, RequestError
+from .._requests.delivery_parameters import Resend
 from .._requests.request import checked_inputs
 from .._runtime import event_loop
-from .delivery import BatchDelivery, Job, Resend
+from .delivery import BatchDelivery, Job
 from .journal import Record
 
 if TYPE_CHECKING:
@@ -85,6 +86,13 @@ def delivery_of(engine: Engine) -> BatchDelivery:
     if not isinstance(state.batches, BatchDelivery):
         state.batches = BatchDelivery(engine)
     return state.batches
+
+
+async def run_beside_batches(engine: Engine, call: Call[Any]) -> Any:
+    """The result of a live call that asks for a batch with its input first; see `Parameters.in_batch`."""
+    await delivery_of(engine).before_live(call)
+    found = await engine.lookup_soon(call)
+    return await engine.run(call) if found is None else found
 
 
 def come_back(records: Iterable[Record]) -> str:

@@ -22,7 +22,7 @@ import hashlib
 import os
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -263,6 +263,14 @@ class Record:
             KeyError: there is none of this name, or its line is damaged.
         """
         return RowLine.decoded(self._bytes(*self.rows[custom_id]).rstrip(b"\n"))
+
+    def has_any(self, keys: Collection[str]) -> bool:
+        """Whether a row answers one of some cache keys."""
+        if not self.rows.keys().isdisjoint(keys):
+            return True
+        if self.header is None or (self.header.kind == "chat" and self.header.most_samples == 1):
+            return False
+        return any(not set(keys).isdisjoint(row.keys) for row in rows_of(self))
 
     def kept_row(self, custom_id: str) -> dict[str, Any] | None:
         """The end of a row that the cache does not keep: its `body`, or its `error`."""

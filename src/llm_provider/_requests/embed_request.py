@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from .._errors import RequestError, shown
-from .request import CacheMode, DeliveryMode, check, check_model_name, checked_parameters, number, seal
+from .delivery_parameters import DeliveryParameters
+from .request import (
+    CacheMode,
+    InBatch,
+    check,
+    check_model_name,
+    checked_parameters,
+    number,
+    seal,
+)
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -17,7 +26,7 @@ if TYPE_CHECKING:
     from .api_keys import APIKey
 
 
-class EmbedParameters(TypedDict, total=False):
+class EmbedParameters(DeliveryParameters, total=False):
     """What `embed` and `aembed` take besides the model and the texts.
 
     Names and meanings are those of `call`. None means "not set" throughout: nothing is sent for it.
@@ -39,21 +48,19 @@ class EmbedParameters(TypedDict, total=False):
     """Whether the cache is read and written, as in `call`. Each text has an entry of its own."""
     budget: float | Decimal | Budget | None
     """USD that all texts together may cost at most; or a `Budget`, which can be shared."""
+    in_batch: InBatch | None
+    """What happens if a text is in a batch under way, as in `call`."""
     extra_body: Mapping[str, Any] | None
     """Fields for this provider only, such as Gemini's `taskType`, merged into the request's JSON."""
     extra_headers: Mapping[str, str] | None
     api_key: str | None
     base_url: str | None
-    delivery: DeliveryMode | None
-    """"live", "batch" or "auto", as in `call_many`."""
-    resend: Literal["batch", "live"] | None
-    """Where rows of a batch that failed or expired are sent once more, as in `call_many`."""
 
 
 # The check of each parameter of a request: `dimensions` is the only one that `call` does not have.
-_OF_DELIVERY = ("delivery", "resend")
 _CHECKS = dict.fromkeys(
-    [name for name in EmbedParameters.__annotations__ if name not in _OF_DELIVERY], check
+    [name for name in EmbedParameters.__annotations__ if name not in DeliveryParameters.__annotations__],
+    check,
 ) | {"dimensions": number(1, 2**31 - 1, whole=True)}
 
 
@@ -71,6 +78,7 @@ class EmbedRequest:
     outage_patience: float | None = None
     cache: CacheMode | None = None
     budget: Budget | None = field(default=None, repr=False)
+    in_batch: InBatch | None = None
     extra_body: Mapping[str, Any] | None = None
     extra_headers: Mapping[str, str] | None = None
     api_key: APIKey | None = field(default=None, repr=False)

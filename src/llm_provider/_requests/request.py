@@ -12,6 +12,7 @@ from .._limits.timeouts import Timeouts, patience_seconds, seconds
 from .._runtime.frozen import quickly_made
 from .._types import Message, Prompt
 from .api_keys import APIKey
+from .delivery_parameters import DeliveryParameters
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 ReasoningEffort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max", "default"]
 Endpoint: TypeAlias = Literal["chat", "responses"]
-DeliveryMode: TypeAlias = Literal["live", "batch", "auto"]
+InBatch: TypeAlias = Literal["live", "wait", "refuse"]
 CacheMode: TypeAlias = Literal["use", "refresh", "only", "off"]
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
@@ -96,26 +97,22 @@ class Parameters(TypedDict, total=False):
     """Fields of this provider's API that are merged into the request's JSON."""
     extra_headers: Mapping[str, str] | None
     """HTTP headers that are added to the request."""
+    in_batch: InBatch | None
+    """What a call does whose input is in a batch under way: "live", the default, sends it all the same,
+    "wait" waits for the batch, and "refuse" raises `PendingBatchError`."""
     api_key: str | None
     """The provider's API key; default one from the client's `keys` or the environment."""
     base_url: str | None
     """The server to send to; default the environment's, else the provider's own."""
 
 
-class BatchParameters(Parameters, total=False):
+class BatchParameters(Parameters, DeliveryParameters, total=False):
     """The parameters of `call_many` and `iter_many` besides the model and the inputs."""
 
     max_concurrent: int | None
     """The most requests in flight at once; default the client's."""
     progress: bool | None
     """Whether a progress bar is shown; None shows it on a terminal and in a notebook."""
-    delivery: DeliveryMode | None
-    """"live" sends each request now. "batch" uses the provider's batch API: half the price in most cases,
-    within a day, and the job outlives the process. "auto" chooses by `deadline` and price. See
-    docs/batches.md."""
-    resend: Literal["batch", "live"] | None
-    """Where rows of a batch that failed or expired are sent once more: in another batch, the default, or as
-    live requests. `max_retries=0` sends none again."""
 
 
 @quickly_made
@@ -146,6 +143,7 @@ class Request:
     outage_patience: float | None = None
     cache: CacheMode | None = None
     budget: Budget | None = field(default=None, repr=False)
+    in_batch: InBatch | None = None
     extra_body: Mapping[str, Any] | None = None
     extra_headers: Mapping[str, str] | None = None
     api_key: APIKey | None = field(default=None, repr=False)
@@ -399,10 +397,17 @@ def _effort(name: str, value: Any) -> str:
     return str(value)
 
 
-def _endpoint(name: str, value: Any) -> Endpoint:
-    if not isinstance(value, str) or value not in get_args(Endpoint):
-        raise RequestError(f"{name} must be 'chat' or 'responses', not {_shown(value)}")
-    return cast("Endpoint", value)
+def _one_of(kind: Any, default: str | None = None) -> Callable[[str, Any], Any]:
+    """A check for a parameter that is one of a few words; None for the default."""
+    words = get_args(kind)
+
+    def check(name: str, value: Any) -> Any:
+        if not isinstance(value, str) or value not in words:
+            named = ", ".join(map(repr, words[:-1]))
+            raise RequestError(f"{name} must be {named} or {words[-1]!r}, not {_shown(value)}")
+        return None if value == default else value
+
+    return check
 
 
 def _cache(name: str, value: Any) -> CacheMode:
@@ -447,7 +452,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "tool_choice": _tool_choice,
     "response_format": _response_format,
     "reasoning_effort": _effort,
-    "endpoint": _endpoint,
+    "endpoint": _one_of(Endpoint),
     "logprobs": _flag,
     "top_logprobs": number(0, 20, whole=True),
     "strict_model": _flag,
@@ -457,6 +462,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "outage_patience": patience_seconds,
     "cache": _cache,
     "budget": _budget,
+    "in_batch": _one_of(InBatch, "live"),
     "extra_body": _extra_body,
     "extra_headers": _headers,
     "base_url": _text,
