@@ -50,4 +50,4 @@ def test_the_label_goes_along(client: Client, simulator: Simulator) -> None:
     client.call_many("gpt-5.5", ["a"], delivery="batch")
     (batch,) = client.batches()
     (created,) = [one for one in simulator.requests() if one.path.endswith("/batches") and one.body]
-    assert orjson.loads(created.body)["metadata"]["llm_provider"] in batch.record_ids
+    assert created.body["metadata"]["llm_provider"] in batch.record_ids
