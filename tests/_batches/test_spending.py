@@ -37,3 +37,13 @@ def test_an_unknown_price_is_refused(client: Client, simulator: Simulator) -> No
         client.call_many(model, ["a"], max_tokens=9, budget=1.0, delivery="batch")
     allowed = Budget(1.0, allow_unknown=True)
     assert client.call_many(model, ["a"], max_tokens=9, budget=allowed, delivery="batch")
+
+
+def test_a_budget_counts_a_batch_of_an_earlier_process(client: Client, simulator: Simulator) -> None:
+    simulator.configure(batch_seconds=20_000.0)
+    client.call_many("gpt-5.5", ["1+1?", "2+2?"], delivery="batch", wait=False)
+    with Client(cache_dir=client.cache.directory, budget=1.00) as another:
+        results = another.call_many("gpt-5.5", ["1+1?", "2+2?"], delivery="batch")
+        assert another.budget is not None
+        assert float(another.budget.spent) == pytest.approx(sum(one.cost or 0 for one in results))  # type: ignore[union-attr]
+        assert another.budget.reserved == 0

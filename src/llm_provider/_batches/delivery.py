@@ -335,13 +335,16 @@ class BatchDelivery:
             # It was never submitted, so its rows are submitted when they are asked for.
             record.remove()
             return None
-        collector = Collector(self._engine, remote, record, self._shared(record), self._row_ended)
+        shared = self._shared(record)
+        collector = Collector(self._engine, remote, record, shared, self._row_ended)
         if not await collector.collect(await collector.wait()):
             # It was another program's batch.
             return await self._collect(record, remote)
         spending = self._spending.pop(record.id, None)
         if spending is not None:
             spending.settle(collector.spent)
+        elif shared is not None:
+            await Spending(self._engine, shared).count(collector.spent)
         return None
 
     def _shared(self, record: Record) -> Call[Any] | None:

@@ -33,6 +33,9 @@ VERSION = 1
 _SUFFIX, _TEMPORARY = ".jsonl", ".tmp"
 _PAYLOAD = b',"payload":'
 
+# Not every platform has each of them.
+_OPEN_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
 KEPT_SECONDS = 30 * 86_400.0
 """Seconds for which the file of a finished batch is kept. No provider keeps results for longer."""
 
@@ -300,10 +303,11 @@ class Record:
             OSError: it cannot be written.
         """
         line = orjson.dumps({"event": event, "at": time.time(), **facts}) + b"\n"
-        descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+        descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | _OPEN_FLAGS)
         try:
             size = os.fstat(descriptor).st_size
-            if size and os.pread(descriptor, 1, size - 1) != b"\n":
+            os.lseek(descriptor, max(0, size - 1), os.SEEK_SET)
+            if size and os.read(descriptor, 1) != b"\n":
                 # The line before was cut. A line break ends it, and it is left out.
                 line = b"\n" + line
             if os.write(descriptor, line) != len(line):
@@ -377,7 +381,7 @@ class Journal:
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         name = f"{int(header.created):010d}-{header.id}"
         temporary = self.directory / f"{name}{_TEMPORARY}"
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _OPEN_FLAGS, 0o600)
         names: list[str] = []
         try:
             with os.fdopen(descriptor, "wb") as file:

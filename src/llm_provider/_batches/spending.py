@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from .._calls.call import Call
 from .._calls.worst_case import worst_case
-from .._errors import UnknownPriceError
+from .._errors import LLMError, UnknownPriceError
 from .._money.budget import Budget, Reservation, release, reserve
 from .._runtime.exact_decimal import exact
 
@@ -58,6 +59,13 @@ class Spending:
                 )
             amount = exact().add(amount, _PLACEHOLDER if most is None else most)
         self._held = await reserve(self._budgets, amount)
+
+    async def count(self, cost: Decimal | None) -> None:
+        """Count the USD of a batch that an earlier process has submitted; None if it is not known."""
+        for budget in self._budgets if cost else ():
+            # A budget that is used up must not keep answers back that are paid for.
+            with contextlib.suppress(LLMError):
+                (await budget.reserve(Decimal(0))).settle(cost)
 
     def release(self) -> None:
         """Return the money: nothing was submitted."""
