@@ -80,3 +80,15 @@ def test_embeddings_are_found_again(client: Client, simulator: Simulator) -> Non
     (embeddings,) = found.results()
     assert embeddings.vectors == vectors
     assert repr(found).startswith(f"Batch({found.id}, openai, text-embedding-3-small, completed")
+
+
+def test_a_wait_that_was_broken_off_begins_again(client: Client, simulator: Simulator) -> None:
+    simulator.configure(batch_seconds=40_000.0, batch_errored=0.5)
+    batch = client.call_many("gpt-5.5", ["1+1?", "2+2?"], delivery="batch", wait=False)
+    for _ in range(2):
+        with pytest.raises(TimeoutError):
+            batch.wait(0.01)
+    assert [one.text for one in batch.results()] == ["2", "4"]
+    assert [one.text for one in batch.results()] == ["2", "4"]
+    assert len(batch.batch_ids) == 2
+    assert simulator.ledger().answered == 2

@@ -64,7 +64,9 @@ class Job:
         self.calls: dict[tuple[Any, ...], Call[Any]] = {}
         """One call for each kind of rows."""
         self.records: list[Record] = []
-        """The batches with its rows."""
+        """The batches with rows that have not ended."""
+        self.known: list[Record] = []
+        """All its batches so far."""
         self.failed: dict[str, LLMError] = {}
         """Rows that ended without an answer and are sent again."""
 
@@ -93,6 +95,12 @@ class Job:
                 self.wanted[line.custom_id] = row
             row.waiting.append((pending, parts))
             pending.rows += 1
+
+    def note(self, record: Record) -> None:
+        """Add a batch with some of its rows."""
+        self.records.append(record)
+        if record not in self.known:
+            self.known.append(record)
 
     def may_use(self, record: Record, row: Wanted) -> bool:
         """Whether a batch has the answer of a row, or will have it."""
@@ -195,14 +203,15 @@ class BatchDelivery:
         self._jobs.append(job)
         try:
             while job.wanted:
-                records, job.records = job.records, []
-                tasks = [asyncio.create_task(self._deliver(job, record)) for record in records]
+                tasks = [asyncio.create_task(self._deliver(job, record)) for record in job.records]
                 try:
                     for task in tasks:
                         await task
                 finally:
                     for task in tasks:
                         task.cancel()
+                # Only now: a wait that is broken off begins again with the same batches.
+                job.records = []
                 await self._send_again(job)
         finally:
             self._jobs.remove(job)
@@ -222,7 +231,7 @@ class BatchDelivery:
                 del left[row.custom_id]
                 row.sent += 1
             if shared:
-                job.records.append(record)
+                job.note(record)
         kinds: dict[tuple[Any, ...], list[Wanted]] = {}
         for row in left.values():
             kinds.setdefault(row.kind, []).append(row)
@@ -246,7 +255,7 @@ class BatchDelivery:
         self._spending[record.id] = spending
         for row in group:
             row.sent += 1
-        job.records.append(record)
+        job.note(record)
 
     async def _deliver(self, job: Job, record: Record) -> None:
         """Wait for a batch, and give its rows to a job."""

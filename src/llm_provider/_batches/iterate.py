@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import queue
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .._calls.batch_lookup import Lookup
@@ -35,8 +35,11 @@ class BatchWork:
     resend: Resend = "batch"
     job: Job | None = None
     """None until an input is not stored."""
-    known: list[Record] = field(default_factory=list)
-    """The batches of the job so far, for the progress bar."""
+
+    @property
+    def known(self) -> list[Record]:
+        """The batches of the job so far."""
+        return [] if self.job is None else self.job.known
 
     def add(self, index: int, call: Call[Any], deliver: Callable[[int, Any], object]) -> None:
         """Add an input that is not stored."""
@@ -53,7 +56,6 @@ class BatchWork:
         """Submit the rows of the job."""
         if self.job is not None:
             await delivery_of(self.engine).begin(self.job)
-            self.known += self.job.records
 
     async def finish(self) -> None:
         """Deliver every input of the job. Its deadline ends the wait and not the batch."""
