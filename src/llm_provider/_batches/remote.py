@@ -164,7 +164,7 @@ class _Pauses:
 def surely_refused(error: LLMError) -> bool:
     """Whether a submission that failed with this error was not accepted.
 
-    >>> surely_refused(ProviderError("bad", status=400)), surely_refused(ProviderError("failed", status=500))
+    >>> surely_refused(LLMError("bad", status=400)), surely_refused(LLMError("failed", status=500))
     (True, False)
     """
     if error.status is not None:
