@@ -14,6 +14,7 @@ import pytest
 import llm_provider
 from llm_provider import Client, LLMError, Parameters, _errors
 from llm_provider.simulator import Simulator
+from support import RunScript
 
 FUNCTIONS = [
     "acall",
@@ -154,7 +155,7 @@ def test_the_parameters_are_these() -> None:
 
 
 def test_the_version_is_that_of_the_distribution() -> None:
-    assert llm_provider.__version__ == importlib.metadata.version("llm-provider")
+    assert llm_provider.__version__ == importlib.metadata.version("llm-provider-call")
 
 
 @pytest.mark.parametrize(
@@ -219,3 +220,21 @@ assert answer.cached is (sys.argv[0] == "again")
     # The server is gone by now.
     again = loaded_after(f"import sys; sys.argv[0] = 'again'\n{program}", tmp_path)
     assert again <= {"diskcache", "platformdirs"}
+
+
+def test_the_other_distribution_of_this_name_is_named_once(tmp_path: Path, run_script: RunScript) -> None:
+    packages = tmp_path / "site-packages"
+    (packages / "llm_provider-1.0.0.dist-info").mkdir(parents=True)
+    (packages / "llm_provider_call-0.1.0.dist-info").mkdir()
+    program = f"""
+        import sys, warnings
+        warnings.simplefilter("default")
+        sys.path.append({str(packages)!r})
+        import llm_provider
+        import llm_provider._api
+    """
+    shown = run_script(program).stderr
+    assert shown.count("Warning") == 1
+    assert "pip uninstall llm-provider" in shown
+    (packages / "llm_provider-1.0.0.dist-info").rmdir()
+    assert run_script(program).stderr == ""

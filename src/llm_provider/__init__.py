@@ -6,6 +6,8 @@ next to nothing before it makes its first call.
 
 from __future__ import annotations
 
+import os as _os
+import sys as _sys
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 
@@ -194,6 +196,32 @@ _HOMES = (
     "_money.budget",
     "_limits.shared_controller",
 )
+
+
+def _warn_of_the_other_distribution() -> None:
+    """Warn if `llm-provider` of the package index is installed too: its files replace those of this package.
+
+    Its metadata lies in a folder of a fixed name. To import `importlib.metadata` takes longer than all the
+    rest of this module.
+    """
+    for folder in _sys.path:
+        if folder.endswith("-packages"):
+            try:
+                names = _os.listdir(folder)  # noqa: PTH208 - pathlib takes long to import
+            except OSError:
+                continue
+            if any(name.startswith("llm_provider-") and name.endswith(".dist-info") for name in names):
+                import warnings
+
+                warnings.warn(
+                    f"another project named 'llm-provider' is installed in {folder}, and has the same import "
+                    "name as this one: pip uninstall llm-provider, then install llm-provider-call again",
+                    stacklevel=3,
+                )
+                return
+
+
+_warn_of_the_other_distribution()
 
 
 def __getattr__(name: str) -> object:

@@ -171,6 +171,18 @@ class MissingDependencyError(RequestError):
     """The route needs a package that is not installed. The message holds the command that installs it."""
 
 
+def install_command(extra: str) -> str:
+    """The commands that install an extra of this project, for messages.
+
+    The distribution has another name than the module, because `llm-provider` on the package index is another
+    project.
+
+    >>> install_command("litellm")
+    "pip install '.[litellm]' in a checkout, or pip install 'llm-provider-call[litellm]'"
+    """
+    return f"pip install '.[{extra}]' in a checkout, or pip install 'llm-provider-call[{extra}]'"
+
+
 class UnsupportedParameterError(RequestError):
     """The route does not support a parameter.
 

@@ -70,9 +70,9 @@ def test_json_lines_are_exact(ledger: Ledger, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("method", "package", "hint"),
     [
-        ("to_pandas", "pandas", "pip install 'pandas'"),
-        ("to_polars", "polars", "pip install 'polars'"),
-        ("plot", "matplotlib", r"pip install 'llm-provider\[plot\]'"),
+        ("to_pandas", "pandas", "pip install pandas"),
+        ("to_polars", "polars", "pip install polars"),
+        ("plot", "matplotlib", r"pip install '.\[plot\]' in a checkout"),
     ],
 )
 def test_a_missing_package_is_named(

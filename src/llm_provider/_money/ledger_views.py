@@ -89,13 +89,13 @@ def as_html(rows: list[LedgerRow], total: LedgerRow) -> str:
 
 def to_pandas(rows: list[LedgerRow], total: LedgerRow) -> pd.DataFrame:
     """See `Ledger.to_pandas`."""
-    frame: pd.DataFrame = imported("pandas", "pandas").DataFrame(_columns(rows, total))
+    frame: pd.DataFrame = imported("pandas", "pip install pandas").DataFrame(_columns(rows, total))
     return frame
 
 
 def to_polars(rows: list[LedgerRow], total: LedgerRow) -> pl.DataFrame:
     """See `Ledger.to_polars`."""
-    frame: pl.DataFrame = imported("polars", "polars").DataFrame(_columns(rows, total))
+    frame: pl.DataFrame = imported("polars", "pip install polars").DataFrame(_columns(rows, total))
     return frame
 
 
@@ -124,7 +124,7 @@ def imported(module: str, install: str) -> Any:
 
     Args:
         module: The module to import.
-        install: The name under which pip installs it.
+        install: The command that installs it.
 
     Raises:
         MissingDependencyError: the package is not installed.
@@ -133,6 +133,4 @@ def imported(module: str, install: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         package = module.partition(".")[0]
-        raise MissingDependencyError(
-            f"{package} is not installed: pip install '{install}' ({error})"
-        ) from None
+        raise MissingDependencyError(f"{package} is not installed: {install} ({error})") from None

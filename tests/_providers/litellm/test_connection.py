@@ -201,4 +201,4 @@ def test_the_missing_extra_is_named(run_script: RunScript) -> None:
             print(error)
         """
     )
-    assert "pip install 'llm-provider[litellm]'" in completed.stdout
+    assert "pip install '.[litellm]' in a checkout" in completed.stdout
