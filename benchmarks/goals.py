@@ -50,6 +50,10 @@ GOALS = (
     Goal("gemini_public_of_sdk", "calls", f"Gemini by public methods alone: {_CPU}, of the SDK's", 0.55),
     Goal("rate_of_litellm", "levels", f"{_RATE}, of litellm's", 4.0, at_least=True),
     Goal("rate_of_sdk", "levels", f"{_RATE}, of openai 3 as documented", 2.8, at_least=True),
+    Goal(
+        "format_1", "formats", "encoding and decoding a call of one message, slowest direct route", 60, "µs"
+    ),
+    Goal("format_40", "formats", "the same with 40 messages", 150, "µs"),
     Goal("write_at_32", "calls", "a stored write more, c = 32", 120, "µs"),
     Goal("write_at_256", "calls", "a stored write more, c = 256", 90, "µs"),
     Goal("many_of_acall", "calls", "CPU per call of `call_many`, of `acall`'s", 0.85),

@@ -117,6 +117,23 @@ def test_parallel_tool_calls_are_told_apart() -> None:
     )
 
 
+def test_a_call_in_both_forms_is_shown_once() -> None:
+    # As llama-cpp-python streams it.
+    events = [
+        chunk(
+            {
+                "tool_calls": [{"index": 0, "id": "a", "function": {"name": "one", "arguments": arguments}}],
+                "function_call": {"name": "one", "arguments": arguments},
+            }
+        )
+        for arguments in ("[", "]")
+    ]
+    deltas, reply = assemble([*events, chunk({}, "tool_calls")])
+    fragments = [fragment for delta in deltas for fragment in delta.tool_calls]
+    assert [(fragment.name, fragment.arguments) for fragment in fragments] == [("one", "["), ("", "]")]
+    assert chat.decode(reply).choices[0].tool_calls == (ToolCall(id="a", name="one", arguments="[]"),)
+
+
 def test_a_refusal_streams_as_text() -> None:
     deltas, reply = assemble([chunk({"refusal": "I "}), chunk({"refusal": "cannot."}), chunk({}, "stop")])
     choice = chat.decode(reply).choices[0]

@@ -157,9 +157,11 @@ def _check(request: Request, family: _Family) -> None:
     if family.efforts and (effort or family.default) != "none":
         for name in _SAMPLING:
             value = getattr(request, name)
+            if value is None:
+                continue
             # The API accepts only the value that the model uses anyway: 1 for both, and no log probabilities.
             accepted = value == 1 if name in ("temperature", "top_p") else value is False
-            if value is not None and not accepted:
+            if not accepted:
                 switch = (
                     "set reasoning_effort='none' or leave it out"
                     if "none" in family.efforts

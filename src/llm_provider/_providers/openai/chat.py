@@ -7,6 +7,7 @@ reasoning tokens, as `Usage` does.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from ..._errors import APIResponseValidationError, RequestError
@@ -55,6 +56,8 @@ _FOREIGN_FIELDS = frozenset({"provider_specific_fields"})
 # The fields that may stand alone in an assistant message.
 _INSTEAD_OF_CONTENT = ("tool_calls", "function_call", "refusal", "audio")
 
+_CALLS = frozenset({"tool_calls", "function_call"})
+
 # Fields of an answer's message that do not become part of `Choice.message` as they are.
 _NOT_KEPT = frozenset({"role", "content", "provider_specific_fields"})
 
@@ -62,6 +65,7 @@ _NOT_KEPT = frozenset({"role", "content", "provider_specific_fields"})
 _MOST_SAMPLES = 128
 
 _PLAIN = ("temperature", "top_p", "seed", "reasoning_effort", "logprobs", "top_logprobs", "tool_choice")
+_plain_values = attrgetter(*_PLAIN)
 
 
 def encode(request: Request, target: Target, *, max_tokens_name: str = "max_tokens") -> EncodedRequest:
@@ -79,7 +83,7 @@ def encode(request: Request, target: Target, *, max_tokens_name: str = "max_toke
     }
     if request.reasoning_effort == "default" and not (route.default_effort or target.custom_base_url):
         raise refuse("reasoning_effort='default'", request, "leave it out", provider=route.provider)
-    fields: dict[str, Any] = {name: getattr(request, name) for name in _PLAIN}
+    fields: dict[str, Any] = dict(zip(_PLAIN, _plain_values(request), strict=True))
     fields["stop"] = list(request.stop) if request.stop else None
     fields["tools"] = [dict(tool) for tool in request.tools] if request.tools else None
     fields["response_format"] = response_format(request.response_format)
@@ -223,7 +227,7 @@ def _choice(choice: dict[str, Any]) -> Choice:
     message = expect_dict(message, "message")
     content, refusal = message.get("content"), message.get("refusal")
     text, thoughts = text_and_reasoning(content)
-    calls = _tool_calls(message)
+    calls = () if _CALLS.isdisjoint(message) else _tool_calls(message)
     if isinstance(refusal, str) and refusal:
         reason = "refusal"
     elif calls and reason == "stop":

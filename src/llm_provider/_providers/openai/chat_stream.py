@@ -154,7 +154,9 @@ class _Sample:
         if isinstance(delta.get("function_call"), dict):
             if self._legacy_call is None:
                 self._legacy_call = _Call({})
-            calls.append(self._legacy_call.add({"function": delta["function_call"]}, 0))
+            shown = self._legacy_call.add({"function": delta["function_call"]}, 0)
+            # llama-cpp-python writes each call in both forms.
+            calls = calls or [shown]
         if not _KNOWN.issuperset(delta):
             self._add_unknown({name: value for name, value in delta.items() if name not in _KNOWN})
         text = text or ""
