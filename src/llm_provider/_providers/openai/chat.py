@@ -228,9 +228,8 @@ def decode(reply: Any) -> Answer:
     if not isinstance(choices, list) or not choices:
         raise APIResponseValidationError("the answer holds no choices")
     counts = usage(reply)
-    billed = counts is not None and counts.total_tokens > 0
     return Answer(
-        choices=tuple(_choice(expect_dict(choice, "choice"), billed=billed) for choice in choices),
+        choices=tuple([_choice(expect_dict(choice, "choice"), counts) for choice in choices]),
         usage=counts,
         model=text_of(reply.get("model")),
         id=text_of(reply.get("id")),
@@ -252,7 +251,7 @@ def split(reply: Any) -> list[Any]:
     return split_reply(reply, "choices", "usage")
 
 
-def _choice(choice: dict[str, Any], *, billed: bool) -> Choice:
+def _choice(choice: dict[str, Any], counts: Usage | None) -> Choice:
     if choice.get("error"):
         codes, explanation = error_fields(choice)
         raise from_answer(200, codes=codes, message=explanation)
@@ -265,7 +264,8 @@ def _choice(choice: dict[str, Any], *, billed: bool) -> Choice:
     reason = _FINISH.get(word or "stop", "stop")
     if message is None and reason == "content_filter":
         message = {}
-    message = expect_dict(message, "message")
+    elif type(message) is not dict:
+        raise APIResponseValidationError(f"the provider's message is {type(message).__name__}, not an object")
     content, refusal = message.get("content"), message.get("refusal")
     text, thoughts = text_and_reasoning(content)
     calls = _tool_calls(message)
@@ -277,12 +277,12 @@ def _choice(choice: dict[str, Any], *, billed: bool) -> Choice:
     # Also fields that this library does not know: some hosts need theirs to continue a conversation.
     others = {name: value for name, value in message.items() if value and name not in _NOT_KEPT}
     kept = {"role": "assistant", "content": content, **others}
-    if not kept.keys().isdisjoint(REASONING_FIELDS):
+    if others:
         for name in REASONING_FIELDS:
-            reasoning = reasoning or text_of(kept.get(name)) or ""
+            reasoning = reasoning or text_of(others.get(name)) or ""
     if not text:
         text = text_of(part(message, "audio").get("transcript")) or text_of(refusal) or ""
-    if not (word or text or calls or reasoning or content or others or billed):
+    if not (word or text or calls or reasoning or content or others or (counts and counts.total_tokens)):
         raise APIResponseValidationError("the answer is empty, and has no finish reason")
     return Choice(
         text=text,
