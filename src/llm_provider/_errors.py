@@ -285,10 +285,15 @@ class APIConnectionError(ProviderError):
 
 
 class APIResponseValidationError(ProviderError):
-    """The answer is incomplete or malformed."""
+    """The answer is incomplete or malformed.
+
+    `raw` is the provider's reply, if it came whole and holds nothing that can be used. It is None if the
+    answer is no JSON or was cut.
+    """
 
     retryable = True
     maybe_billed = True
+    raw: Any = None
 
 
 class OutputError(LLMError):

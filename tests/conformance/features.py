@@ -20,7 +20,7 @@ from llm_provider._requests.routing import resolve
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "features.md"
 
-YES, NO, SEPARATE, NOT_YET = "yes", "no", "separate requests", "not yet"
+YES, NO, LEFT_OUT, SEPARATE, NOT_YET = "yes", "no", "left out", "separate requests", "not yet"
 
 _PNG = "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
 _PDF = "data:application/pdf;base64," + base64.b64encode(b"%PDF-1.7").decode()
@@ -166,15 +166,16 @@ def sent(form: Format, messages: Any, parameters: Mapping[str, Any]) -> str:
     """
     taken = NO
     for model in form.models:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
             try:
                 payload = form.encode(messages, model, **parameters)
             except RequestError:
                 continue
         wrong = form.check(payload)
         assert not wrong, (model, wrong)
-        taken = YES
+        lost = any("is left out of the request" in str(warning.message) for warning in caught)
+        taken = LEFT_OUT if lost else YES
     return taken
 
 
@@ -242,6 +243,8 @@ def document() -> str:
             "",
             *_table(parameters),
             "## Messages",
+            "",
+            '"left out": the format has no form for it. It is not sent, and a `UserWarning` says so.',
             "",
             *_table(messages),
             "## Answers",

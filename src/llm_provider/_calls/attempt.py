@@ -59,7 +59,7 @@ class Attempt:
 
     async def make(self, connection: Connection) -> None:
         """Send, receive and decode within the timeouts. Only a cancellation is raised."""
-        timeouts, streamed = self._outgoing.timeouts, None
+        timeouts, streamed, reply = self._outgoing.timeouts, None, None
         self._sent = time.perf_counter()
         timer = asyncio.timeout(total := self._outgoing.timeout)
         try:
@@ -79,6 +79,8 @@ class Attempt:
             self._answer = self._call.operation.decode(self._call, reply, self._count)
         except LLMError as error:
             self.error = error
+            if isinstance(error, APIResponseValidationError):
+                error.raw = reply
         except Exception as error:
             if timer.expired():
                 self.error = self._watch.missed() if self._watch is not None else _too_long(total)

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from .._money.pricing import PriceTable
+    from .._requests.api_keys import APIKey
     from .reservation import Hold, Spending
 
 
@@ -299,12 +300,23 @@ class _Sending:
         facts = vars(error)
         for key in self._selection.secrets:
             # Servers quote keys in messages, and may echo them as codes or as ids of requests.
-            facts |= {name: key.scrub(fact) for name, fact in facts.items() if type(fact) is str}
+            facts |= {name: _scrubbed(fact, key) for name, fact in facts.items()}
         if self._verdict.reason:
             error.message += f" ({self._verdict.reason})"
         error.args = (error.message,)
         error.__cause__ = error.__context__ = error.__traceback__ = None
         return error
+
+
+def _scrubbed(value: Any, key: APIKey) -> Any:
+    """A text or a JSON value without the key; any other value as it is."""
+    if isinstance(value, str):
+        return key.scrub(value)
+    if type(value) is list:
+        return [_scrubbed(entry, key) for entry in value]
+    if type(value) is dict:
+        return {key.scrub(name): _scrubbed(entry, key) for name, entry in value.items()}
+    return value
 
 
 def _check_watchable(connection: Connection) -> None:

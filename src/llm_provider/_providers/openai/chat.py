@@ -61,6 +61,14 @@ _CALLS = frozenset({"tool_calls", "function_call"})
 # Fields of an answer's message that do not become part of `Choice.message` as they are.
 _NOT_KEPT = frozenset({"role", "content", "provider_specific_fields"})
 
+# The hosts whose references allow images and other media in the result of a tool, and those with `thinking`
+# in the content of a message. A server of the user's own may allow anything.
+_MEDIA_IN_RESULTS = ("openrouter", "mistral", "local")
+_THINKING_IN_CONTENT = ("mistral", "local")
+
+# Parts that other hosts have added to OpenAI's.
+_FOREIGN_TO_OPENAI = ("video_url", "document_url")
+
 # The largest `n` that OpenAI's API accepts.
 _MOST_SAMPLES = 128
 
@@ -79,7 +87,7 @@ def encode(request: Request, target: Target, *, max_tokens_name: str = "max_toke
     foreign = _FOREIGN_FIELDS if target.custom_base_url else _FOREIGN_FIELDS | route.output_only
     payload: dict[str, Any] = {
         "model": target.model,
-        "messages": list(_messages(request.messages, foreign, route.provider)),
+        "messages": list(_messages(request.messages, foreign, target)),
     }
     if request.reasoning_effort == "default" and not (route.default_effort or target.custom_base_url):
         raise refuse("reasoning_effort='default'", request, "leave it out", provider=route.provider)
@@ -105,13 +113,19 @@ def encode(request: Request, target: Target, *, max_tokens_name: str = "max_toke
     return EncodedRequest(OPERATION, payload, headers, samples_field=("n",), most_samples=_MOST_SAMPLES)
 
 
-def _messages(messages: Sequence[Message], foreign: frozenset[str], provider: str) -> Iterator[Message]:
-    plain = foreign | {"audio"}
+def _messages(messages: Sequence[Message], foreign: frozenset[str], target: Target) -> Iterator[Message]:
+    provider, plain = target.provider, foreign | {"audio", "prefix"}
+    media: list[Any] = []
     for index, given in enumerate(messages):
+        if media and given["role"] != "tool":
+            yield {"role": "user", "content": media}
+            media = []
         if type(given.get("content")) is str and given["content"] and plain.isdisjoint(given):
             yield given
             continue
-        message = _in_input_form(given, index)
+        message = _in_input_form(given, index, target)
+        if message["role"] == "tool" and provider not in _MEDIA_IN_RESULTS:
+            message = _without_media(message, media)
         if message.get("content") and foreign.isdisjoint(message):
             yield message
             continue
@@ -124,6 +138,24 @@ def _messages(messages: Sequence[Message], foreign: frozenset[str], provider: st
             yield {**kept, "content": ""}
         else:
             yield kept
+    if media:
+        yield {"role": "user", "content": media}
+
+
+def _without_media(message: Message, media: list[Any]) -> Message:
+    """A tool's result with its text only. The rest is added to `media`, for the user message after it."""
+    content = message.get("content")
+    if not isinstance(content, (list, tuple)):
+        return message
+    texts = [entry for entry in content if entry["type"] in ("text", "refusal")]
+    others = [entry for entry in content if entry["type"] not in ("text", "refusal")]
+    if not others:
+        return message
+    media += [
+        {"type": "text", "text": f"From the result of the tool call {message['tool_call_id']}:"},
+        *others,
+    ]
+    return {**message, "content": texts or "The result is in the next message of the user."}
 
 
 def is_empty(message: Message, kept: Message) -> bool:
@@ -140,15 +172,24 @@ def is_empty(message: Message, kept: Message) -> bool:
     return not any(value for name, value in kept.items() if name not in ("role", "content", "name"))
 
 
-def _in_input_form(message: Message, index: int) -> Message:
+def _in_input_form(message: Message, index: int, target: Target) -> Message:
     """A message with fields of answers in the form that requests have, and its parts checked.
 
     Raises:
-        RequestError: a part refers to an image in a file, which no host reads.
+        RequestError: a part refers to an image in a file, which no host reads, or OpenAI has no form for a
+            part or for the beginning of its answer.
     """
+    is_openai = target.provider == "openai" and not target.custom_base_url
+    if is_openai and message.get("prefix"):
+        raise RequestError(f"messages[{index}] has 'prefix', which OpenAI has no form for: leave it out")
     content = message.get("content")
     if content is not None and not isinstance(content, str):
-        _check_parts(content, index)
+        _check_parts(content, index, is_openai=is_openai)
+        said = [entry for entry in content if entry["type"] != "thinking"]
+        own = target.provider in _THINKING_IN_CONTENT or target.custom_base_url
+        if len(said) < len(content) and not own:
+            left_out.warn_of("thinking of another provider's model", target.provider)
+            message = {**message, "content": said or None}
     audio = message.get("audio")
     if isinstance(audio, Mapping) and len(audio) > 1 and "id" in audio:
         # The host has the recording of its answer.
@@ -156,14 +197,16 @@ def _in_input_form(message: Message, index: int) -> Message:
     return message
 
 
-def _check_parts(parts: Sequence[Mapping[str, Any]], index: int) -> None:
+def _check_parts(parts: Sequence[Mapping[str, Any]], index: int, *, is_openai: bool) -> None:
     for position, entry in enumerate(parts):
-        kind = entry["type"]
+        kind, where = entry["type"], f"messages[{index}].content[{position}]"
         if kind.startswith("image") and ("path" in entry or "path" in part(entry, kind)):
             raise RequestError(
-                f"messages[{index}].content[{position}] has a 'path', which hosts do not read: send the file "
+                f"{where} has a 'path', which hosts do not read: send the file "
                 "as {'type': 'image_url', 'image_url': {'url': 'data:image/png;base64,...'}}"
             )
+        if kind in _FOREIGN_TO_OPENAI and is_openai:
+            raise RequestError(f"{where} has type {kind!r}, which OpenAI has no form for: send a 'file'")
 
 
 def response_format(asked: Any) -> dict[str, Any] | None:
@@ -188,9 +231,10 @@ def decode(reply: Any) -> Answer:
     choices = reply.get("choices")
     if not isinstance(choices, list) or not choices:
         raise APIResponseValidationError("the answer holds no choices")
+    counts = usage(reply)
     return Answer(
-        choices=tuple(_choice(expect_dict(choice, "choice")) for choice in choices),
-        usage=usage(reply),
+        choices=tuple([_choice(expect_dict(choice, "choice"), counts) for choice in choices]),
+        usage=counts,
         model=text_of(reply.get("model")),
         id=text_of(reply.get("id")),
         service_tier=tier_variant(reply.get("service_tier")),
@@ -211,7 +255,7 @@ def split(reply: Any) -> list[Any]:
     return split_reply(reply, "choices", "usage")
 
 
-def _choice(choice: dict[str, Any]) -> Choice:
+def _choice(choice: dict[str, Any], counts: Usage | None) -> Choice:
     if choice.get("error"):
         codes, explanation = error_fields(choice)
         raise from_answer(200, codes=codes, message=explanation)
@@ -224,7 +268,8 @@ def _choice(choice: dict[str, Any]) -> Choice:
     reason = _FINISH.get(word or "stop", "stop")
     if message is None and reason == "content_filter":
         message = {}
-    message = expect_dict(message, "message")
+    elif type(message) is not dict:
+        raise APIResponseValidationError(f"the provider's message is {type(message).__name__}, not an object")
     content, refusal = message.get("content"), message.get("refusal")
     text, thoughts = text_and_reasoning(content)
     calls = () if _CALLS.isdisjoint(message) else _tool_calls(message)
@@ -236,12 +281,12 @@ def _choice(choice: dict[str, Any]) -> Choice:
     # Also fields that this library does not know: some hosts need theirs to continue a conversation.
     others = {name: value for name, value in message.items() if value and name not in _NOT_KEPT}
     kept = {"role": "assistant", "content": content, **others}
-    if not kept.keys().isdisjoint(REASONING_FIELDS):
+    if others:
         for name in REASONING_FIELDS:
-            reasoning = reasoning or text_of(kept.get(name)) or ""
+            reasoning = reasoning or text_of(others.get(name)) or ""
     if not text:
-        text = text_of(refusal) or text_of(part(message, "audio").get("transcript")) or ""
-    if not (word or text or calls or reasoning):
+        text = text_of(part(message, "audio").get("transcript")) or text_of(refusal) or ""
+    if not (word or text or calls or reasoning or content or others or (counts and counts.total_tokens)):
         raise APIResponseValidationError("the answer is empty, and has no finish reason")
     return Choice(
         text=text,

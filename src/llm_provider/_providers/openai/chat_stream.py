@@ -46,7 +46,7 @@ class Assembler:
             return text
         if event is END:
             self._done = True
-            return self._shown_late()
+            return self._samples[0].refused() if 0 in self._samples else self._shown_late()
         event = expect_dict(event, "stream event")
         if event.get("error") or event.get("type") == "error":
             if self._is_answered():
@@ -123,6 +123,9 @@ class _Sample:
         self._extra: dict[str, Any] = {}
         self._logprobs: Any = None
         self._late = False
+        # What was shown as the text: whether a transcript of speech, and how many pieces of a refusal.
+        self._spoke = False
+        self._refusals_shown = 0
 
     def is_full(self) -> bool:
         """Whether it has an answer."""
@@ -144,12 +147,12 @@ class _Sample:
                 self._texts.setdefault(name, []).append(thought)
                 # Some hosts send the same text in both fields.
                 reasoning = reasoning or thought
-        refusal = text_of(delta.get("refusal")) or ""
-        if refusal:
+        if refusal := text_of(delta.get("refusal")):
             self._texts.setdefault("refusal", []).append(refusal)
         spoken = self._add_audio(delta["audio"]) if isinstance(delta.get("audio"), dict) else ""
-        if not text and not self.content:
-            text = refusal or spoken
+        if not self.content:
+            self._spoke = self._spoke or bool(spoken)
+            text = spoken or (self.refused() if self.finish_reason else "")
         calls = [self._add_call(fragment) for fragment in dicts(delta.get("tool_calls"), "tool_calls")]
         if isinstance(delta.get("function_call"), dict):
             if self._legacy_call is None:
@@ -161,6 +164,14 @@ class _Sample:
             self._add_unknown({name: value for name, value in delta.items() if name not in _KNOWN})
         text = text or ""
         return Delta(text=text, reasoning=reasoning, tool_calls=tuple(calls)) if reasoning or calls else text
+
+    def refused(self) -> str:
+        """The refusal that was not shown. It is the text of an answer without another, as the end shows."""
+        if self.content or self._spoke:
+            return ""
+        pieces = self._texts.get("refusal", ())
+        shown, self._refusals_shown = self._refusals_shown, len(pieces)
+        return "".join(pieces[shown:])
 
     def _add_unknown(self, fields: dict[str, Any]) -> None:
         for name, value in list(fields.items()):
@@ -205,6 +216,10 @@ class _Sample:
 
     def choice(self) -> dict[str, Any]:
         """The choice of the completion."""
+        if self._spoke and self.content:
+            raise APIResponseValidationError(
+                "the stream has another text after that of its speech", retryable=False
+            )
         message: dict[str, Any] = {"role": "assistant", "content": _content(self.content)}
         for name, pieces in self._texts.items():
             message[name] = "".join(pieces)
