@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from itertools import accumulate
 from typing import TYPE_CHECKING, TypeAlias
 
-from .ledger_views import imported
+from .._runtime.imports import imported
 
 if TYPE_CHECKING:
     from decimal import Decimal
