@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ._estimates.estimate import Estimate, Estimator
     from ._limits.scopes import ScopeStatistics
     from ._money.pricing import PriceTable
+    from ._results import Results
     from ._settings import Settings
 
 OnError = Literal["return", "raise"]
@@ -129,10 +130,21 @@ class BatchMethods(ABC):
         model: str,
         inputs: Iterable[Prompt],
         *,
-        on_error: OnError = "return",
+        on_error: Literal["return"] = "return",
         dry_run: Literal[False] = False,
         **parameters: Unpack[BatchParameters],
-    ) -> list[Result]: ...
+    ) -> Results[Result]: ...
+
+    @overload
+    def call_many(
+        self,
+        model: str,
+        inputs: Iterable[Prompt],
+        *,
+        on_error: Literal["raise"],
+        dry_run: Literal[False] = False,
+        **parameters: Unpack[BatchParameters],
+    ) -> Results[Response]: ...
 
     @overload
     def call_many(
@@ -153,7 +165,7 @@ class BatchMethods(ABC):
         on_error: OnError = "return",
         dry_run: bool = False,
         **parameters: Unpack[BatchParameters],
-    ) -> list[Result] | Estimate:
+    ) -> Results[Result] | Results[Response] | Estimate:
         """See `llm_provider.call_many`."""
         seal(parameters)
         _check_on_error(on_error)
@@ -170,10 +182,21 @@ class BatchMethods(ABC):
         model: str,
         inputs: Iterable[Prompt] | AsyncIterable[Prompt],
         *,
-        on_error: OnError = "return",
+        on_error: Literal["return"] = "return",
         dry_run: Literal[False] = False,
         **parameters: Unpack[BatchParameters],
-    ) -> list[Result]: ...
+    ) -> Results[Result]: ...
+
+    @overload
+    async def acall_many(
+        self,
+        model: str,
+        inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+        *,
+        on_error: Literal["raise"],
+        dry_run: Literal[False] = False,
+        **parameters: Unpack[BatchParameters],
+    ) -> Results[Response]: ...
 
     @overload
     async def acall_many(
@@ -194,7 +217,7 @@ class BatchMethods(ABC):
         on_error: OnError = "return",
         dry_run: bool = False,
         **parameters: Unpack[BatchParameters],
-    ) -> list[Result] | Estimate:
+    ) -> Results[Result] | Results[Response] | Estimate:
         """See `llm_provider.acall_many`."""
         seal(parameters)
         _check_on_error(on_error)

@@ -31,8 +31,9 @@ from collections.abc import (
 from dataclasses import dataclass
 from typing import Any, cast
 
-from .._errors import BatchError, BudgetExceededError, LLMError
+from .._errors import BudgetExceededError, LLMError
 from .._requests.request import checked_inputs
+from .._results import Results
 from .._runtime import event_loop
 from .._types import Prompt, Response, Result
 from .batch_lookup import Lookup
@@ -280,16 +281,13 @@ async def numbered(
             index += 1
 
 
-def in_order(results: dict[int, Result], on_error: str) -> list[Result]:
+def in_order(results: dict[int, Result], on_error: str) -> Results[Result]:
     """The results of a finished batch in the order of its inputs.
 
     Raises:
         BatchError: a call failed and `on_error` is "raise".
     """
-    ordered = [results[index] for index in range(len(results))]
-    failures = [result for result in ordered if isinstance(result, LLMError)]
-    if failures and on_error == "raise":
-        first = failures[0]
-        message = f"{len(failures)} of {len(ordered)} calls failed; the first: {first}"
-        raise BatchError(message, results=ordered, maybe_billed=True) from first
+    ordered = Results(results[index] for index in range(len(results)))
+    if on_error == "raise":
+        ordered.raise_for_errors()
     return ordered

@@ -25,6 +25,7 @@ from .._limits.scopes import Controller, Limiter, ScopeStatistics
 from .._limits.shared_controller import SharedController, SharedStateFile
 from .._providers.adapter import Connection, Outgoing
 from .._providers.proxies import check_proxy
+from .._runtime.exact_decimal import total
 from .._runtime.imports import LONGEST_IMPORT, PAUSE, when_imported
 from .._settings import Settings
 from .._tokens.counting import charged_tokens
@@ -142,8 +143,8 @@ class _Sending:
     """The requests of one call and their outcomes so far."""
 
     __slots__ = (
-        "_call", "_emit", "_failures", "_free", "_max_retries", "_outgoing", "_parts", "_probed", "_queue",
-        "_selection", "_sender", "_spending", "_ticket", "_tokens", "_verdict",
+        "_call", "_costs", "_emit", "_failures", "_free", "_max_retries", "_outgoing", "_parts", "_probed",
+        "_queue", "_selection", "_sender", "_spending", "_ticket", "_tokens", "_usage", "_verdict",
     )  # fmt: skip
 
     def __init__(
@@ -172,6 +173,10 @@ class _Sending:
         self._free = 0
         """Failed requests that do not count against `max_retries`."""
         self._failures: tuple[FailedAttempt, ...] = ()
+        self._costs: tuple[Decimal | None, ...] = ()
+        """USD of the failed requests that may have been billed."""
+        self._usage: Usage | None = None
+        """The usage that failed requests reported."""
         self._verdict = retry.FINAL
         self._ticket: Ticket
 
@@ -256,7 +261,11 @@ class _Sending:
         alone = scope.ended(self._ticket, error, caller=self) or not retry.is_congestion(error)
         cost = None
         if error.maybe_billed:
-            cost = self._sender.recorder.failed(self._call, error, self._bound, attempt.usage, attempt.cost)
+            usage = attempt.usage
+            cost = self._sender.recorder.failed(self._call, error, self._bound, usage, attempt.cost)
+            self._costs += (cost,)
+            if usage is not None:
+                self._usage = usage if self._usage is None else self._usage + usage
         if hold is not None:
             hold.failed(error, cost)
         self._failures += (attempt.failure(waited),)
@@ -296,6 +305,10 @@ class _Sending:
         error.model = self._call.request.model
         error.attempts, error.failures = len(self._failures), self._failures
         error.maybe_billed |= any(failure.maybe_billed for failure in self._failures)
+        known = [cost for cost in self._costs if cost is not None]
+        if known and len(known) == len(self._costs):
+            error.cost = float(total(known))
+        error.usage = self._usage
         facts = vars(error)
         for key in self._selection.secrets:
             # Servers quote keys in messages, and may echo them as codes or as ids of requests.
