@@ -88,6 +88,7 @@ class BatchMethods(ABC):
         """
         from ._calls.batch import Work
         from ._calls.batch_lookup import batch_lookup
+        from ._calls.early_stop import EarlyStop
         from ._runtime import event_loop
 
         event_loop.refuse_own_thread(name)
@@ -97,6 +98,7 @@ class BatchMethods(ABC):
             parameters["budget"] = check("budget", parameters["budget"])
 
         first: Call[Response] | None = None
+        early_stop = EarlyStop()
 
         def prepare(prompt: Prompt) -> Call[Response]:
             nonlocal first
@@ -106,12 +108,12 @@ class BatchMethods(ABC):
                 first = call
                 if parameters.get("outage_patience") is None and self._settings.outage_patience is None:
                     call.patience.seconds = DEFAULT_BATCH_PATIENCE
-            call.deadline, call.patience = first.deadline, first.patience
+            call.deadline, call.patience, call.early_stop = first.deadline, first.patience, early_stop
             return call
 
         self._start()
         lookup, engine = batch_lookup(self._engine, prepare), self._engine
-        return Work(lookup, engine.run, engine.cancel, allowed.most, engine.load)
+        return Work(lookup, engine.run, engine.cancel, allowed.most, engine.load, early_stop)
 
     def _estimator(self, model: str, parameters: BatchParameters, *, counted: bool = True) -> Estimator:
         from ._estimates.estimate import Estimator

@@ -1,4 +1,4 @@
-"""Imports that meet another thread's import of the same modules, and imports of packages that may be missing."""
+"""Imports that meet another thread's import of the same modules, and imports of what may be missing."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from collections.abc import (
     Iterator,
     Sized,
 )
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from .._errors import BudgetExceededError, LLMError
@@ -38,6 +38,7 @@ from .._runtime import event_loop
 from .._types import Prompt, Response, Result
 from .batch_lookup import Lookup
 from .call import Call
+from .early_stop import EarlyStop
 
 _LINGER_SECONDS = 0.01
 """Longest time that a result waits before it is handed over. It is short compared with a call."""
@@ -60,6 +61,8 @@ class Work:
     """How many requests may be in flight."""
     load: Callable[[Call[Response]], object]
     """Imports the SDK that `run` needs. It is called in the thread of a synchronous batch only."""
+    early_stop: EarlyStop = field(default_factory=EarlyStop)
+    """Says whether the batch was stopped."""
 
     @property
     def workers(self) -> int:
@@ -196,7 +199,9 @@ def iterate(work: Work, inputs: Iterable[Prompt]) -> Iterator[tuple[int, Result]
                         outstanding += 1
             if not outstanding:
                 break
-            for index, result in arrived.get():
+            finished = arrived.get()
+            work.early_stop.warn()
+            for index, result in finished:
                 outstanding -= 1
                 refusals.note(result)
                 yield index, _checked_result(result)
@@ -243,7 +248,9 @@ async def aiterate(
                     await asyncio.sleep(0)
             if not outstanding:
                 break
-            for index, result in await arrived.get():
+            finished = await arrived.get()
+            work.early_stop.warn()
+            for index, result in finished:
                 outstanding -= 1
                 refusals.note(result)
                 yield index, _checked_result(result)

@@ -211,11 +211,16 @@ class _Sending:
                 # After most refusals the gate of the scope holds every call back, including this one.
                 await asyncio.sleep(self._verdict.delay if alone else 0.0)
         except LLMError as error:
+            if self._call.early_stop is not None:
+                self._call.early_stop.failed(error)
             raise self._explained(error) from None
 
     async def _start(self) -> Hold | None:
         """Wait for a slot, and for room in the budgets."""
         call, selection, hold = self._call, self._selection, None
+        stop = call.early_stop
+        if stop is not None and stop.stopped and not self._failures:
+            raise stop.refuse()
         # A retry goes before calls that have sent no request yet. A failed probe of a provider that is down
         # does not, because its own request may be the reason for the failure.
         first = bool(self._failures) and not self._probed
@@ -230,6 +235,12 @@ class _Sending:
                 first=first,
                 patience=call.patience,
             )
+        if stop is not None and stop.stopped and not self._failures:
+            # The batch was stopped while the call waited.
+            selection.withdrawn(self._ticket)
+            if hold is not None:
+                hold.unused()
+            raise stop.refuse()
         self._outgoing.key = selection.key
         if call.sent is not None:
             call.sent.unfailed += 1
@@ -252,6 +263,8 @@ class _Sending:
         if hold is not None:
             hold.answered(sample.cost)
         self._selection.served()
+        if self._call.early_stop is not None:
+            self._call.early_stop.answered()
         return sample
 
     def _failed(self, attempt: Attempt, error: LLMError, waited: float, hold: Hold | None) -> bool:
