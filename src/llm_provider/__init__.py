@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from ._requests.api_keys import KeyWarning
     from ._requests.embed_request import EmbedParameters
     from ._requests.request import BatchParameters, Parameters
+    from ._results import Cost, Results
     from ._tokens.range import Range
     from ._types import (
         Choice,
@@ -110,6 +111,7 @@ __all__ = [
     "Choice",
     "Client",
     "ContextWindowExceededError",
+    "Cost",
     "Delta",
     "EmbedParameters",
     "Embeddings",
@@ -144,6 +146,7 @@ __all__ = [
     "RefusalError",
     "RequestError",
     "Response",
+    "Results",
     "ScopeStatistics",
     "SharedControllerWarning",
     "Stream",
@@ -177,6 +180,7 @@ _HOMES = (
     "_client",
     "_types",
     "_errors",
+    "_results",
     "_limits.timeouts",
     "_requests.request",
     "_requests.embed_request",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from ._calls.stream import AsyncStream, Stream
     from ._estimates.estimate import Estimate
+    from ._results import Results
 
 _default: dict[int, Client] = {}
 
@@ -159,10 +160,21 @@ def call_many(
     model: str,
     inputs: Iterable[Prompt],
     *,
-    on_error: OnError = "return",
+    on_error: Literal["return"] = "return",
     dry_run: Literal[False] = False,
     **parameters: Unpack[BatchParameters],
-) -> list[Result]: ...
+) -> Results[Result]: ...
+
+
+@overload
+def call_many(
+    model: str,
+    inputs: Iterable[Prompt],
+    *,
+    on_error: Literal["raise"],
+    dry_run: Literal[False] = False,
+    **parameters: Unpack[BatchParameters],
+) -> Results[Response]: ...
 
 
 @overload
@@ -183,7 +195,7 @@ def call_many(
     on_error: OnError = "return",
     dry_run: bool = False,
     **parameters: Unpack[BatchParameters],
-) -> list[Result] | Estimate:
+) -> Results[Result] | Results[Response] | Estimate:
     """Ask a model many prompts at once. The results are in the order of the inputs.
 
     Each answer is stored before it counts as done: after an interruption, a second run sends only the rest.
@@ -217,10 +229,21 @@ async def acall_many(
     model: str,
     inputs: Iterable[Prompt] | AsyncIterable[Prompt],
     *,
-    on_error: OnError = "return",
+    on_error: Literal["return"] = "return",
     dry_run: Literal[False] = False,
     **parameters: Unpack[BatchParameters],
-) -> list[Result]: ...
+) -> Results[Result]: ...
+
+
+@overload
+async def acall_many(
+    model: str,
+    inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+    *,
+    on_error: Literal["raise"],
+    dry_run: Literal[False] = False,
+    **parameters: Unpack[BatchParameters],
+) -> Results[Response]: ...
 
 
 @overload
@@ -241,7 +264,7 @@ async def acall_many(
     on_error: OnError = "return",
     dry_run: bool = False,
     **parameters: Unpack[BatchParameters],
-) -> list[Result] | Estimate:
+) -> Results[Result] | Results[Response] | Estimate:
     """`call_many` for any event loop. `inputs` may also be an asynchronous iterable."""
     seal(parameters)
     if dry_run:

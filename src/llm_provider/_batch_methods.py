@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ._estimates.estimate import Estimate, Estimator
     from ._limits.scopes import ScopeStatistics
     from ._money.pricing import PriceTable
+    from ._results import Results
     from ._settings import Settings
 
 OnError = Literal["return", "raise"]
@@ -87,6 +88,7 @@ class BatchMethods(ABC):
         """
         from ._calls.batch import Work
         from ._calls.batch_lookup import batch_lookup
+        from ._calls.early_stop import EarlyStop
         from ._runtime import event_loop
 
         event_loop.refuse_own_thread(name)
@@ -96,6 +98,7 @@ class BatchMethods(ABC):
             parameters["budget"] = check("budget", parameters["budget"])
 
         first: Call[Response] | None = None
+        early_stop = EarlyStop()
 
         def prepare(prompt: Prompt) -> Call[Response]:
             nonlocal first
@@ -105,12 +108,12 @@ class BatchMethods(ABC):
                 first = call
                 if parameters.get("outage_patience") is None and self._settings.outage_patience is None:
                     call.patience.seconds = DEFAULT_BATCH_PATIENCE
-            call.deadline, call.patience = first.deadline, first.patience
+            call.deadline, call.patience, call.early_stop = first.deadline, first.patience, early_stop
             return call
 
         self._start()
         lookup, engine = batch_lookup(self._engine, prepare), self._engine
-        return Work(lookup, engine.run, engine.cancel, allowed.most, engine.load)
+        return Work(lookup, engine.run, engine.cancel, allowed.most, engine.load, early_stop)
 
     def _estimator(self, model: str, parameters: BatchParameters, *, counted: bool = True) -> Estimator:
         from ._estimates.estimate import Estimator
@@ -129,10 +132,21 @@ class BatchMethods(ABC):
         model: str,
         inputs: Iterable[Prompt],
         *,
-        on_error: OnError = "return",
+        on_error: Literal["return"] = "return",
         dry_run: Literal[False] = False,
         **parameters: Unpack[BatchParameters],
-    ) -> list[Result]: ...
+    ) -> Results[Result]: ...
+
+    @overload
+    def call_many(
+        self,
+        model: str,
+        inputs: Iterable[Prompt],
+        *,
+        on_error: Literal["raise"],
+        dry_run: Literal[False] = False,
+        **parameters: Unpack[BatchParameters],
+    ) -> Results[Response]: ...
 
     @overload
     def call_many(
@@ -153,7 +167,7 @@ class BatchMethods(ABC):
         on_error: OnError = "return",
         dry_run: bool = False,
         **parameters: Unpack[BatchParameters],
-    ) -> list[Result] | Estimate:
+    ) -> Results[Result] | Results[Response] | Estimate:
         """See `llm_provider.call_many`."""
         seal(parameters)
         _check_on_error(on_error)
@@ -170,10 +184,21 @@ class BatchMethods(ABC):
         model: str,
         inputs: Iterable[Prompt] | AsyncIterable[Prompt],
         *,
-        on_error: OnError = "return",
+        on_error: Literal["return"] = "return",
         dry_run: Literal[False] = False,
         **parameters: Unpack[BatchParameters],
-    ) -> list[Result]: ...
+    ) -> Results[Result]: ...
+
+    @overload
+    async def acall_many(
+        self,
+        model: str,
+        inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+        *,
+        on_error: Literal["raise"],
+        dry_run: Literal[False] = False,
+        **parameters: Unpack[BatchParameters],
+    ) -> Results[Response]: ...
 
     @overload
     async def acall_many(
@@ -194,7 +219,7 @@ class BatchMethods(ABC):
         on_error: OnError = "return",
         dry_run: bool = False,
         **parameters: Unpack[BatchParameters],
-    ) -> list[Result] | Estimate:
+    ) -> Results[Result] | Results[Response] | Estimate:
         """See `llm_provider.acall_many`."""
         seal(parameters)
         _check_on_error(on_error)

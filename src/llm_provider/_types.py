@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias, overload
 
 from ._errors import (
+    READERS,
     FailedAttempt,
     JSONSchemaValidationError,
     LengthFinishReasonError,
     LLMError,
     MissingDependencyError,
+    OutputError,
     RefusalError,
+    RequestError,
+    shown,
 )
+from ._json_values import json_value
 from ._runtime.frozen import quickly_made
 
 FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filter", "refusal"]
@@ -197,7 +203,7 @@ class Response:
     where it comes from: "reply" if the provider reported it, "prices" for the price table, "litellm" for
     litellm's price map, None for a cache hit and an unknown cost. `model` is the model that answered, as the
     provider names it. `failures` are the requests of this call that failed before
-    one succeeded. `raw` is the provider's unchanged answer.
+    one succeeded. `raw` is the provider's unchanged answer. `metadata` is that of the input in its batch.
     """
 
     choices: tuple[Choice, ...]
@@ -212,6 +218,7 @@ class Response:
     failures: tuple[FailedAttempt, ...] = field(default=(), repr=False)
     body: bytes = field(default=b"null", repr=False)
     response_format: Any = field(default=None, repr=False, compare=False)
+    metadata: Any = field(default=None, repr=False)
 
     @property
     def text(self) -> str:
@@ -282,6 +289,61 @@ class Response:
                 f"the answer does not match response_format: {error}", **where
             ) from None
 
+    def to_dict(self) -> dict[str, Any]:
+        """The response as JSON-ready values, from which `from_dict` makes an equal one.
+
+        The attributes of the first sample come first, `choices` has every sample, and `body` is the
+        provider's answer as JSON text. `parsed` is None where it would raise. A pydantic model in
+        `response_format` becomes its JSON schema.
+        """
+        try:
+            parsed = self.parsed
+        except OutputError:
+            parsed = None
+        schema = getattr(self.response_format, "model_json_schema", None)
+        described = self.response_format
+        if schema is not None:
+            named = {"name": self.response_format.__name__, "schema": schema()}
+            described = {"type": "json_schema", "json_schema": named}
+        facts = {name: getattr(self, name) for name in _RESPONSE_FIELDS}
+        return {
+            "text": self.text,
+            "finish_reason": self.finish_reason,
+            "reasoning": self.reasoning,
+            "tool_calls": json_value(self.tool_calls),
+            "parsed": json_value(parsed),
+            **json_value(facts | {"response_format": described, "body": _written(self.body)}),
+        }
+
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any], *, response_format: Any = None) -> Response:
+        """The response that `to_dict` wrote.
+
+        Args:
+            facts: The dict. Fields that a response does not have are ignored.
+            response_format: The pydantic model for `parsed`, which the dict has as a JSON schema only.
+
+        Raises:
+            RequestError: it is not the dict of a response.
+
+        >>> answer = Response(choices=(Choice(text="4"),), usage=Usage(), model="m", provider="p")
+        >>> Response.from_dict(json.loads(json.dumps(answer.to_dict()))) == answer
+        True
+        """
+        known = {name: facts[name] for name in _RESPONSE_FIELDS if name in facts}
+        try:
+            known["choices"] = tuple(map(_choice, known["choices"]))
+            known["usage"] = _usage(known["usage"])
+            known["timing"] = Timing(**known.get("timing") or {})
+            known["failures"] = READERS["failures"](known.get("failures") or ())
+            known["body"] = _read(known.get("body", "null"))
+            if response_format is not None:
+                known["response_format"] = response_format
+            return cls(**known)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            found = f"the dict of {facts['error']}" if facts.get("error") else shown(dict(facts))
+            raise RequestError(f"this is not the dict of a response: {found} ({error!r})") from None
+
     def __str__(self) -> str:
         return self.text
 
@@ -304,6 +366,29 @@ class Response:
             f'<div><div style="white-space: pre-wrap">{html.escape(self.text)}</div>'
             f"<small>{html.escape(facts)}</small></div>"
         )
+
+
+_RESPONSE_FIELDS = tuple(entry.name for entry in fields(Response))
+
+
+def _choice(facts: Mapping[str, Any]) -> Choice:
+    calls = tuple(ToolCall(**call) for call in facts["tool_calls"])
+    return Choice(**{**facts, "tool_calls": calls})
+
+
+def _usage(facts: Mapping[str, int]) -> Usage:
+    return Usage(**facts)
+
+
+def _written(body: bytes) -> str | dict[str, str]:
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(body).decode()}
+
+
+def _read(body: str | Mapping[str, str]) -> bytes:
+    return body.encode() if isinstance(body, str) else base64.b64decode(body["base64"])
 
 
 @quickly_made
@@ -395,3 +480,18 @@ def _cost_text(answer: Response | Embeddings) -> str:
 
 Result: TypeAlias = Response | LLMError
 """The result of one input of a batch."""
+
+
+def result_from_dict(facts: Mapping[str, Any]) -> Result:
+    """The response or the error that `to_dict` wrote.
+
+    Raises:
+        RequestError: it is the dict of neither.
+    """
+    return LLMError.from_dict(facts) if facts.get("error") else Response.from_dict(facts)
+
+
+READERS["usage"] = _usage
+READERS["results"] = lambda results: [
+    result_from_dict(each) if isinstance(each, dict) else each for each in results
+]

@@ -1,4 +1,4 @@
-"""Imports that meet another thread's import of the same modules."""
+"""Imports that meet another thread's import of the same modules, and imports of what may be missing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from llm_provider._runtime.imports import is_unfinished, when_imported
+from llm_provider import MissingDependencyError
+from llm_provider._runtime.imports import imported, is_unfinished, when_imported
 
 MODULES = {
     # Each imports the other one after a moment, so two threads that begin at once wait for each other.
@@ -65,3 +66,11 @@ def test_a_cause_is_looked_through() -> None:
     assert is_unfinished(error)
     error.__cause__ = error
     assert not is_unfinished(error)
+
+
+def test_an_installed_package_is_imported_and_a_missing_one_is_named() -> None:
+    assert imported("json.decoder", "nothing") is sys.modules["json.decoder"]
+    with pytest.raises(
+        MissingDependencyError, match="nosuchpackage is not installed: pip install 'its-name'"
+    ):
+        imported("nosuchpackage.part", "its-name")

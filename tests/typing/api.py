@@ -15,6 +15,7 @@ from llm_provider import (
     CacheStatistics,
     Choice,
     Client,
+    Cost,
     Delta,
     Estimate,
     Explanation,
@@ -27,6 +28,7 @@ from llm_provider import (
     Range,
     RateLimitError,
     Response,
+    Results,
     ScopeStatistics,
     Stream,
     Timeouts,
@@ -94,7 +96,9 @@ def conversation() -> None:
 
 
 def many() -> None:
-    assert_type(call_many("gpt-6.1-sol", ["a", "b"]), list[Response | LLMError])
+    assert_type(call_many("gpt-6.1-sol", ["a", "b"]), Results[Response | LLMError])
+    assert_type(call_many("gpt-6.1-sol", ["a"], on_error="raise"), Results[Response])
+    assert_type(Client().call_many("gpt-6.1-sol", ["a"], on_error="raise"), Results[Response])
     for index, result in iter_many("gpt-6.1-sol", (str(number) for number in range(3)), progress=False):
         assert_type(index, int)
         if isinstance(result, LLMError):
@@ -102,6 +106,33 @@ def many() -> None:
         else:
             assert_type(result, Response)
     assert_type(iter_many("gpt-6.1-sol", ["a"]), Iterator[tuple[int, Response | LLMError]])
+
+
+def results(on_error: Literal["return", "raise"]) -> None:
+    found = call_many("gpt-6.1-sol", ["a", "b"])
+    as_list: list[Response | LLMError] = found
+    assert_type(as_list[0], Response | LLMError)
+    assert_type(found[0], Response | LLMError)
+    assert_type(found[1:], Results[Response | LLMError])
+    assert_type(found.ok, Results[Response])
+    assert_type([answer.text for answer in found.ok], list[str])
+    assert_type(found.errors, list[LLMError])
+    assert_type(found.errors_by_index, dict[int, LLMError])
+    assert_type(found.raise_for_errors(), Results[Response])
+    assert_type(found.cost, Cost)
+    assert_type(found.cost.unknown, int)
+    total: float = sum(part.cost for part in (found, found))
+    print(f"{total:.4f}")
+    assert_type(found.usage, Usage)
+    assert_type(found.texts, list[str | None])
+    # An error in place raises itself here, so the text is a text.
+    assert_type([result.text for result in found], list[str])
+    assert_type(Results.from_jsonl("results.jsonl"), Results[Response | LLMError])
+    assert_type(found[0].to_dict(), dict[str, Any])
+    assert_type(Response.from_dict({}), Response)
+    assert_type(LLMError.from_dict({}), LLMError)
+    either = call_many("gpt-6.1-sol", ["a"], on_error=on_error)
+    assert_type(either, Results[Response | LLMError] | Results[Response])
 
 
 def streamed() -> None:
@@ -115,7 +146,8 @@ def streamed() -> None:
 
 async def awaited() -> None:
     assert_type(await acall("gpt-6.1-sol", "Hi"), Response)
-    assert_type(await acall_many("gpt-6.1-sol", ["a"], on_error="raise"), list[Response | LLMError])
+    assert_type(await acall_many("gpt-6.1-sol", ["a"]), Results[Response | LLMError])
+    assert_type(await acall_many("gpt-6.1-sol", ["a"], on_error="raise"), Results[Response])
     assert_type(aiter_many("gpt-6.1-sol", ["a"]), AsyncIterator[tuple[int, Response | LLMError]])
     async with astream("gpt-6.1-sol", "Hi") as deltas:
         assert_type(deltas, AsyncStream)

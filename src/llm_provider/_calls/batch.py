@@ -28,15 +28,17 @@ from collections.abc import (
     Iterator,
     Sized,
 )
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
-from .._errors import BatchError, BudgetExceededError, LLMError
+from .._errors import BudgetExceededError, LLMError
 from .._requests.request import checked_inputs
+from .._results import Results
 from .._runtime import event_loop
 from .._types import Prompt, Response, Result
 from .batch_lookup import Lookup
 from .call import Call
+from .early_stop import EarlyStop
 
 _LINGER_SECONDS = 0.01
 """Longest time that a result waits before it is handed over. It is short compared with a call."""
@@ -59,6 +61,8 @@ class Work:
     """How many requests may be in flight."""
     load: Callable[[Call[Response]], object]
     """Imports the SDK that `run` needs. It is called in the thread of a synchronous batch only."""
+    early_stop: EarlyStop = field(default_factory=EarlyStop)
+    """Says whether the batch was stopped."""
 
     @property
     def workers(self) -> int:
@@ -195,7 +199,9 @@ def iterate(work: Work, inputs: Iterable[Prompt]) -> Iterator[tuple[int, Result]
                         outstanding += 1
             if not outstanding:
                 break
-            for index, result in arrived.get():
+            finished = arrived.get()
+            work.early_stop.warn()
+            for index, result in finished:
                 outstanding -= 1
                 refusals.note(result)
                 yield index, _checked_result(result)
@@ -242,7 +248,9 @@ async def aiterate(
                     await asyncio.sleep(0)
             if not outstanding:
                 break
-            for index, result in await arrived.get():
+            finished = await arrived.get()
+            work.early_stop.warn()
+            for index, result in finished:
                 outstanding -= 1
                 refusals.note(result)
                 yield index, _checked_result(result)
@@ -280,16 +288,13 @@ async def numbered(
             index += 1
 
 
-def in_order(results: dict[int, Result], on_error: str) -> list[Result]:
+def in_order(results: dict[int, Result], on_error: str) -> Results[Result]:
     """The results of a finished batch in the order of its inputs.
 
     Raises:
         BatchError: a call failed and `on_error` is "raise".
     """
-    ordered = [results[index] for index in range(len(results))]
-    failures = [result for result in ordered if isinstance(result, LLMError)]
-    if failures and on_error == "raise":
-        first = failures[0]
-        message = f"{len(failures)} of {len(ordered)} calls failed; the first: {first}"
-        raise BatchError(message, results=ordered, maybe_billed=True) from first
+    ordered = Results(results[index] for index in range(len(results)))
+    if on_error == "raise":
+        ordered.raise_for_errors()
     return ordered

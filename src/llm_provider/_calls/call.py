@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from .._providers.facts import RequestFacts
+    from .early_stop import EarlyStop
 
 T = TypeVar("T")
 """The type of the result that the user receives."""
@@ -156,6 +157,8 @@ class Call(Generic[T]):
     patience: Patience
     """How long it waits for a provider that is down. The calls of a batch share it."""
     deadline: Deadline | None = None
+    early_stop: EarlyStop | None = None
+    """Stops the other calls of its batch; None for a single call."""
     sent: SentRequests | None = None
     """The requests that were sent so far; None if the call has no deadline."""
     first_key: str | None = None

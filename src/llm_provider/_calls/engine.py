@@ -28,6 +28,7 @@ from .._runtime.exact_decimal import total
 from .._runtime.imports import when_imported
 from .._settings import Settings
 from .call import MAX_REQUEST_BYTES, Call, Operation, Sample, SentRequests
+from .early_stop import STOPPING
 from .recorder import CostRecorder
 
 if TYPE_CHECKING:
@@ -311,6 +312,10 @@ class Engine:
             except _NO_MONEY:
                 # The budgets of this call may have room where those of the leader had none.
                 if not state.delivery.affordable(call, parts):
+                    raise
+            except STOPPING as error:
+                # The batch of the leader may have been stopped before the request was sent.
+                if error.attempts:
                     raise
             else:
                 return shared if paid else [sample.shared() for sample in shared]

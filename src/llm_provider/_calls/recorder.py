@@ -174,7 +174,7 @@ class CostRecorder:
             "the provider has changed the model"
         )
         if self._is_strict(call):
-            raise ModelDriftError(
+            error = ModelDriftError(
                 message,
                 served=served,
                 served_before=before,
@@ -182,6 +182,9 @@ class CostRecorder:
                 model=call.request.model,
                 attempts=sample.attempts,
             )
+            error.cost = 0.0 if sample.cached else None if sample.cost is None else float(sample.cost)
+            error.usage = sample.answer.usage
+            raise error
         if self._served.is_news(place.alias, before, served):
             # If the user turns warnings into errors, the answer must not be lost: it is paid for.
             with contextlib.suppress(ModelDriftWarning):

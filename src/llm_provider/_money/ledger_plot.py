@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, TypeAlias
 
 from .._errors import install_command
-from .ledger_views import imported
+from .._runtime.imports import imported
 
 if TYPE_CHECKING:
     from decimal import Decimal

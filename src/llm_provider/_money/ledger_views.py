@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import importlib
 import math
 import os
 from collections.abc import Callable
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from .._errors import MissingDependencyError
+from .._runtime.imports import imported
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,20 +116,3 @@ def to_jsonl(rows: list[LedgerRow], path: str | os.PathLike[str]) -> None:
 
 def _written(amount: Decimal) -> str:
     return format(amount, "f")
-
-
-def imported(module: str, install: str) -> Any:
-    """Import a package that only one view needs.
-
-    Args:
-        module: The module to import.
-        install: The command that installs it.
-
-    Raises:
-        MissingDependencyError: the package is not installed.
-    """
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        package = module.partition(".")[0]
-        raise MissingDependencyError(f"{package} is not installed: {install} ({error})") from None

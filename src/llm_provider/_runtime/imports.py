@@ -1,4 +1,4 @@
-"""Imports that meet another thread's import of the same modules.
+"""Imports of packages that may be missing, and imports that meet another thread's import of the same modules.
 
 Where two threads import modules of each other, Python breaks the deadlock: one of them gets a module that the
 other has not finished. An SDK then fails with an `ImportError` or `AttributeError`, which says "partially
@@ -7,9 +7,12 @@ initialized module", although nothing is wrong with it. It works as soon as the 
 
 from __future__ import annotations
 
+import importlib
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from .._errors import MissingDependencyError
 
 T = TypeVar("T")
 
@@ -51,3 +54,20 @@ def when_imported(action: Callable[[], T]) -> T:
             if not is_unfinished(error) or time.monotonic() >= until:
                 raise
         time.sleep(PAUSE)
+
+
+def imported(module: str, install: str) -> Any:
+    """Import a package that only one view of the results needs.
+
+    Args:
+        module: The module to import.
+        install: The command that installs it.
+
+    Raises:
+        MissingDependencyError: the package is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise MissingDependencyError(f"{package} is not installed: {install} ({error})") from None
