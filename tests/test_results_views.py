@@ -76,7 +76,7 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, package: st
     for name in [name for name in sys.modules if name.partition(".")[0] == package]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingDependencyError, match=f"{package} is not installed: pip install '{package}'"):
+    with pytest.raises(MissingDependencyError, match=f"{package} is not installed: pip install {package}"):
         getattr(Results(), f"to_{package}")()
 
 

@@ -70,7 +70,5 @@ def test_a_cause_is_looked_through() -> None:
 
 def test_an_installed_package_is_imported_and_a_missing_one_is_named() -> None:
     assert imported("json.decoder", "nothing") is sys.modules["json.decoder"]
-    with pytest.raises(
-        MissingDependencyError, match="nosuchpackage is not installed: pip install 'its-name'"
-    ):
-        imported("nosuchpackage.part", "its-name")
+    with pytest.raises(MissingDependencyError, match="nosuchpackage is not installed: pip install its-name"):
+        imported("nosuchpackage.part", "pip install its-name")
