@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from llm_provider.simulator import Simulator
 
+from ..hot_path import ROOT
 from ..provider import MODELS
 from ..report import Result, Table
 from . import Options
@@ -81,19 +82,11 @@ class Race(NamedTuple):
     def run(self, simulator: Simulator) -> str:
         """Run it; returns its problem, or an empty text."""
         url = simulator.url("openai" if self.route == "litellm" else self.route)
-        command = [
-            sys.executable,
-            "-c",
-            self.program,
-            url,
-            ROUTES[self.route],
-            str(self.delay),
-            *self.imported,
-        ]
+        arguments = [url, ROUTES[self.route], str(self.delay), *self.imported]
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
         ran = subprocess.run(
-            command,
-            env=kept,
+            [sys.executable, "-c", self.program, *arguments],
+            env={**kept, "PYTHONPATH": str(ROOT / "src")},
             capture_output=True,
             text=True,
             timeout=SECONDS,
