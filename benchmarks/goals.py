@@ -99,6 +99,12 @@ GOALS = (
     Goal("import_of_litellm", "startup", "`import llm_provider`, of `import litellm`", 0.02),
     Goal("first_call_of_sdk", "startup", "first live answer of a cold process, of the SDK's own", 1.05),
     Goal("first_hit", "startup", "first hit as a whole process", 100, "ms"),
+    Goal(
+        "import_failures",
+        "import_race",
+        "first calls while the main thread imports SDKs: failed processes",
+        0,
+    ),
     Goal("memory_growth", "memory", "RSS over the second half of 50,000 calls", 5, "MB"),
     Goal("descriptor_growth", "memory", "file descriptors over the second half of 50,000 calls", 0),
     Goal("hit_of_floor", "cache", "a hit, decoded, of the bare FanoutCache's", 3.0),

@@ -59,6 +59,20 @@ def test_other_failures_are_raised_at_once() -> None:
     assert len(tries) == 1
 
 
+def test_python_says_so_of_a_submodule_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "a_package"
+    package.mkdir()
+    (package / "__init__.py").write_text("from a_package import one\n")
+    # Nothing has imported the end of `one` yet, so `a_package` does not have it as an attribute.
+    (package / "one.py").write_text(
+        "import a_package\na_package.__spec__._initializing = False\na_package.one\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(AttributeError, match="cannot access submodule") as caught:
+        importlib.import_module("a_package")
+    assert is_unfinished(caught.value)
+
+
 def test_a_cause_is_looked_through() -> None:
     error = RuntimeError("the SDK failed")
     assert not is_unfinished(error)

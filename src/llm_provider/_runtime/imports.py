@@ -1,8 +1,9 @@
 """Imports of packages that may be missing, and imports that meet another thread's import of the same modules.
 
 Where two threads import modules of each other, Python breaks the deadlock: one of them gets a module that the
-other has not finished. An SDK then fails with an `ImportError` or `AttributeError`, which says "partially
-initialized module", although nothing is wrong with it. It works as soon as the other thread has finished.
+other has not finished. An SDK then fails with an `ImportError` or `AttributeError`, which speaks of a
+"partially initialized module" or of a submodule, although nothing is wrong with it. It works as soon as the
+other thread has finished.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ LONGEST_IMPORT = 60.0
 PAUSE = 0.05
 """Seconds between two attempts."""
 
-_UNFINISHED = "partially initialized module"
+_UNFINISHED = ("partially initialized module", "cannot access submodule")
+"""Words of CPython's errors. The second is that of `package.module` before that module has been imported."""
 
 
 def is_unfinished(error: BaseException) -> bool:
@@ -34,7 +36,8 @@ def is_unfinished(error: BaseException) -> bool:
     link: BaseException | None = error
     while link is not None and id(link) not in seen:
         seen.add(id(link))
-        if _UNFINISHED in str(link):
+        message = str(link)
+        if any(words in message for words in _UNFINISHED):
             return True
         link = link.__cause__ or link.__context__
     return False
