@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from pathlib import Path
+from typing import Any
 
+import pandas
 import pytest
 
 from llm_provider import (
@@ -64,6 +68,79 @@ def test_inputs_must_be_an_iterable_of_prompts(client: Client, inputs: object) -
         client.call_many(MODEL, inputs)  # type: ignore[arg-type]  # wrong on purpose
     with pytest.raises(TypeError, match="iterable of prompts"):
         asyncio.run(client.acall_many(MODEL, inputs))  # type: ignore[arg-type]  # wrong on purpose
+
+
+@pytest.mark.parametrize("front", ["sync", "async"])
+def test_rows_fill_a_template_and_metadata_travels_with_them(
+    simulator: Simulator, own_cache: Path, front: str
+) -> None:
+    rows = [{"sum": "1+1", "id": 1}, {"sum": "fails", "id": 2}, {"sum": "2+2", "id": 3}]
+    simulator.inject(Fault(finish="no_choices"), times=None, match="fails")
+    told: list[object] = []
+    file = own_cache.parent / "calls.jsonl"
+    with Client(
+        cache_dir=own_cache, on_result=lambda result: told.append(result.metadata), ledger=file
+    ) as client:
+        client.call(MODEL, "What is 1+1?")
+        asked: dict[str, Any] = {"rows": rows, "metadata": lambda row: {"id": row["id"]}}
+        if front == "sync":
+            results = client.call_many(MODEL, "What is {sum}?", **asked)
+            (missed, *_) = client.call_many(MODEL, ["new"], metadata=[4], cache="only")
+        else:
+            results = asyncio.run(client.acall_many(MODEL, "What is {sum}?", **asked))
+            (missed, *_) = asyncio.run(client.acall_many(MODEL, ["new"], metadata=[4], cache="only"))
+        assert client.estimate(MODEL, "What is {sum}?", **asked).inputs == 3
+    assert results.texts == ["2", None, "4"]
+    assert [result.metadata for result in results] == [{"id": 1}, {"id": 2}, {"id": 3}]
+    assert results[0].cached
+    assert missed.metadata == 4
+    assert results.to_pandas()["id"].tolist() == [1, 2, 3]
+    assert told[0] is None
+    assert sorted(map(str, told[1:])) == ["4", "{'id': 1}", "{'id': 2}", "{'id': 3}"]
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert {line["outcome"]: line.get("metadata") for line in lines[1:]} == {
+        "hit": {"id": 1}, "failed": {"id": 2}, "answered": {"id": 3}
+    }  # fmt: skip
+
+
+def test_metadata_that_json_cannot_hold_loses_no_answer(simulator: Simulator, own_cache: Path) -> None:
+    class Odd:
+        def to_dict(self) -> None:
+            raise ValueError("no")
+
+    file, values = own_cache.parent / "calls.jsonl", [2**80, "\ud800", Odd(), {1, 2}]
+    with Client(cache_dir=own_cache, ledger=file) as client:
+        results = client.call_many(
+            MODEL, [f"number {n}" for n in range(4)], metadata=values, max_concurrent=1
+        )
+    assert [result.metadata for result in results] == values
+    lines = [json.loads(line)["metadata"] for line in file.read_text().splitlines()]
+    assert lines[:2] == values[:2]
+    assert lines[2].startswith("<")
+    assert lines[3] == [1, 2]
+
+
+@pytest.mark.parametrize("front", ["sync", "async"])
+@pytest.mark.parametrize(
+    ("inputs", "rows"),
+    [
+        (pandas.DataFrame({"question": ["Why?"]}), None),
+        (pandas.Series(["Why?", None]), None),
+        ("{answer}", [{"question": "Why?"}]),
+        ([{"role": "user", "content": "Hi"}], None),
+    ],
+)
+def test_inputs_that_are_no_prompts_are_refused_before_anything_is_sent(
+    client: Client, simulator: Simulator, front: str, inputs: Any, rows: Any
+) -> None:
+    with pytest.raises((TypeError, RequestError)):
+        if front == "sync":
+            client.iter_many(MODEL, inputs, rows=rows)
+        else:
+            asyncio.run(client.acall_many(MODEL, inputs, rows=rows))
+    with pytest.raises((TypeError, RequestError)):
+        client.call_many(MODEL, inputs, rows=rows, dry_run=True)
+    assert simulator.ledger().requests == 0
 
 
 @pytest.mark.parametrize("front", ["sync", "async"])

@@ -10,6 +10,7 @@ from ._batch_methods import OnError
 from ._client import Client
 from ._money.ledger import Ledger
 from ._requests.embed_request import EmbedParameters
+from ._requests.inputs import Inputs
 from ._requests.request import BatchParameters, Parameters, seal
 from ._types import Embeddings, Prompt, Response, Result, Usage
 
@@ -158,7 +159,7 @@ def astream(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> A
 @overload
 def call_many(
     model: str,
-    inputs: Iterable[Prompt],
+    inputs: Inputs,
     *,
     on_error: Literal["return"] = "return",
     dry_run: Literal[False] = False,
@@ -169,7 +170,7 @@ def call_many(
 @overload
 def call_many(
     model: str,
-    inputs: Iterable[Prompt],
+    inputs: Inputs,
     *,
     on_error: Literal["raise"],
     dry_run: Literal[False] = False,
@@ -180,7 +181,7 @@ def call_many(
 @overload
 def call_many(
     model: str,
-    inputs: Iterable[Prompt],
+    inputs: Inputs,
     *,
     on_error: OnError = "return",
     dry_run: Literal[True],
@@ -190,7 +191,7 @@ def call_many(
 
 def call_many(
     model: str,
-    inputs: Iterable[Prompt],
+    inputs: Inputs,
     *,
     on_error: OnError = "return",
     dry_run: bool = False,
@@ -202,7 +203,8 @@ def call_many(
 
     Args:
         model: As for `call`.
-        inputs: Any iterable of prompts.
+        inputs: Any iterable of prompts, or a column of a data frame. With `rows` it is a template: text with
+            `{fields}` that name columns, or a function of a row.
         on_error: "return" puts the error of a failed call in its place; "raise" raises a `BatchError`,
             which holds all results, after every other call has finished.
         dry_run: Send nothing, and return an `Estimate` instead; see `estimate`.
@@ -227,7 +229,7 @@ def call_many(
 @overload
 async def acall_many(
     model: str,
-    inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+    inputs: Inputs | AsyncIterable[Prompt],
     *,
     on_error: Literal["return"] = "return",
     dry_run: Literal[False] = False,
@@ -238,7 +240,7 @@ async def acall_many(
 @overload
 async def acall_many(
     model: str,
-    inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+    inputs: Inputs | AsyncIterable[Prompt],
     *,
     on_error: Literal["raise"],
     dry_run: Literal[False] = False,
@@ -249,7 +251,7 @@ async def acall_many(
 @overload
 async def acall_many(
     model: str,
-    inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+    inputs: Inputs | AsyncIterable[Prompt],
     *,
     on_error: OnError = "return",
     dry_run: Literal[True],
@@ -259,7 +261,7 @@ async def acall_many(
 
 async def acall_many(
     model: str,
-    inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+    inputs: Inputs | AsyncIterable[Prompt],
     *,
     on_error: OnError = "return",
     dry_run: bool = False,
@@ -274,7 +276,7 @@ async def acall_many(
 
 def iter_many(
     model: str,
-    inputs: Iterable[Prompt],
+    inputs: Inputs,
     **parameters: Unpack[BatchParameters],
 ) -> Iterator[tuple[int, Result]]:
     """Ask a model many prompts, and yield `(index, result)` pairs as calls finish.
@@ -288,7 +290,7 @@ def iter_many(
 
 def aiter_many(
     model: str,
-    inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+    inputs: Inputs | AsyncIterable[Prompt],
     **parameters: Unpack[BatchParameters],
 ) -> AsyncIterator[tuple[int, Result]]:
     """`iter_many` for `async for`."""
@@ -296,7 +298,7 @@ def aiter_many(
     return default_client().aiter_many(model, inputs, **parameters)
 
 
-def estimate(model: str, inputs: Iterable[Prompt], **parameters: Unpack[BatchParameters]) -> Estimate:
+def estimate(model: str, inputs: Inputs, **parameters: Unpack[BatchParameters]) -> Estimate:
     """Estimate the requests, tokens, USD and time of a `call_many` with the same arguments. Nothing is sent.
 
     It looks into the cache, loads no SDK and needs no key. Input tokens are counted if tiktoken and the

@@ -6,11 +6,12 @@ import functools
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Sequence, Sized
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, overload
 
 from ._errors import RequestError
 from ._limits.concurrency import Concurrency, concurrency
 from ._limits.timeouts import DEFAULT_BATCH_PATIENCE
+from ._requests.inputs import BatchInputs, Inputs, batch_inputs
 from ._requests.request import BatchParameters, Parameters, check, seal
 from ._types import Prompt, Response, Result
 
@@ -53,35 +54,48 @@ class BatchMethods(ABC):
         """The state of the rate control of each scope in use."""
 
     def iter_many(
-        self, model: str, inputs: Iterable[Prompt], **parameters: Unpack[BatchParameters]
+        self, model: str, inputs: Inputs, **parameters: Unpack[BatchParameters]
     ) -> Iterator[tuple[int, Result]]:
         """See `llm_provider.iter_many`."""
         seal(parameters)
+        return self._iterate(model, _taken(inputs, parameters), parameters)
+
+    def _iterate(
+        self, model: str, inputs: BatchInputs, parameters: BatchParameters
+    ) -> Iterator[tuple[int, Result]]:
         from ._calls.batch import iterate
         from ._calls.progress import Progress, watched
 
         show = parameters.pop("progress", None)
-        results = iterate(self._batch("iter_many", model, parameters), inputs)
-        bar = functools.partial(Progress, _length(inputs), show, self.statistics)
+        prompts = cast("Iterable[Prompt]", inputs.prompts)
+        results = iterate(self._batch("iter_many", model, parameters, inputs.metadata), prompts)
+        bar = functools.partial(Progress, _length(prompts), show, self.statistics)
         return watched(results, show, self._on_result and self._tell, bar)
 
     def aiter_many(
         self,
         model: str,
-        inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+        inputs: Inputs | AsyncIterable[Prompt],
         **parameters: Unpack[BatchParameters],
     ) -> AsyncIterator[tuple[int, Result]]:
         """See `llm_provider.aiter_many`."""
         seal(parameters)
+        return self._aiterate(model, _taken(inputs, parameters, awaited=True), parameters)
+
+    def _aiterate(
+        self, model: str, inputs: BatchInputs, parameters: BatchParameters
+    ) -> AsyncIterator[tuple[int, Result]]:
         from ._calls.batch import aiterate
         from ._calls.progress import Progress, awatched
 
         show = parameters.pop("progress", None)
-        results = aiterate(self._batch("aiter_many", model, parameters), inputs)
-        bar = functools.partial(Progress, _length(inputs), show, self.statistics)
+        results = aiterate(self._batch("aiter_many", model, parameters, inputs.metadata), inputs.prompts)
+        bar = functools.partial(Progress, _length(inputs.prompts), show, self.statistics)
         return awatched(results, show, self._on_result and self._tell, bar)
 
-    def _batch(self, name: str, model: str, parameters: BatchParameters) -> Work:
+    def _batch(
+        self, name: str, model: str, parameters: BatchParameters, metadata: Callable[[Prompt], Any] | None
+    ) -> Work:
         """How the calls of a batch are made and sent.
 
         An invalid model or parameter would fail every input, so it is found here, once.
@@ -112,7 +126,7 @@ class BatchMethods(ABC):
             return call
 
         self._start()
-        lookup, engine = batch_lookup(self._engine, prepare), self._engine
+        lookup, engine = batch_lookup(self._engine, prepare, metadata), self._engine
         return Work(lookup, engine.run, engine.cancel, allowed.most, engine.load, early_stop)
 
     def _estimator(self, model: str, parameters: BatchParameters, *, counted: bool = True) -> Estimator:
@@ -130,7 +144,7 @@ class BatchMethods(ABC):
     def call_many(
         self,
         model: str,
-        inputs: Iterable[Prompt],
+        inputs: Inputs,
         *,
         on_error: Literal["return"] = "return",
         dry_run: Literal[False] = False,
@@ -141,7 +155,7 @@ class BatchMethods(ABC):
     def call_many(
         self,
         model: str,
-        inputs: Iterable[Prompt],
+        inputs: Inputs,
         *,
         on_error: Literal["raise"],
         dry_run: Literal[False] = False,
@@ -152,7 +166,7 @@ class BatchMethods(ABC):
     def call_many(
         self,
         model: str,
-        inputs: Iterable[Prompt],
+        inputs: Inputs,
         *,
         on_error: OnError = "return",
         dry_run: Literal[True],
@@ -162,7 +176,7 @@ class BatchMethods(ABC):
     def call_many(
         self,
         model: str,
-        inputs: Iterable[Prompt],
+        inputs: Inputs,
         *,
         on_error: OnError = "return",
         dry_run: bool = False,
@@ -175,14 +189,15 @@ class BatchMethods(ABC):
             return self.estimate(model, inputs, **parameters)
         from ._calls.batch import in_order
 
-        self._show_estimate(model, inputs, parameters)
-        return in_order(dict(self.iter_many(model, inputs, **parameters)), on_error)
+        asked = _taken(inputs, parameters)
+        self._show_estimate(model, asked.prompts, parameters)
+        return in_order(dict(self._iterate(model, asked, parameters)), on_error)
 
     @overload
     async def acall_many(
         self,
         model: str,
-        inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+        inputs: Inputs | AsyncIterable[Prompt],
         *,
         on_error: Literal["return"] = "return",
         dry_run: Literal[False] = False,
@@ -193,7 +208,7 @@ class BatchMethods(ABC):
     async def acall_many(
         self,
         model: str,
-        inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+        inputs: Inputs | AsyncIterable[Prompt],
         *,
         on_error: Literal["raise"],
         dry_run: Literal[False] = False,
@@ -204,7 +219,7 @@ class BatchMethods(ABC):
     async def acall_many(
         self,
         model: str,
-        inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+        inputs: Inputs | AsyncIterable[Prompt],
         *,
         on_error: OnError = "return",
         dry_run: Literal[True],
@@ -214,7 +229,7 @@ class BatchMethods(ABC):
     async def acall_many(
         self,
         model: str,
-        inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+        inputs: Inputs | AsyncIterable[Prompt],
         *,
         on_error: OnError = "return",
         dry_run: bool = False,
@@ -226,21 +241,22 @@ class BatchMethods(ABC):
         if dry_run:
             from ._estimates.estimate import aestimate
 
-            return await aestimate(self._estimator(model, parameters), inputs)
+            asked = _taken(inputs, parameters, awaited=True)
+            return await aestimate(self._estimator(model, parameters), asked.prompts)
         from ._calls.batch import in_order
 
-        self._show_estimate(model, inputs, parameters)
-        results = {index: result async for index, result in self.aiter_many(model, inputs, **parameters)}
+        asked = _taken(inputs, parameters, awaited=True)
+        self._show_estimate(model, asked.prompts, parameters)
+        results = {index: result async for index, result in self._aiterate(model, asked, parameters)}
         return in_order(results, on_error)
 
-    def estimate(
-        self, model: str, inputs: Iterable[Prompt], **parameters: Unpack[BatchParameters]
-    ) -> Estimate:
+    def estimate(self, model: str, inputs: Inputs, **parameters: Unpack[BatchParameters]) -> Estimate:
         """See `llm_provider.estimate`."""
         seal(parameters)
         from ._estimates.estimate import estimate
 
-        return estimate(self._estimator(model, parameters), inputs)
+        asked = _taken(inputs, parameters)
+        return estimate(self._estimator(model, parameters), cast("Iterable[Prompt]", asked.prompts))
 
     def _show_estimate(self, model: str, inputs: object, parameters: BatchParameters) -> None:
         if "ipykernel" in sys.modules and self._show_estimate_above is not None:
@@ -257,6 +273,12 @@ class BatchMethods(ABC):
 def _check_on_error(on_error: str) -> None:
     if on_error not in ("return", "raise"):
         raise RequestError(f"on_error must be 'return' or 'raise', not {on_error!r}")
+
+
+def _taken(inputs: Any, parameters: BatchParameters, *, awaited: bool = False) -> BatchInputs:
+    """The checked inputs, without whose arguments the parameters are those of a call."""
+    rows, metadata = parameters.pop("rows", None), parameters.pop("metadata", None)
+    return batch_inputs(inputs, rows, metadata, awaited=awaited)
 
 
 def _length(inputs: object) -> int | None:

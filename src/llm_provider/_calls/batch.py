@@ -32,11 +32,10 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from .._errors import BudgetExceededError, LLMError
-from .._requests.request import checked_inputs
 from .._results import Results
 from .._runtime import event_loop
 from .._types import Prompt, Response, Result
-from .batch_lookup import Lookup
+from .batch_lookup import Lookup, with_metadata
 from .call import Call
 from .early_stop import EarlyStop
 
@@ -140,10 +139,10 @@ class _WorkerPool:
             index, call = self._waiting.popleft()
             result: Result | Exception
             try:
-                result = await self._work.run(call)
+                result = with_metadata(await self._work.run(call), call.metadata)
             except LLMError as error:
                 # The traceback would keep the whole call in memory for as long as the error lives.
-                result = error.with_traceback(None)
+                result = with_metadata(error.with_traceback(None), call.metadata)
             except Exception as error:
                 result = error
             self._finished.append((index, result))
@@ -174,7 +173,7 @@ def iterate(work: Work, inputs: Iterable[Prompt]) -> Iterator[tuple[int, Result]
     """Run a batch from a synchronous thread, yielding `(index, result)` as calls finish."""
     arrived: queue.SimpleQueue[list[tuple[int, Result | Exception]]] = queue.SimpleQueue()
     pool: _WorkerPool | None = None
-    source, source_error = enumerate(work.lookup(checked_inputs(inputs))), None
+    source, source_error = enumerate(work.lookup(inputs)), None
     exhausted, outstanding = False, 0
     refusals = _Refusals(inputs, work.max_in_flight)
     try:
@@ -269,7 +268,7 @@ async def _looked_up(
             for found in work.lookup((prompt,)):
                 yield index, found
     else:
-        for each in enumerate(work.lookup(checked_inputs(inputs))):
+        for each in enumerate(work.lookup(inputs)):
             yield each
 
 
@@ -283,7 +282,7 @@ async def numbered(
             yield index, prompt
             index += 1
     else:
-        for prompt in checked_inputs(inputs):
+        for prompt in inputs:
             yield index, prompt
             index += 1
 
