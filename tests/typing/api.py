@@ -139,6 +139,10 @@ def results(on_error: Literal["return", "raise"]) -> None:
     )
     call_many("gpt-6.1-sol", "{question}", rows=rows, metadata=[{"id": 1}])
     assert_type(found[0].metadata, Any)
+    sweep = call_many(["gpt-6.1-sol", "claude-sonnet-5-5"], ["a"])
+    assert_type(sweep, dict[str, Results[Response | LLMError]])
+    assert_type(call_many(("gpt-6.1-sol",), ["a"], on_error="raise"), dict[str, Results[Response]])
+    assert_type(Client().call_many(["gpt-6.1-sol"], ["a"], dry_run=True), dict[str, Estimate])
     either = call_many("gpt-6.1-sol", ["a"], on_error=on_error)
     assert_type(either, Results[Response | LLMError] | Results[Response])
 

@@ -7,7 +7,7 @@ looked up in groups. The prompts of other iterables are read one by one, as resu
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any, TypeAlias, TypeVar
 
 from .._errors import CacheMissError, LLMError
@@ -108,6 +108,20 @@ def with_metadata(result: ResultT, metadata: Any) -> ResultT:
         # A response is frozen for its user, who has not seen this one yet.
         object.__setattr__(result, "metadata", metadata)
     return result
+
+
+async def run_described(
+    run: Callable[[Call[Response]], Awaitable[Response]], call: Call[Response]
+) -> Response:
+    """The answer of a call, or its error, with the metadata of its input.
+
+    Raises:
+        LLMError: the call failed.
+    """
+    try:
+        return with_metadata(await run(call), call.metadata)
+    except LLMError as error:
+        raise with_metadata(error, call.metadata) from None
 
 
 def _missed(engine: Engine, call: Call[Response]) -> CacheMissError | Call[Response]:
