@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
-from typing import TYPE_CHECKING, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
-from ._batch_methods import OnError
+from ._batch_methods import Models, OnError
 from ._client import Client
 from ._money.ledger import Ledger
 from ._requests.embed_request import EmbedParameters
+from ._requests.inputs import Inputs
 from ._requests.request import BatchParameters, Parameters, seal
 from ._types import Embeddings, Prompt, Response, Result, Usage
 
@@ -158,7 +159,7 @@ def astream(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> A
 @overload
 def call_many(
     model: str,
-    inputs: Iterable[Prompt],
+    inputs: Inputs,
     *,
     on_error: Literal["return"] = "return",
     dry_run: Literal[False] = False,
@@ -169,7 +170,7 @@ def call_many(
 @overload
 def call_many(
     model: str,
-    inputs: Iterable[Prompt],
+    inputs: Inputs,
     *,
     on_error: Literal["raise"],
     dry_run: Literal[False] = False,
@@ -180,7 +181,7 @@ def call_many(
 @overload
 def call_many(
     model: str,
-    inputs: Iterable[Prompt],
+    inputs: Inputs,
     *,
     on_error: OnError = "return",
     dry_run: Literal[True],
@@ -188,21 +189,56 @@ def call_many(
 ) -> Estimate: ...
 
 
+@overload
 def call_many(
-    model: str,
-    inputs: Iterable[Prompt],
+    model: Models,
+    inputs: Inputs,
+    *,
+    on_error: Literal["return"] = "return",
+    dry_run: Literal[False] = False,
+    **parameters: Unpack[BatchParameters],
+) -> dict[str, Results[Result]]: ...
+
+
+@overload
+def call_many(
+    model: Models,
+    inputs: Inputs,
+    *,
+    on_error: Literal["raise"],
+    dry_run: Literal[False] = False,
+    **parameters: Unpack[BatchParameters],
+) -> dict[str, Results[Response]]: ...
+
+
+@overload
+def call_many(
+    model: Models,
+    inputs: Inputs,
+    *,
+    on_error: OnError = "return",
+    dry_run: Literal[True],
+    **parameters: Unpack[BatchParameters],
+) -> dict[str, Estimate]: ...
+
+
+def call_many(
+    model: str | Models,
+    inputs: Inputs,
     *,
     on_error: OnError = "return",
     dry_run: bool = False,
     **parameters: Unpack[BatchParameters],
-) -> Results[Result] | Results[Response] | Estimate:
+) -> Results[Result] | Results[Response] | Estimate | dict[str, Any]:
     """Ask a model many prompts at once. The results are in the order of the inputs.
 
     Each answer is stored before it counts as done: after an interruption, a second run sends only the rest.
 
     Args:
-        model: As for `call`.
-        inputs: Any iterable of prompts.
+        model: As for `call`. A list of models gives each the same inputs, side by side and with one budget,
+            and returns a dict with the results of each.
+        inputs: Any iterable of prompts, or a column of a data frame. With `rows` it is a template: text with
+            `{fields}` that name columns, or a function of a row.
         on_error: "return" puts the error of a failed call in its place; "raise" raises a `BatchError`,
             which holds all results, after every other call has finished.
         dry_run: Send nothing, and return an `Estimate` instead; see `estimate`.
@@ -219,15 +255,17 @@ def call_many(
     ['2', '5']
     """
     seal(parameters)
-    if dry_run:
-        return default_client().estimate(model, inputs, **parameters)
-    return default_client().call_many(model, inputs, on_error=on_error, **parameters)
+    client: Any = default_client()
+    found: Results[Result] | Estimate | dict[str, Any] = client.call_many(
+        model, inputs, on_error=on_error, dry_run=dry_run, **parameters
+    )
+    return found
 
 
 @overload
 async def acall_many(
     model: str,
-    inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+    inputs: Inputs | AsyncIterable[Prompt],
     *,
     on_error: Literal["return"] = "return",
     dry_run: Literal[False] = False,
@@ -238,7 +276,7 @@ async def acall_many(
 @overload
 async def acall_many(
     model: str,
-    inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+    inputs: Inputs | AsyncIterable[Prompt],
     *,
     on_error: Literal["raise"],
     dry_run: Literal[False] = False,
@@ -249,7 +287,7 @@ async def acall_many(
 @overload
 async def acall_many(
     model: str,
-    inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+    inputs: Inputs | AsyncIterable[Prompt],
     *,
     on_error: OnError = "return",
     dry_run: Literal[True],
@@ -257,24 +295,59 @@ async def acall_many(
 ) -> Estimate: ...
 
 
+@overload
 async def acall_many(
-    model: str,
-    inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+    model: Models,
+    inputs: Inputs | AsyncIterable[Prompt],
+    *,
+    on_error: Literal["return"] = "return",
+    dry_run: Literal[False] = False,
+    **parameters: Unpack[BatchParameters],
+) -> dict[str, Results[Result]]: ...
+
+
+@overload
+async def acall_many(
+    model: Models,
+    inputs: Inputs | AsyncIterable[Prompt],
+    *,
+    on_error: Literal["raise"],
+    dry_run: Literal[False] = False,
+    **parameters: Unpack[BatchParameters],
+) -> dict[str, Results[Response]]: ...
+
+
+@overload
+async def acall_many(
+    model: Models,
+    inputs: Inputs | AsyncIterable[Prompt],
+    *,
+    on_error: OnError = "return",
+    dry_run: Literal[True],
+    **parameters: Unpack[BatchParameters],
+) -> dict[str, Estimate]: ...
+
+
+async def acall_many(
+    model: str | Models,
+    inputs: Inputs | AsyncIterable[Prompt],
     *,
     on_error: OnError = "return",
     dry_run: bool = False,
     **parameters: Unpack[BatchParameters],
-) -> Results[Result] | Results[Response] | Estimate:
+) -> Results[Result] | Results[Response] | Estimate | dict[str, Any]:
     """`call_many` for any event loop. `inputs` may also be an asynchronous iterable."""
     seal(parameters)
-    if dry_run:
-        return await default_client().acall_many(model, inputs, dry_run=True, **parameters)
-    return await default_client().acall_many(model, inputs, on_error=on_error, **parameters)
+    client: Any = default_client()
+    found: Results[Result] | Estimate | dict[str, Any] = await client.acall_many(
+        model, inputs, on_error=on_error, dry_run=dry_run, **parameters
+    )
+    return found
 
 
 def iter_many(
     model: str,
-    inputs: Iterable[Prompt],
+    inputs: Inputs,
     **parameters: Unpack[BatchParameters],
 ) -> Iterator[tuple[int, Result]]:
     """Ask a model many prompts, and yield `(index, result)` pairs as calls finish.
@@ -288,7 +361,7 @@ def iter_many(
 
 def aiter_many(
     model: str,
-    inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+    inputs: Inputs | AsyncIterable[Prompt],
     **parameters: Unpack[BatchParameters],
 ) -> AsyncIterator[tuple[int, Result]]:
     """`iter_many` for `async for`."""
@@ -296,7 +369,7 @@ def aiter_many(
     return default_client().aiter_many(model, inputs, **parameters)
 
 
-def estimate(model: str, inputs: Iterable[Prompt], **parameters: Unpack[BatchParameters]) -> Estimate:
+def estimate(model: str, inputs: Inputs, **parameters: Unpack[BatchParameters]) -> Estimate:
     """Estimate the requests, tokens, USD and time of a `call_many` with the same arguments. Nothing is sent.
 
     It looks into the cache, loads no SDK and needs no key. Input tokens are counted if tiktoken and the

@@ -131,6 +131,18 @@ def results(on_error: Literal["return", "raise"]) -> None:
     assert_type(found[0].to_dict(), dict[str, Any])
     assert_type(Response.from_dict({}), Response)
     assert_type(LLMError.from_dict({}), LLMError)
+    # A pandas DataFrame or any iterable of mappings; the function gets a dict for each row.
+    rows = [{"question": "Why?"}]
+    assert_type(
+        call_many("gpt-6.1-sol", lambda row: str(row["question"]), rows=rows, metadata=lambda row: row["id"]),
+        Results[Response | LLMError],
+    )
+    call_many("gpt-6.1-sol", "{question}", rows=rows, metadata=[{"id": 1}])
+    assert_type(found[0].metadata, Any)
+    sweep = call_many(["gpt-6.1-sol", "claude-sonnet-5-5"], ["a"])
+    assert_type(sweep, dict[str, Results[Response | LLMError]])
+    assert_type(call_many(("gpt-6.1-sol",), ["a"], on_error="raise"), dict[str, Results[Response]])
+    assert_type(Client().call_many(["gpt-6.1-sol"], ["a"], dry_run=True), dict[str, Estimate])
     either = call_many("gpt-6.1-sol", ["a"], on_error=on_error)
     assert_type(either, Results[Response | LLMError] | Results[Response])
 

@@ -161,6 +161,8 @@ class Call(Generic[T]):
     """Stops the other calls of its batch; None for a single call."""
     sent: SentRequests | None = None
     """The requests that were sent so far; None if the call has no deadline."""
+    metadata: Any = None
+    """The user's value for this input of a batch."""
     first_key: str | None = None
     """The cache key of the first part, after it was computed."""
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .._calls.engine import READING, Engine
 from .._errors import CacheMissError, LLMError
 from .._money.price_rows import VARIANTS
-from .._requests.request import checked_inputs
 from .._requests.routing import priced_as
 from .._tokens.counting import adds_input, input_tokens, likely_input_tokens, most_output_tokens
 from .._tokens.range import Range
@@ -412,12 +411,8 @@ def estimate_texts(
 
 
 def estimate(estimator: Estimator, inputs: Iterable[Prompt]) -> Estimate:
-    """The estimate of a batch. An iterator of inputs is used up.
-
-    Raises:
-        TypeError: `inputs` is one prompt, or not iterable.
-    """
-    for prompt in checked_inputs(inputs):
+    """The estimate of a batch. An iterator of inputs is used up."""
+    for prompt in inputs:
         estimator.add(prompt)
     return estimator.result()
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from .._errors import RequestError, shown
+from .inputs import is_table
 from .request import CacheMode, check, check_model_name, checked_parameters, number, seal
 
 if TYPE_CHECKING:
@@ -101,6 +102,8 @@ def _texts(inputs: Any) -> tuple[str, ...]:
         raise RequestError(f"inputs is a {kind}, which has no order: pass a list")
     if isinstance(inputs, (bytes, bytearray, Mapping)) or not isinstance(inputs, Iterable):
         raise RequestError(f"inputs must be a list of texts, not {kind}")
+    if is_table(inputs):
+        raise RequestError(f"inputs is a {kind}: give one column, as in embed(model, df['text'])")
     return tuple(_text(index, text) for index, text in enumerate(inputs))
 
 

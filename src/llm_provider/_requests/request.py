@@ -108,6 +108,12 @@ class BatchParameters(Parameters, total=False):
     """The most requests in flight at once; default the client's."""
     progress: bool | None
     """Whether a progress bar is shown; None shows it on a terminal and in a notebook."""
+    rows: Any
+    """A data frame, or an iterable of dicts. The inputs are then a template: text with `{fields}` that name
+    columns, or a function of a row."""
+    metadata: Iterable[Any] | Callable[[Any], Any] | None
+    """One value for each input, such as a dict with its id, or a function of the prompt (of the row, with
+    `rows`). Its result has the value as `metadata`, and so has its line in the ledger."""
 
 
 @quickly_made
@@ -224,20 +230,6 @@ def checked_parameters(
         if value is not None:
             checked[name] = check(name, value)
     return checked
-
-
-def checked_inputs(inputs: Iterable[Prompt]) -> Iterable[Prompt]:
-    """The inputs of a batch, unchanged.
-
-    Raises:
-        TypeError: the inputs are a single prompt, or not iterable.
-    """
-    if isinstance(inputs, (str, bytes, dict)) or not hasattr(inputs, "__iter__"):
-        raise TypeError(
-            f"inputs must be an iterable of prompts, such as a list, not {type(inputs).__name__}; "
-            "a single prompt goes to call()"
-        )
-    return inputs
 
 
 def _conversation(messages: Prompt) -> tuple[Message, ...]:
