@@ -214,9 +214,9 @@ class _Sample:
 
     def choice(self) -> dict[str, Any]:
         """The choice of the completion."""
-        if self._spoke and self.content:
+        if self.content and (self._spoke or self._refusals_shown):
             raise APIResponseValidationError(
-                "the stream has another text after that of its speech", retryable=False
+                "the stream has a text after a refusal or after speech", retryable=False
             )
         message: dict[str, Any] = {"role": "assistant", "content": _content(self.content)}
         for name, pieces in self._texts.items():
@@ -328,8 +328,9 @@ def _fold(kept: dict[str, Any], added: Mapping[str, Any]) -> None:
             continue
         if isinstance(value, list):
             entries = kept[name] = present if isinstance(present, list) else []
+            add = _add_tool if name == "executed_tools" else _add_entry
             for entry in value:
-                _add_entry(entries, entry)
+                add(entries, entry)
         elif isinstance(value, dict):
             inner = kept[name] = present if isinstance(present, dict) else {}
             _fold(inner, value)
@@ -362,6 +363,18 @@ def _add_entry(entries: list[Any], entry: Any) -> None:
     for name, value in entry.items():
         grows = name in _GROWING and isinstance(value, str) and isinstance(last.get(name), str)
         last[name] = last[name] + value if grows else value
+
+
+def _add_tool(entries: list[Any], entry: Any) -> None:
+    """Add a tool that Groq has run, or the output of one that was added when it began."""
+    place = entry.get("index") if isinstance(entry, dict) else None
+    begun = [
+        one for one in entries if isinstance(one, dict) and place is not None and one.get("index") == place
+    ]
+    if begun:
+        begun[0].update((name, value) for name, value in entry.items() if value is not None)
+    else:
+        entries.append(entry)
 
 
 def _with_logprobs(kept: Any, piece: Any) -> dict[str, Any]:
