@@ -462,15 +462,6 @@ def chat_choice(**fields: Any) -> Callable[[Cell, str], Made]:
     return made
 
 
-def without_finish_reason(cell: Cell, key: str) -> Fault:
-    told = orjson.loads(orjson.dumps([cell.route.shape.whole, *cell.route.shape.events]))
-    for reply in told:
-        for choice in reply["choices"]:
-            choice["finish_reason"] = None
-    whole, *events = told
-    return sse(cell.route.shape.stream(events)) if cell.streamed else Fault(body=orjson.dumps(whole))
-
-
 def gemini_error(status: str, code: int, *details: Mapping[str, Any]) -> Callable[[Cell, str], Made]:
     """Google's error. A stream's error comes as an event, with the status of the failure."""
     told = orjson.dumps({"error": {"code": code, "status": status, "message": MADE_UP, "details": details}})
@@ -495,9 +486,12 @@ CUSTOM_CALL = {"id": "c", "type": "custom", "custom": {"name": "shell", "input":
 NOT_AN_ANSWER = [
     Row(
         name="A whole answer without a finish reason",
-        variants={"null": without_finish_reason},
+        variants={
+            "null": Fault(shape="no_finish_reason"),
+            "an empty text": Fault(shape="empty_finish_reason"),
+        },
         ends={"": End(text=TEXT)},
-        routes=("openai",),
+        routes=("openai", "anthropic"),
         happens="JSON with its usage is whole, and `[DONE]` ends a stream.",
         advice="none",
     ),
