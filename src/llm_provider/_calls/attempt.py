@@ -105,7 +105,9 @@ class Attempt:
 
     async def _receive(self, connection: Connection, emit: Emit, timer: asyncio.Timeout) -> Any:
         """The reply that is assembled from the events of a stream."""
-        assembler, watch = self._call.adapter.assembler(self._call.encoded), self._watch
+        # A protocol cannot have methods that only some formats have.
+        assembler: Any = self._call.adapter.assembler(self._call.encoded)
+        watch, several = self._watch, self._count > 1
         if watch is not None:
             watch.begin()
         stream = connection.stream(self._outgoing, self._on_headers, assembler.is_complete)
@@ -117,6 +119,9 @@ class Attempt:
                     steps: list[Step] = []
                     try:
                         for event in batch:
+                            if several:
+                                steps += filter(None, assembler.feed_samples(event))
+                                continue
                             step = assembler.feed(event)
                             if step:
                                 steps.append(step)

@@ -283,19 +283,20 @@ class Engine:
         return self._result(call, samples)
 
     async def _stream_several(self, call: Call[Any], emit: Emit) -> list[Sample]:
-        """Stream each sample that is not stored in a request of its own, all at the same time."""
+        """Stream the samples that are not stored, in as few requests as the API allows."""
         # Its module loads asyncio, which a hit does not need.
-        from .delivery import numbered, whole
+        from .delivery import whole
 
         found = await self._stored_samples(call, call.parts) if call.cache in READING else {}
-        missing = []
-        for index, part in enumerate(call.parts):
-            if part in found:
-                emit([whole(found[part].answer.choices[0], index)])
-            else:
-                missing.append((part, self._deliver(call, (part,), numbered(emit, index))))
-        answered = await self._side_by_side([work for _, work in missing])
-        found.update({part: samples[0] for (part, _), samples in zip(missing, answered, strict=True)})
+        places = {part: index for index, part in enumerate(call.parts)}
+        for part, sample in found.items():
+            emit([whole(sample.answer.choices[0], places[part])])
+        groups = call.operation.groups(call, [part for part in call.parts if part not in found])
+        answered = await self._side_by_side(
+            [self._deliver(call, group, emit, [places[part] for part in group]) for group in groups]
+        )
+        for group, samples in zip(groups, answered, strict=True):
+            found.update(zip(group, samples, strict=True))
         return [found[part] for part in call.parts]
 
     def _ask(self, call: Call[Any], parts: Sequence[int]) -> Coroutine[Any, Any, list[Sample]]:
@@ -330,13 +331,23 @@ class Engine:
             flight.result = samples
         return samples
 
-    async def _deliver(self, call: Call[Any], parts: Sequence[int], emit: Emit | None = None) -> list[Sample]:
-        """Get parts from the provider, and store them before they are returned."""
+    async def _deliver(
+        self, call: Call[Any], parts: Sequence[int], emit: Emit | None = None, places: Sequence[int] = ()
+    ) -> list[Sample]:
+        """Get parts from the provider, and store them before they are returned.
+
+        `places` are the numbers of the parts, which the deltas of a stream of several samples have.
+        """
         samples: list[Sample] = []
         while len(samples) < len(parts):
             # A server that ignores the number of samples returns one. The others are requested again.
             wanted = parts[len(samples) :]
-            answered = await self._here().delivery.send(call, wanted, emit)
+            shown = emit
+            if places and emit is not None:
+                from .delivery import placed
+
+                shown = placed(emit, places[len(samples) :])
+            answered = await self._here().delivery.send(call, wanted, shown)
             got = call.operation.split(call, answered, wanted)
             if call.cache in WRITING:
                 await self._store(call, wanted, got)

@@ -97,6 +97,8 @@ class Sender:
         if request.timeout is not None:
             timeouts = request.timeout.over(timeouts)
         outgoing = Outgoing(call.encoded, call.operation.body(call, parts), target, selection.key, timeouts)
+        if len(parts) > 1:
+            outgoing.samples = len(parts)
         max_retries = self._settings.max_retries if request.max_retries is None else request.max_retries
         limited = request.budget is not None or self._settings.budget is not None
         spending = self._spending(call, parts) if limited else None

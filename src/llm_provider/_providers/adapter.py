@@ -31,7 +31,7 @@ from .._requests.api_keys import APIKey
 from .._requests.embed_request import EmbedRequest
 from .._requests.request import Request
 from .._requests.routing import EmbeddingLimits, Target
-from .._types import Choice, FinishReason, Step, Usage
+from .._types import Choice, Delta, FinishReason, Step, Usage, delta_of
 from .facts import RequestFacts
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ class Outgoing:
     """`_calls/attempt` enforces all but `connect`. An SDK needs `total` too, for a header that it sends."""
     retries: int = 0
     """Attempts before this one."""
+    samples: int = 1
+    """Samples that the body asks for."""
 
     @property
     def timeout(self) -> float:
@@ -159,6 +161,9 @@ class StreamAssembler(Protocol):
 
     A format whose streams have no last event has one more method, `is_whole() -> bool`: whether the events so
     far are a whole answer, although others may follow. A failure after them does not lose the answer.
+
+    A format whose requests can ask for several samples has `feed_samples(event) -> list[Step]` for their
+    streams. Each step has the number of its sample.
     """
 
     def feed(self, event: Any) -> Step:
@@ -386,3 +391,21 @@ def finish(value: Any, table: Mapping[str, FinishReason]) -> FinishReason:
     if not isinstance(value, str) or not value:
         raise APIResponseValidationError("the answer ends without a finish reason: it was cut")
     return table.get(value, "stop")
+
+
+def numbered(step: Step, index: int) -> Step:
+    """A step of a stream of several samples, with the number of its sample.
+
+    >>> numbered("Hi", 1)
+    Delta(text='Hi', reasoning='', tool_calls=(), index=1)
+    """
+    delta = delta_of(step)
+    return Delta(text=delta.text, reasoning=delta.reasoning, tool_calls=delta.tool_calls, index=index)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal. Values that are nested too deep to be compared are not."""
+    try:
+        return bool(one == other)
+    except RecursionError:
+        return False

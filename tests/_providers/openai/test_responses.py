@@ -285,6 +285,13 @@ class TestEncode:
         kinds = [str(warning.message).partition(",")[0].rpartition("holds ")[2] for warning in caught]
         assert kinds == ["name", "name", "thinking of another provider's model"]
 
+    def test_an_answer_in_the_background_is_stored(self) -> None:
+        """OpenAI refuses `background` without it."""
+        question = [{"role": "user", "content": "?"}]
+        assert encode(question, extra_body={"background": True})["store"] is True
+        assert encode(question, extra_body={"background": True, "store": False})["store"] is False
+        assert encode(question, extra_body={"background": False})["store"] is False
+
     def test_calls_without_ids_get_some(self) -> None:
         function = {"name": "f", "arguments": "{}"}
         old = {"role": "assistant", "content": None, "function_call": function}

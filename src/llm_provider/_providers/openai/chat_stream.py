@@ -7,7 +7,7 @@ from typing import Any
 
 from ..._errors import APIResponseValidationError
 from ..._types import Delta, Step, ToolCallDelta, delta_of
-from ..adapter import expect_dict
+from ..adapter import expect_dict, numbered
 from ..errors import error_fields, from_answer
 from ..sse import END
 from .chat import REASONING_FIELDS, dicts, text_and_reasoning, text_of
@@ -47,11 +47,31 @@ class Assembler:
         if event is END:
             self._done = True
             return self._samples[0].refused() if 0 in self._samples else self._shown_late()
+        steps = []
+        for piece in self._choices_of(event):
+            index = _index(piece)
+            step = self._sample(index).add(piece)
+            if index == 0:
+                steps.append(step)
+            elif piece.get("finish_reason"):
+                steps.append(self._shown_late())
+        return steps[0] if len(steps) == 1 else joined(steps) if steps else ""
+
+    def feed_samples(self, event: Any) -> list[Step]:
+        """Take one chunk of several samples; returns what it adds to each, with the number of the sample."""
+        if event is END:
+            self._done = True
+            return [numbered(sample.refused(), index) for index, sample in self._samples.items()]
+        pieces = [(_index(piece), piece) for piece in self._choices_of(event)]
+        return [numbered(self._sample(index).add(piece), index) for index, piece in pieces]
+
+    def _choices_of(self, event: Any) -> list[dict[str, Any]]:
+        """The choices of a chunk, whose other fields are kept."""
         event = expect_dict(event, "stream event")
         if event.get("error") or event.get("type") == "error":
             if self._is_answered():
                 # A failure after the end of the answer changes nothing.
-                return ""
+                return []
             codes, message = error_fields(event)
             # On the top level, "type" is the event's name and not a code of the failure.
             raise from_answer(200, codes=tuple(code for code in codes if code != "error"), message=message)
@@ -60,15 +80,7 @@ class Assembler:
                 self._head[name] = event[name]
         if event.get("usage"):
             self._usage = event["usage"]
-        steps = []
-        for piece in dicts(event.get("choices"), "choices"):
-            index = _index(piece)
-            step = self._sample(index).add(piece)
-            if index == 0:
-                steps.append(step)
-            elif piece.get("finish_reason"):
-                steps.append(self._shown_late())
-        return steps[0] if len(steps) == 1 else joined(steps) if steps else ""
+        return dicts(event.get("choices"), "choices")
 
     def _sample(self, index: int) -> _Sample:
         sample = self._samples.get(index)
@@ -216,9 +228,9 @@ class _Sample:
 
     def choice(self) -> dict[str, Any]:
         """The choice of the completion."""
-        if self._spoke and self.content:
+        if self.content and (self._spoke or self._refusals_shown):
             raise APIResponseValidationError(
-                "the stream has another text after that of its speech", retryable=False
+                "the stream has a text after a refusal or after speech", retryable=False
             )
         message: dict[str, Any] = {"role": "assistant", "content": _content(self.content)}
         for name, pieces in self._texts.items():
@@ -330,8 +342,9 @@ def _fold(kept: dict[str, Any], added: Mapping[str, Any]) -> None:
             continue
         if isinstance(value, list):
             entries = kept[name] = present if isinstance(present, list) else []
+            add = _add_tool if name == "executed_tools" else _add_entry
             for entry in value:
-                _add_entry(entries, entry)
+                add(entries, entry)
         elif isinstance(value, dict):
             inner = kept[name] = present if isinstance(present, dict) else {}
             _fold(inner, value)
@@ -364,6 +377,18 @@ def _add_entry(entries: list[Any], entry: Any) -> None:
     for name, value in entry.items():
         grows = name in _GROWING and isinstance(value, str) and isinstance(last.get(name), str)
         last[name] = last[name] + value if grows else value
+
+
+def _add_tool(entries: list[Any], entry: Any) -> None:
+    """Add a tool that Groq has run, or the output of one that was added when it began."""
+    place = entry.get("index") if isinstance(entry, dict) else None
+    begun = [
+        one for one in entries if isinstance(one, dict) and place is not None and one.get("index") == place
+    ]
+    if begun:
+        begun[0].update((name, value) for name, value in entry.items() if value is not None)
+    else:
+        entries.append(entry)
 
 
 def _with_logprobs(kept: Any, piece: Any) -> dict[str, Any]:

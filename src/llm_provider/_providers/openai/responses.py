@@ -84,6 +84,9 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     payload = {name: value for name, value in fields.items() if value is not None}
     if request.extra_body:
         payload = merge(payload, request.extra_body)
+        if payload.get("background") and "store" not in request.extra_body:
+            # OpenAI refuses the two together, as it keeps the answer until it is fetched.
+            payload["store"] = True
     return EncodedRequest(OPERATION, payload, request.extra_headers or {})
 
 

@@ -17,6 +17,9 @@ from .responses_calls import STREAMED, is_call, open_calls, tool_call
 
 _TEXTS = ("response.output_text.delta", "response.refusal.delta", "response.output_audio_transcript.delta")
 
+# The end of a text, with the field that has all of it.
+_WHOLE_TEXTS = {"response.output_text.done": "text", "response.refusal.done": "refusal"}
+
 _LAST_EVENTS = ("response.completed", "response.incomplete", "response.failed")
 
 # Events that are held back until a missing one arrives. With more, a server's numbers are of another kind.
@@ -98,6 +101,11 @@ class Assembler:
 
     def _continue(self, kind: Any, event: Mapping[str, Any]) -> Step:
         piece = text_of(event.get("delta")) or ""
+        if kind in _WHOLE_TEXTS and not self._texts:
+            # A server that sends no pieces.
+            piece = text_of(event.get(_WHOLE_TEXTS[kind])) or ""
+            self._texts.append(piece)
+            return piece
         if kind in _TEXTS:
             self._texts.append(piece)
             return piece
