@@ -57,6 +57,8 @@ ERRORS = [
     "InternalServerError",
     "APITimeoutError",
     "LengthFinishReasonError",
+    "ToolArgumentsError",
+    "ToolRoundsExceededError",
     "UnknownModelError",
     "UnknownPriceError",
     "UnsupportedParameterError",
@@ -89,6 +91,7 @@ CLASSES = [
     "Timing",
     "ToolCall",
     "ToolCallDelta",
+    "ToolResult",
     "Usage",
 ]
 TYPES = ["BatchParameters", "FinishReason", "Message", "Parameters", "Prompt"]
@@ -107,6 +110,7 @@ PARAMETERS = [
     "logprobs",
     "max_retries",
     "max_tokens",
+    "max_tool_rounds",
     "n",
     "outage_patience",
     "reasoning_effort",

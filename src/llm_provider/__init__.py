@@ -56,6 +56,8 @@ if TYPE_CHECKING:
         RateLimitError,
         RefusalError,
         RequestError,
+        ToolArgumentsError,
+        ToolRoundsExceededError,
         UnknownModelError,
         UnknownPriceError,
         UnsupportedParameterError,
@@ -86,6 +88,7 @@ if TYPE_CHECKING:
         Timing,
         ToolCall,
         ToolCallDelta,
+        ToolResult,
         Usage,
     )
 
@@ -147,8 +150,11 @@ __all__ = [
     "Stream",
     "Timeouts",
     "Timing",
+    "ToolArgumentsError",
     "ToolCall",
     "ToolCallDelta",
+    "ToolResult",
+    "ToolRoundsExceededError",
     "UnknownModelError",
     "UnknownPriceError",
     "UnsupportedParameterError",

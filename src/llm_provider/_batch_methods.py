@@ -6,7 +6,7 @@ import functools
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Sequence, Sized
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, overload
 
 from ._errors import RequestError
 from ._limits.concurrency import Concurrency, concurrency
@@ -110,6 +110,13 @@ class BatchMethods(ABC):
 
         self._start()
         lookup, engine = batch_lookup(self._engine, prepare), self._engine
+        # `prepare` has set it.
+        made = cast("Call[Response]", first)
+        if made.request.max_tool_rounds is not None:
+            from ._calls import tool_loop
+
+            lookup, run = tool_loop.batch_of(engine, prepare, here=name == "aiter_many")
+            return Work(lookup, run, engine.cancel, allowed.most, lambda _: None)
         return Work(lookup, engine.run, engine.cancel, allowed.most, engine.load)
 
     def _estimator(self, model: str, parameters: BatchParameters, *, counted: bool = True) -> Estimator:

@@ -102,7 +102,7 @@ def encode(request: Request, target: Target, *, max_tokens_name: str = "max_toke
 
 
 def _messages(messages: Sequence[Message], foreign: frozenset[str], provider: str) -> Iterator[Message]:
-    plain = foreign | {"audio"}
+    plain = foreign | {"audio", "is_error"}
     for index, given in enumerate(messages):
         if type(given.get("content")) is str and given["content"] and plain.isdisjoint(given):
             yield given
@@ -149,6 +149,9 @@ def _in_input_form(message: Message, index: int) -> Message:
     if isinstance(audio, Mapping) and len(audio) > 1 and "id" in audio:
         # The host has the recording of its answer.
         return {**message, "audio": {"id": audio["id"]}}
+    if message["role"] == "tool" and "is_error" in message:
+        # Only Anthropic and Gemini have a form for it. The content tells the error in words.
+        return {name: value for name, value in message.items() if name != "is_error"}
     return message
 
 
