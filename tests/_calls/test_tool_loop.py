@@ -309,6 +309,17 @@ def test_a_call_that_the_user_answers_ends_the_rounds(client: Client) -> None:
     assert (response.finish_reason, response.tool_results) == ("tool_calls", ())
 
 
+def test_a_call_of_a_function_in_the_form_of_its_provider_is_the_users(client: Client) -> None:
+    for way, own in (
+        ("gemini", {"function_declarations": [{"name": "own"}]}),
+        ("anthropic", {"name": "own", "input_schema": {"type": "object"}}),
+    ):
+        model, parameters = WAYS[way]
+        prompt = "use the tool own({})"
+        response = client.call(model, prompt, tools=[add, own], max_tool_rounds=3, **parameters)
+        assert [call.name for call in response.tool_calls] == ["own"]
+
+
 def test_a_tool_that_must_be_called_is_called_once(client: Client, simulator: Simulator) -> None:
     response = client.call(
         CHAT[0], "What now?", tools=[bad], tool_choice="required", max_tool_rounds=3, **CHAT[1]

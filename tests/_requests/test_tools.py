@@ -188,6 +188,18 @@ def test_types_become_schemas_and_arguments_become_values() -> None:
     }
 
 
+def test_a_default_of_none_may_be_given() -> None:
+    def find(city: str = None, day: str | None = None) -> None:  # type: ignore[assignment]  # noqa: RUF013  # as people write it
+        """Find."""
+
+    for name in ("city", "day"):
+        assert schema(find)["parameters"]["properties"][name] == {
+            "anyOf": [{"type": "string"}, {"type": "null"}],
+            "default": None,
+        }
+    assert parsed(find, '{"city": null}') == {"city": None}
+
+
 def test_methods_partials_and_callable_objects() -> None:
     service = Service()
     method = schema(service.lookup)

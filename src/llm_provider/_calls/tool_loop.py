@@ -22,7 +22,7 @@ from typing import Any, TypeAlias, cast
 
 from .._errors import APITimeoutError, LLMError, ToolArgumentsError, ToolRoundsExceededError
 from .._limits.concurrency import Concurrency
-from .._requests.tools import FunctionTool, name_of
+from .._requests.tools import FunctionTool
 from .._runtime import event_loop
 from .._types import Delta, Prompt, Response, Result, Timing, ToolCall, ToolResult, ToolRounds, Usage
 from .call import Call, cost_source_of
@@ -49,11 +49,14 @@ class _Rounds:
         self._emit = emit
         self._started = call.started
         self._most: int = call.request.max_tool_rounds
-        declared = {name_of(tool): tool for tool in call.request.tools}
-        self._tools: Mapping[str, FunctionTool] = {
-            name: tool for name, tool in declared.items() if name and isinstance(tool, FunctionTool)
-        }
-        self._declared = declared.keys()
+        self._tools: dict[str, FunctionTool] = {}
+        self._declared: set[str] = set()
+        """The names of the tools that the user runs."""
+        for tool in call.request.tools:
+            if isinstance(tool, FunctionTool):
+                self._tools[tool["function"]["name"]] = tool
+            else:
+                self._declared.update(_names_in(tool))
         self._messages = list(call.request.messages)
         self._responses: list[Response] = []
         self._results: list[ToolResult] = []
@@ -190,6 +193,18 @@ class _Rounds:
 
     def _facts(self) -> dict[str, Any]:
         return {"provider": self._call.target.provider, "model": self._call.request.model}
+
+
+def _names_in(tool: Any) -> Iterator[str]:
+    """Every name in a tool. One in the form of its provider may hold the names of several functions."""
+    if isinstance(tool, Mapping):
+        if isinstance(tool.get("name"), str):
+            yield tool["name"]
+        for value in tool.values():
+            yield from _names_in(value)
+    elif isinstance(tool, (list, tuple)):
+        for value in tool:
+            yield from _names_in(value)
 
 
 def later_choice(choice: str | Mapping[str, Any] | None) -> str | Mapping[str, Any] | None:

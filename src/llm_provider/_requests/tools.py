@@ -355,6 +355,9 @@ def _parameters(
                 f"'{parameter.name}: str'{method}"
             )
         annotation = hints[parameter.name]
+        if parameter.default is None and isinstance(annotation, type):
+            # `city: str = None`, as people write it.
+            annotation = annotation | None
         yield (
             parameter,
             Annotated[annotation, parameter.default] if _is_field(parameter.default) else annotation,
