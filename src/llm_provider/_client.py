@@ -258,15 +258,14 @@ class Client(BatchMethods):
         try:
             call = self._engine.prepare(operation, build(model, asked, parameters), allowed)
             result = self._engine.lookup(call)
-            rounds = call.request.max_tool_rounds
-            if result is None or rounds is not None:
+            if result is None or call.request.max_tool_rounds is not None:
                 from ._runtime import event_loop
 
                 event_loop.refuse_own_thread(name)
                 self._start()
                 if result is None:
                     self._engine.load(call)
-                if rounds is None:
+                if call.request.max_tool_rounds is None:
                     result = event_loop.wait(event_loop.submit(self._engine.run(call), self._engine.cancel))
                 else:
                     from ._calls import tool_loop

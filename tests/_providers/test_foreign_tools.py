@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from llm_provider import Client, RequestError, UnsupportedParameterError
-from llm_provider._providers.foreign_tools import _NAMED, check_tools, owner_of, with_named_tools
+from llm_provider._providers.foreign_tools import _NAMED, checked_tools, owner_of, with_named_tools
 from llm_provider._providers.registry import load
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import resolve
@@ -52,7 +52,7 @@ def test_a_tool_goes_to_its_own_provider_unchanged_and_to_no_other(
     request = Request.build(model, "Hi", {"tools": [FUNCTION, tool]})
     adapter = load(resolve(model).route.adapter)
     if owner_of(tool) == provider:
-        check_tools(request, provider)
+        checked_tools(request, provider)
         assert adapter.encode(request, resolve(model)).payload["tools"][1] == tool
     else:
         with pytest.raises(UnsupportedParameterError, match=r"tools\[1\]"):
@@ -63,7 +63,7 @@ def test_every_name_has_a_form_that_its_provider_takes() -> None:
     assert set(_NAMED) == set(SERVER_TOOLS)
     for name, forms in _NAMED.items():
         for provider, form in forms.items():
-            assert owner_of(form) in ((None,) if provider in ("openai", "openrouter") else (provider,)), name
+            assert owner_of(form) in ((None,) if provider == "openai" else (provider,)), name
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_name_is_sent_in_the_form_of_its_provider(
     [
         ("gpt-5.1", {"tools": ["url_context"]}, r"tools\[0\]='url_context': anthropic, gemini have it"),
         ("gpt-5.1", {"tools": ["web_search"], "endpoint": "chat"}, "endpoint='responses'"),
-        ("groq/m", {"tools": ["web_search"]}, "openai, anthropic, gemini, openrouter have it"),
+        ("groq/m", {"tools": ["web_search"]}, "openai, anthropic, gemini have it"),
         ("claude-haiku-5-5", {"tools": ["google_maps"]}, "only gemini has it"),
     ],
 )

@@ -27,10 +27,6 @@ class Chat(Operation[Response]):
 
     def encode(self, request: Any, target: Target, adapter: Adapter) -> EncodedRequest:
         """See `Operation.encode`."""
-        if request.tools is not None:
-            from .._providers.foreign_tools import with_named_tools
-
-            request = with_named_tools(request, target.provider)
         if target.route.adapter != "openai":
             _check_words(request, target)
         return adapter.encode(request, target)

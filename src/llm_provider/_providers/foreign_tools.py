@@ -26,7 +26,6 @@ _NAMED: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
         "openai": {"type": "web_search"},
         "anthropic": _WEB_SEARCH,
         "gemini": {"google_search": {}},
-        "openrouter": {"type": "openrouter:web_search"},
     },
     "code_execution": {
         "openai": _CODE_INTERPRETER,
@@ -96,13 +95,14 @@ def owner_of(tool: Mapping[str, Any]) -> str | None:
     return "gemini" if named else None
 
 
-def check_tools(request: Request, provider: str) -> None:
-    """Refuse tools that another provider runs, and names of functions that the provider does not accept.
+def checked_tools(request: Request, provider: str) -> Request:
+    """The request with its tools in the forms of the provider.
 
     Raises:
-        UnsupportedParameterError: a tool uses the words of another provider.
+        UnsupportedParameterError: another provider runs a tool.
         RequestError: the name of a function has other characters, or too many.
     """
+    request = with_named_tools(request, provider)
     names = _FUNCTION_NAMES.get(provider)
     for index, tool in enumerate(request.tools or ()):
         owner = owner_of(tool)
@@ -121,3 +121,4 @@ def check_tools(request: Request, provider: str) -> None:
                 provider=provider,
                 model=request.model,
             )
+    return request

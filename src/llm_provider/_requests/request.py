@@ -167,20 +167,27 @@ class Request:
         check_model_name(model)
         checked = checked_parameters("call", _CHECKS, parameters)
         conversation = _conversation(messages)
-        system = checked.pop("system", None)
-        if system is not None:
-            conversation = ({"role": "system", "content": system}, *conversation)
-        if checked.get("top_logprobs") is not None and not checked.setdefault("logprobs", True):
-            raise RequestError(
-                "top_logprobs was given with logprobs=False; leave logprobs out or set it to True"
-            )
-        if checked.get("tool_choice") is not None and not checked.get("tools"):
-            raise RequestError("tool_choice was given without tools; give tools=, or leave tool_choice out")
-        if "max_tool_rounds" in checked:
-            from .tools import check_rounds
-
-            check_rounds(checked)
+        if not _RELATED.isdisjoint(checked):
+            conversation = _with_related(checked, conversation)
         return cls(model=model, messages=conversation, **checked)
+
+
+_RELATED = frozenset({"system", "top_logprobs", "tool_choice", "max_tool_rounds"})
+"""Parameters that change the messages or need other parameters. Most calls have none of them."""
+
+
+def _with_related(checked: dict[str, Any], conversation: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Check the parameters that need others. Returns the messages, with the system prompt before them."""
+    if checked.get("top_logprobs") is not None and not checked.setdefault("logprobs", True):
+        raise RequestError("top_logprobs was given with logprobs=False; leave logprobs out or set it to True")
+    if checked.get("tool_choice") is not None and not checked.get("tools"):
+        raise RequestError("tool_choice was given without tools; give tools=, or leave tool_choice out")
+    if "max_tool_rounds" in checked:
+        from .tools import check_rounds
+
+        check_rounds(checked)
+    system = checked.pop("system", None)
+    return conversation if system is None else ({"role": "system", "content": system}, *conversation)
 
 
 def seal(parameters: Any) -> None:
