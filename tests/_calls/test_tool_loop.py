@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, field_validator
 
 from llm_provider import (
     APITimeoutError,
@@ -264,8 +264,9 @@ def test_an_interrupted_loop_resumes_where_it_was(client: Client, simulator: Sim
     asked: dict[str, Any] = {"tools": [step], "max_tool_rounds": 5, **CHAT[1]}
     # Two rounds are answered, then the provider fails.
     simulator.inject(Fault(status=400), match='"number": 3')
-    with pytest.raises(LLMError):
+    with pytest.raises(LLMError) as caught:
         client.call(CHAT[0], 'use the tool step({"number": 1})', **asked)
+    assert caught.value.__notes__ == ["It failed after 2 rounds of max_tool_rounds."]
     assert ran == [1, 2]
     response = client.call(CHAT[0], 'use the tool step({"number": 1})', **asked)
     assert response.text == "echo: done"
@@ -299,6 +300,24 @@ def test_a_call_of_a_class_is_an_instance_and_ends_the_rounds(client: Client, si
     assert wrong.text.startswith(
         "echo: Error: the arguments of tool call 'Person' are not valid: name: Field"
     )
+
+
+class Fragile(BaseModel):
+    """Its validator has a defect."""
+
+    name: str
+
+    @field_validator("name")
+    @classmethod
+    def look_up(cls, name: str) -> str:
+        return {"Ada": "Lovelace"}[name]
+
+
+def test_a_defect_of_a_validator_is_told(client: Client) -> None:
+    response = client.call(
+        CHAT[0], 'use the tool Fragile({"name": "Bob"})', tools=[Fragile], max_tool_rounds=1, **CHAT[1]
+    )
+    assert contents(response) == ["Error: KeyError: 'Bob'"]
 
 
 def test_a_call_that_the_user_answers_ends_the_rounds(client: Client) -> None:

@@ -6,10 +6,11 @@ import asyncio
 import base64
 import contextvars
 import datetime as dt
+import enum
 import functools
 import sys
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,13 +121,7 @@ def test_failures_are_results() -> None:
     def needs(x: int) -> int:
         return x
 
-    def awaitable() -> Coroutine[Any, Any, str]:
-        async def later() -> str:
-            return "later"
-
-        return later()
-
-    results = asyncio.run(run(bad, exits, stops, cancelled, unsendable, needs, awaitable))
+    results = asyncio.run(run(bad, exits, stops, cancelled, unsendable, needs))
     assert [type(result.error) for result in results] == [
         ValueError,
         SystemExit,
@@ -134,7 +129,6 @@ def test_failures_are_results() -> None:
         asyncio.CancelledError,
         TypeError,
         ToolArgumentsError,
-        type(None),
     ]
     assert results[0].message == {
         "role": "tool",
@@ -144,7 +138,40 @@ def test_failures_are_results() -> None:
     }
     assert "return a str" in str(results[4].content)
     assert results[5].content == "Error: the arguments of tool call 'needs' are not valid: x: Field required"
-    assert results[6].message == {"role": "tool", "tool_call_id": "awaitable0", "content": "later"}
+
+
+def test_wrapped_functions_and_objects_are_run_as_what_they_are() -> None:
+    async def later() -> str:
+        """Later."""
+        return threading.current_thread().name
+
+    @functools.wraps(later)
+    def returns_a_coroutine() -> Any:
+        return later()
+
+    @functools.wraps(later)
+    def runs_a_loop() -> str:
+        return asyncio.run(later())
+
+    class Service:
+        async def __call__(self) -> str:
+            """Call."""
+            return "called"
+
+    here = threading.current_thread().name
+    for function, content in (
+        (later, here),
+        (functools.partial(later), here),
+        (returns_a_coroutine, here),
+        (runs_a_loop, "llm_provider-tool"),
+        (Service(), "called"),
+    ):
+        (result,) = asyncio.run(run(function))
+        assert result.message == {"role": "tool", "tool_call_id": result.call.id, "content": content}
+
+
+class Word(str, enum.Enum):  # noqa: UP042  # the older form, whose str() is "Word.YES"
+    YES = "yes"
 
 
 def test_a_call_of_no_tool_is_told() -> None:
@@ -208,6 +235,7 @@ TEXT_PART = {"type": "text", "text": "Hi"}
     ("value", "content"),
     [
         ("text", "text"),
+        (Word.YES, "yes"),
         (None, "null"),
         (2.5, "2.5"),
         ({"a": [1, "b"], "when": dt.date(2026, 1, 2)}, '{"a":[1,"b"],"when":"2026-01-02"}'),

@@ -20,7 +20,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
-from .._errors import APITimeoutError, LLMError, ToolArgumentsError, ToolRoundsExceededError
+from .._errors import APITimeoutError, LLMError, ToolRoundsExceededError
 from .._limits.concurrency import Concurrency
 from .._requests.tools import FunctionTool
 from .._runtime import event_loop
@@ -92,9 +92,14 @@ class _Rounds:
         if found is None:
             found = await engine.lookup_soon(call)
         if found is None:
-            return await event_loop.run(
-                engine.run(call) if emit is None else engine.stream(call, emit), engine.cancel
-            )
+            try:
+                return await event_loop.run(
+                    engine.run(call) if emit is None else engine.stream(call, emit), engine.cancel
+                )
+            except LLMError as error:
+                if self._responses:
+                    error.add_note(f"It failed after {len(self._responses)} rounds of max_tool_rounds.")
+                raise
         if emit is not None:
             emit([whole(found.choices[0], 0)])
         return found
@@ -119,7 +124,7 @@ class _Rounds:
             return False
         try:
             tool.parse(call)
-        except ToolArgumentsError:
+        except Exception:  # also of a validator of the user's; the model is told
             return False
         return True
 

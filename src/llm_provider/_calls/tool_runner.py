@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any, TypeAlias
 
 from .._errors import ToolArgumentsError
-from .._requests.tools import FunctionTool, plain_function
+from .._requests.tools import FunctionTool
 from .._types import ToolCall, ToolResult
 
 MOST_AT_ONCE = 64
@@ -111,7 +111,8 @@ async def _run(call: ToolCall, tools: Mapping[str, FunctionTool]) -> ToolResult:
         return _failed(call, LookupError(f"there is no tool {call.name!r}; the tools are: {known}"))
     try:
         arguments = tool.parse(call)
-    except ToolArgumentsError as error:
+    # The validators of a pydantic model may raise any exception.
+    except Exception as error:
         return _failed(call, error)
     assert tool.function is not None  # the calls of a class end the rounds
     value, raised = await _value(tool.function, arguments)
@@ -137,26 +138,21 @@ async def _value(function: Callable[..., Any], arguments: Mapping[str, Any]) -> 
     await places.acquire()
     # This task has a copy of the context of its own.
     _depth.set(depth + 1)
-    if not inspect.iscoroutinefunction(_called(function)):
-        value, error = await _in_thread(function, arguments, places.release)
-        if error is not None or not inspect.isawaitable(value):
-            return value, error
-        return await _awaited(value)
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
+        try:
+            return await _awaited(function, arguments)
+        finally:
+            places.release()
+    value, error = await _in_thread(function, arguments, places.release)
+    if error is None and inspect.isawaitable(value):
+        # A function that returns a coroutine, as many decorators do.
+        return await _awaited(lambda: value, {})
+    return value, error
+
+
+async def _awaited(function: Callable[..., Any], arguments: Mapping[str, Any]) -> _Outcome:
     try:
-        return await _awaited(function(**arguments))
-    finally:
-        places.release()
-
-
-def _called(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function that tells whether a call is a coroutine."""
-    plain = plain_function(function)
-    return plain if inspect.isroutine(plain) else type(plain).__call__
-
-
-async def _awaited(value: Any) -> _Outcome:
-    try:
-        return await value, None
+        return await function(**arguments), None
     # `sys.exit()` in a task would end the thread of the loop.
     except (Exception, SystemExit) as error:
         return None, error
@@ -201,7 +197,8 @@ def content_of(value: Any) -> str | Sequence[Mapping[str, Any]]:
     [{'type': 'text', 'text': 'warm'}]
     """
     if isinstance(value, str):
-        return str(value)
+        # An enum of texts is told by its value.
+        return str.__str__(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return [_medium(bytes(value))]
     if isinstance(value, (list, tuple)) and value and all(map(_is_part, value)):
