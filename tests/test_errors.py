@@ -28,6 +28,8 @@ from llm_provider._errors import (
     ProviderError,
     RateLimitError,
     RequestError,
+    ToolArgumentsError,
+    ToolRoundsExceededError,
     UnsupportedParameterError,
 )
 from llm_provider._types import Choice, Response, Usage
@@ -49,6 +51,10 @@ EXTRA: dict[type[LLMError], dict[str, Any]] = {
     CacheMissError: {"key": "0" * 64},
     ModelDriftError: {"served": "gpt-5.5-2026-11-19", "served_before": "gpt-5.5-2026-10-21"},
     BudgetExceededError: {"budget": Decimal(5), "spent": Decimal("4.5"), "needed": Decimal(1)},
+    ToolArgumentsError: {"tool_call_id": "1", "tool_name": "add", "arguments": "{}"},
+    ToolRoundsExceededError: {
+        "response": Response(choices=(Choice(),), usage=Usage(), model="m", provider="p")
+    },
     BatchError: {"results": [RateLimitError("slow"), 1]},
 }
 

@@ -58,6 +58,8 @@ ERRORS = [
     "InternalServerError",
     "APITimeoutError",
     "LengthFinishReasonError",
+    "ToolArgumentsError",
+    "ToolRoundsExceededError",
     "UnknownModelError",
     "UnknownPriceError",
     "UnsupportedParameterError",
@@ -92,6 +94,7 @@ CLASSES = [
     "Timing",
     "ToolCall",
     "ToolCallDelta",
+    "ToolResult",
     "Usage",
 ]
 TYPES = ["BatchParameters", "FinishReason", "Message", "Parameters", "Prompt"]
@@ -110,6 +113,7 @@ PARAMETERS = [
     "logprobs",
     "max_retries",
     "max_tokens",
+    "max_tool_rounds",
     "n",
     "outage_patience",
     "reasoning_effort",

@@ -58,6 +58,8 @@ if TYPE_CHECKING:
         RateLimitError,
         RefusalError,
         RequestError,
+        ToolArgumentsError,
+        ToolRoundsExceededError,
         UnknownModelError,
         UnknownPriceError,
         UnsupportedParameterError,
@@ -89,6 +91,7 @@ if TYPE_CHECKING:
         Timing,
         ToolCall,
         ToolCallDelta,
+        ToolResult,
         Usage,
     )
 
@@ -152,8 +155,11 @@ __all__ = [
     "Stream",
     "Timeouts",
     "Timing",
+    "ToolArgumentsError",
     "ToolCall",
     "ToolCallDelta",
+    "ToolResult",
+    "ToolRoundsExceededError",
     "UnknownModelError",
     "UnknownPriceError",
     "UnsupportedParameterError",

@@ -5,7 +5,16 @@ from __future__ import annotations
 import functools
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Sequence,
+    Sized,
+)
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, cast, overload
 
 from ._errors import RequestError
@@ -135,8 +144,17 @@ class BatchMethods(ABC):
 
         self._start()
         lookup, engine = batch_lookup(self._engine, prepare, metadata), self._engine
-        run = engine.run if metadata is None else functools.partial(run_described, engine.run)
-        return Work(lookup, run, engine.cancel, allowed.most, engine.load, early_stop)
+        run: Callable[[Call[Response]], Awaitable[Response]] = engine.run
+        load: Callable[[Call[Response]], object] = engine.load
+        # `prepare` has set it.
+        if cast("Call[Response]", first).request.max_tool_rounds is not None:
+            from ._calls import tool_loop
+
+            lookup, run = tool_loop.batch_of(engine, prepare, metadata, here=name == "aiter_many")
+            load = _load_nothing
+        if metadata is not None:
+            run = functools.partial(run_described, run)
+        return Work(lookup, run, engine.cancel, allowed.most, load, early_stop)
 
     def _estimator(self, model: str, parameters: BatchParameters, *, counted: bool = True) -> Estimator:
         from ._estimates.estimate import Estimator
@@ -395,6 +413,10 @@ def _by_model(models: Sequence[str], results: Results[Result]) -> dict[str, Resu
     """The results of several models, which follow each other, by the name of the model."""
     count = len(results) // len(models)
     return {model: results[place * count : (place + 1) * count] for place, model in enumerate(models)}
+
+
+def _load_nothing(_: Call[Response]) -> None:
+    """Each round loads its adapter by itself."""
 
 
 def _length(batches: Sequence[tuple[Work, object]]) -> int | None:

@@ -15,7 +15,7 @@ from collections.abc import (
     Mapping,
 )
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, cast, overload
 
 from ._batch_methods import BatchMethods
 from ._cache.response_cache import ResponseCache
@@ -258,13 +258,20 @@ class Client(BatchMethods):
         try:
             call = self._engine.prepare(operation, build(model, asked, parameters), allowed)
             result = self._engine.lookup(call)
-            if result is None:
+            if result is None or call.request.max_tool_rounds is not None:
                 from ._runtime import event_loop
 
                 event_loop.refuse_own_thread(name)
                 self._start()
-                self._engine.load(call)
-                result = event_loop.wait(event_loop.submit(self._engine.run(call), self._engine.cancel))
+                if result is None:
+                    self._engine.load(call)
+                if call.request.max_tool_rounds is None:
+                    result = event_loop.wait(event_loop.submit(self._engine.run(call), self._engine.cancel))
+                else:
+                    from ._calls import tool_loop
+
+                    chat, hit = cast("Any", call), cast("Any", result)
+                    result = cast("T", tool_loop.run_and_wait(self._engine, chat, hit))
         except LLMError as error:
             self._tell(error)
             raise
@@ -288,7 +295,13 @@ class Client(BatchMethods):
         try:
             call = self._engine.prepare(operation, build(model, asked, parameters), self._concurrency)
             result = await self._engine.lookup_soon(call)
-            if result is None:
+            if call.request.max_tool_rounds is not None:
+                from ._calls import tool_loop
+
+                self._start()
+                chat, hit = cast("Any", call), cast("Any", result)
+                result = cast("T", await tool_loop.run(self._engine, chat, hit))
+            elif result is None:
                 self._start()
                 result = await event_loop.run(self._engine.run(call), self._engine.cancel)
         except LLMError as error:
@@ -323,11 +336,16 @@ class Client(BatchMethods):
         event_loop.refuse_own_thread(name)
         call = self._prepare(model, messages, parameters, allowed)
         hit = self._engine.lookup(call)
-        if hit is not None:
+        rounds = call.request.max_tool_rounds
+        if hit is not None and rounds is None:
             return replay(hit, call.request.n)
         self._start()
-        if name == "stream":
+        if name == "stream" and hit is None:
             self._engine.load(call)
+        if rounds is not None:
+            from ._calls import tool_loop
+
+            return tool_loop.started(self._engine, call, hit, here=name == "astream")
 
         def start(put: Callable[[Arrived], None]) -> Callable[[], object]:
             return event_loop.Job(self._engine.stream(call, put), put, self._engine.cancel).cancel

@@ -25,7 +25,9 @@
     │   ├── RefusalError                   the model refused, or a content filter stopped it
     │   ├── LengthFinishReasonError        the answer was cut at its token limit
     │   ├── ModelDriftError                another snapshot answered than before
-    │   └── JSONSchemaValidationError      the answer does not match the schema
+    │   ├── JSONSchemaValidationError      the answer does not match the schema
+    │   │   └── ToolArgumentsError         the arguments of a tool call do not match its types
+    │   └── ToolRoundsExceededError        the model still calls tools after max_tool_rounds
     ├── BudgetExceededError                the call may cost more than is left of the budget; nothing was sent
     └── BatchError                         calls of a batch failed; holds every result
 
@@ -430,6 +432,47 @@ class ModelDriftError(OutputError):
 
 class JSONSchemaValidationError(OutputError):
     """The answer is not JSON, or does not match the requested schema."""
+
+
+class ToolArgumentsError(JSONSchemaValidationError):
+    """The arguments of a tool call are not valid JSON, or do not match the types of the tool.
+
+    `tool_call_id`, `tool_name` and `arguments` are those of the call. `tool_message()` answers the call, so
+    that the model can correct it.
+
+    >>> error = ToolArgumentsError("city: missing", tool_call_id="1", tool_name="weather", arguments="{}")
+    >>> error.tool_message()
+    {'role': 'tool', 'tool_call_id': '1', 'content': 'Error: city: missing', 'is_error': True}
+    """
+
+    def __init__(
+        self, message: str, *, tool_call_id: str, tool_name: str, arguments: str, **facts: Any
+    ) -> None:
+        super().__init__(message, **facts)
+        self.tool_call_id = tool_call_id
+        self.tool_name = tool_name
+        self.arguments = arguments
+
+    def tool_message(self) -> dict[str, Any]:
+        """The tool message that tells the model of the error."""
+        return {
+            "role": "tool",
+            "tool_call_id": self.tool_call_id,
+            "content": f"Error: {self.message}",
+            "is_error": True,
+        }
+
+
+class ToolRoundsExceededError(OutputError):
+    """The model still calls tools after `max_tool_rounds` rounds. Its last calls were not run.
+
+    `response` is the last answer. Its `tool_calls` are those that were not run, and its `messages` are the
+    conversation up to them.
+    """
+
+    def __init__(self, message: str, *, response: Any, **facts: Any) -> None:
+        super().__init__(message, **facts)
+        self.response = response
 
 
 class BudgetExceededError(LLMError):

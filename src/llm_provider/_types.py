@@ -18,6 +18,7 @@ from ._errors import (
     OutputError,
     RefusalError,
     RequestError,
+    ToolArgumentsError,
     shown,
 )
 from ._json_values import json_value
@@ -107,6 +108,10 @@ class Timing:
 class ToolCall:
     """A call that the model requests. `arguments` is the JSON text that the model wrote.
 
+    `tool` is the tool that is called if it was given as a Python function or a class, else None.
+    `parsed_arguments` is then checked against its types: a dict of arguments for a function, an instance of
+    the class for a pydantic model, a dataclass or a TypedDict.
+
     `type` is "function" for nearly every call. A call of OpenAI's custom tools has the type "custom", and its
     `arguments` are free text. OpenAI's other tools that the program runs have the type of their item, such as
     "shell_call", "apply_patch_call" or "mcp_approval_request". `arguments` is then the action as JSON.
@@ -119,20 +124,46 @@ class ToolCall:
     name: str
     arguments: str
     type: str = "function"
+    tool: Any = field(default=None, repr=False, compare=False)
 
     @property
     def parsed_arguments(self) -> Any:
-        """`arguments` as Python values.
+        """`arguments` as Python values, checked against the types of `tool`.
 
         Raises:
-            JSONSchemaValidationError: the text is not JSON.
+            ToolArgumentsError: the text is not JSON, or does not match the types.
         """
+        parse = getattr(self.tool, "parse", None)
+        if parse is not None:
+            return parse(self)
         try:
             return json.loads(self.arguments)
         except (ValueError, RecursionError):
-            raise JSONSchemaValidationError(
-                f"the arguments of tool call {self.name!r} are not valid JSON"
+            raise ToolArgumentsError(
+                f"the arguments of tool call {self.name!r} are not valid JSON",
+                tool_call_id=self.id,
+                tool_name=self.name,
+                arguments=self.arguments,
             ) from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResult:
+    """The result of a tool call that `max_tool_rounds` ran.
+
+    `content` is what the model is told: a text, or a list of content parts. `error` is the exception of the
+    tool; the model is told its type and its message.
+    """
+
+    call: ToolCall
+    content: str | Sequence[Mapping[str, Any]]
+    error: BaseException | None = None
+
+    @property
+    def message(self) -> Message:
+        """The tool message that answers the call."""
+        told = {"role": "tool", "tool_call_id": self.call.id, "content": self.content}
+        return told if self.error is None else {**told, "is_error": True}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,19 +181,22 @@ class ToolCallDelta:
 class Delta:
     """The part of an answer that one step of a stream added. `str(delta)` is its text.
 
-    `index` is the number of the sample, from 0, in a stream of several (`n`).
+    `index` is the number of the sample, from 0, in a stream of several (`n`). `tool_results` are the results
+    of tools that `max_tool_rounds` ran. The deltas after them belong to the next answer of the model, in
+    which tool calls are numbered anew.
     """
 
     text: str = ""
     reasoning: str = ""
     tool_calls: tuple[ToolCallDelta, ...] = ()
     index: int = 0
+    tool_results: tuple[ToolResult, ...] = ()
 
     def __str__(self) -> str:
         return self.text
 
     def __bool__(self) -> bool:
-        return bool(self.text or self.reasoning or self.tool_calls)
+        return bool(self.text or self.reasoning or self.tool_calls or self.tool_results)
 
 
 Step: TypeAlias = Delta | str
@@ -194,6 +228,15 @@ class Choice:
     logprobs: Any = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolRounds:
+    """The rounds of a call with `max_tool_rounds`."""
+
+    responses: tuple[Response, ...]
+    messages: tuple[Message, ...]
+    results: tuple[ToolResult, ...]
+
+
 @quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Response:
@@ -204,6 +247,9 @@ class Response:
     litellm's price map, None for a cache hit and an unknown cost. `model` is the model that answered, as the
     provider names it. `failures` are the requests of this call that failed before
     one succeeded. `raw` is the provider's unchanged answer. `metadata` is that of the input in its batch.
+
+    The answer to a call with `max_tool_rounds` is the last one of the model. Its `usage`, `cost`, `timing`
+    and `failures` are the sums of all `rounds`, and `timing.total` contains the time of the tools.
     """
 
     choices: tuple[Choice, ...]
@@ -219,6 +265,7 @@ class Response:
     body: bytes = field(default=b"null", repr=False)
     response_format: Any = field(default=None, repr=False, compare=False)
     metadata: Any = field(default=None, repr=False)
+    tool_rounds: ToolRounds | None = field(default=None, repr=False)
 
     @property
     def text(self) -> str:
@@ -254,6 +301,33 @@ class Response:
     def logprobs(self) -> Any:
         """Log probabilities of the first sample in the provider's form, or None."""
         return self.choices[0].logprobs
+
+    @property
+    def rounds(self) -> tuple[Response, ...]:
+        """The answers of the model, one for each round of `max_tool_rounds`; else this one alone."""
+        return (self,) if self.tool_rounds is None else self.tool_rounds.responses
+
+    @property
+    def tool_results(self) -> tuple[ToolResult, ...]:
+        """The results of the tools that `max_tool_rounds` ran, in the order of their calls."""
+        return () if self.tool_rounds is None else self.tool_rounds.results
+
+    @property
+    def messages(self) -> list[Message]:
+        """The whole conversation of a call with `max_tool_rounds`, to be continued by another call.
+
+        It has the system prompt, the messages of the call, the answers of all rounds and the results of the
+        tools.
+
+        Raises:
+            RuntimeError: the call had no `max_tool_rounds`.
+        """
+        if self.tool_rounds is None:
+            raise RuntimeError(
+                "messages holds the conversation of a call with max_tool_rounds; without it, append "
+                "response.message to your own list"
+            )
+        return list(self.tool_rounds.messages)
 
     @property
     def raw(self) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import datetime
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -41,6 +42,16 @@ class City(pydantic.BaseModel):
     city: str
 
 
+def _weather(city: str, day: datetime.date = datetime.date(2026, 11, 22)) -> str:
+    """The weather of a city.
+
+    Args:
+        city: Its name.
+        day: The day.
+    """
+    return f"{city} {day}"
+
+
 PARAMETERS: Mapping[str, dict[str, Any]] = {
     "`system`": {"system": "Be brief."},
     "`max_tokens`": {"max_tokens": 9000},
@@ -50,6 +61,11 @@ PARAMETERS: Mapping[str, dict[str, Any]] = {
     "`seed`": {"seed": 7},
     "`tools`": {"tools": [TOOL]},
     "`tools`, `strict`": {"tools": [_STRICT]},
+    "`tools`, a Python function": {"tools": [_weather]},
+    "`tools`, a pydantic model": {"tools": [City]},
+    '`tools`, `"web_search"`': {"tools": ["web_search"]},
+    '`tools`, `"code_execution"`': {"tools": ["code_execution"]},
+    '`tools`, `"url_context"`': {"tools": ["url_context"]},
     '`tool_choice="auto"`': {"tools": [TOOL], "tool_choice": "auto"},
     '`tool_choice="none"`': {"tools": [TOOL], "tool_choice": "none"},
     '`tool_choice="required"`': {"tools": [TOOL], "tool_choice": "required"},
@@ -85,6 +101,11 @@ def _called(*results: Any) -> list[dict[str, Any]]:
     return [USER, asked, *answers]
 
 
+def _failed() -> list[dict[str, Any]]:
+    *before, result = _called("no such city")[1:]
+    return [*before, {**result, "is_error": True}]
+
+
 _IMAGE = {"type": "image_url", "image_url": {"url": _PNG}}
 MESSAGES: Mapping[str, list[dict[str, Any]]] = {
     "a text": [USER],
@@ -107,6 +128,7 @@ MESSAGES: Mapping[str, list[dict[str, Any]]] = {
     "several calls and results": _called("sunny", "rain"),
     "a result with text parts": _called([{"type": "text", "text": "sunny"}]),
     "a result with an image": _called([_IMAGE]),
+    "a result that is an error": [USER, *_failed()],
     "an empty result": _called(""),
     "`name`": [{**USER, "name": "Ann"}],
     "an earlier answer": [USER, {"role": "assistant", "content": "Yes?"}, USER],
@@ -172,6 +194,9 @@ def sent(form: Format, messages: Any, parameters: Mapping[str, Any]) -> str:
                 payload = form.encode(messages, model, **parameters)
             except RequestError:
                 continue
+        if form.turns not in payload:
+            # The model takes it at OpenAI's other endpoint.
+            continue
         wrong = form.check(payload)
         assert not wrong, (model, wrong)
         lost = any("is left out of the request" in str(warning.message) for warning in caught)

@@ -33,8 +33,10 @@ from llm_provider import (
     Stream,
     Timeouts,
     Timing,
+    ToolArgumentsError,
     ToolCall,
     ToolCallDelta,
+    ToolResult,
     Usage,
     acall,
     acall_many,
@@ -165,6 +167,25 @@ async def awaited() -> None:
         assert_type(deltas, AsyncStream)
         async for delta in deltas:
             assert_type(delta, Delta)
+
+
+def tools() -> None:
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    class Person:
+        name: str
+
+    own = {"type": "function", "function": {"name": "own"}}
+    response = call("gpt-6.1-sol", "Hi", tools=[add, Person, own, "web_search"], max_tool_rounds=3)
+    assert_type(response.rounds, tuple[Response, ...])
+    assert_type(response.messages, list[Message])
+    assert_type(response.tool_results, tuple[ToolResult, ...])
+    assert_type(response.tool_results[0].error, BaseException | None)
+    try:
+        print(response.tool_calls[0].parsed_arguments)
+    except ToolArgumentsError as error:
+        call("gpt-6.1-sol", [*response.messages, error.tool_message()])
 
 
 def client() -> None:

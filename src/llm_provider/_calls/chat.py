@@ -13,7 +13,7 @@ from .._cache.storage.entry import Entry
 from .._providers.adapter import Adapter, Answer, EncodedRequest, refuse
 from .._requests.routing import Target
 from .._runtime.canonical_json import canonical
-from .._types import Response, Timing, Usage
+from .._types import Choice, Response, Timing, Usage
 from .call import Call, Operation, Sample, cost_source_of
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Chat(Operation[Response]):
         """See `Operation.stored`."""
         total = time.perf_counter() - started
         return Response(
-            choices=answer.choices,
+            choices=answer.choices if call.request.tools is None else _with_tools(call, answer.choices),
             usage=answer.usage or Usage(),
             model=answer.model or call.target.model,
             provider=call.target.provider,
@@ -151,7 +151,7 @@ class Chat(Operation[Response]):
             body = b"[" + b",".join(sample.body for sample in samples) + b"]"
         total = time.perf_counter() - call.started
         return Response(
-            choices=choices,
+            choices=choices if call.request.tools is None else _with_tools(call, choices),
             usage=usage,
             model=first.answer.model or call.target.model,
             provider=call.target.provider,
@@ -170,6 +170,13 @@ class Chat(Operation[Response]):
             body=body,
             response_format=call.request.response_format,
         )
+
+
+def _with_tools(call: Call[Response], choices: tuple[Choice, ...]) -> tuple[Choice, ...]:
+    """Samples whose tool calls know the functions that they call."""
+    from .._requests.tools import bound
+
+    return bound(choices, call.request.tools)
 
 
 def _check_words(request: Any, target: Target) -> None:

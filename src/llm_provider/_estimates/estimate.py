@@ -211,6 +211,7 @@ class Estimator:
         facts = self._first.facts()
         self._writes = facts.max_output_tokens != 0
         self._adds_input = adds_input(facts, self._priced[1])
+        self._loops = self._first.request.max_tool_rounds is not None
         self._concurrent, self._rate = _concurrency_and_rate(self._first, scopes)
         self._counted = counted
         self._count: Callable[[str], int] | None = None
@@ -395,6 +396,8 @@ class Estimator:
             yield "no answers of this model are stored here: output tokens and time are a guess"
         if self._adds_input:
             yield "input and fees of the provider's own tools, such as web searches, are not included"
+        if self._loops:
+            yield "each input takes one request: the further rounds of max_tool_rounds are not included"
         rate = "" if self._rate is None else f", {self._rate:.3g} a second"
         yield f"{self._concurrent:,} requests at once{rate}; none fails, no input is cached by the provider"
         if self._variant not in self._lists:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
 from .._errors import RequestError, shown
 from .inputs import is_table
@@ -71,6 +71,8 @@ class EmbedRequest:
     extra_headers: Mapping[str, str] | None = None
     api_key: APIKey | None = field(default=None, repr=False)
     base_url: str | None = None
+
+    max_tool_rounds: ClassVar[None] = None
 
     @classmethod
     def build(cls, model: str, inputs: Iterable[str], parameters: EmbedParameters) -> EmbedRequest:

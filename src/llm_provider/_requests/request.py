@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from .._money.budget import Budget
+    from .tools import Tool
 
 ReasoningEffort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max", "default"]
 Endpoint: TypeAlias = Literal["chat", "responses"]
@@ -56,9 +57,12 @@ class Parameters(TypedDict, total=False):
     draw: int | None
     """The number of the first sample, from 0. `draw=3` is the fourth sample and is stored apart from
     `draw=0`."""
-    tools: Sequence[Mapping[str, Any]] | None
-    """OpenAI-style tools: `{"type": "function", "function": {...}}`, and tools that the provider defines, in
-    its own form, such as `{"google_search": {}}`."""
+    tools: Sequence[Tool] | None
+    """Python functions, pydantic models, OpenAI-style tools (`{"type": "function", "function": {...}}`), and
+    tools that the provider runs: by name, such as "web_search", or in its own form."""
+    max_tool_rounds: int | None
+    """How often the functions of `tools` are run and the model is asked again, at most. None returns the
+    `tool_calls` and runs nothing."""
     tool_choice: str | Mapping[str, Any] | None
     """"auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`."""
     response_format: Any
@@ -131,6 +135,7 @@ class Request:
     n: int = 1
     draw: int = 0
     tools: tuple[Mapping[str, Any], ...] | None = None
+    max_tool_rounds: int | None = None
     tool_choice: str | Mapping[str, Any] | None = None
     response_format: Any = None
     reasoning_effort: ReasoningEffort | None = None
@@ -168,16 +173,27 @@ class Request:
         check_model_name(model)
         checked = checked_parameters("call", _CHECKS, parameters)
         conversation = _conversation(messages)
-        system = checked.pop("system", None)
-        if system is not None:
-            conversation = ({"role": "system", "content": system}, *conversation)
-        if checked.get("top_logprobs") is not None and not checked.setdefault("logprobs", True):
-            raise RequestError(
-                "top_logprobs was given with logprobs=False; leave logprobs out or set it to True"
-            )
-        if checked.get("tool_choice") is not None and not checked.get("tools"):
-            raise RequestError("tool_choice was given without tools; give tools=, or leave tool_choice out")
+        if not _RELATED.isdisjoint(checked):
+            conversation = _with_related(checked, conversation)
         return cls(model=model, messages=conversation, **checked)
+
+
+_RELATED = frozenset({"system", "top_logprobs", "tool_choice", "max_tool_rounds"})
+"""Parameters that change the messages or need other parameters. Most calls have none of them."""
+
+
+def _with_related(checked: dict[str, Any], conversation: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Check the parameters that need others. Returns the messages, with the system prompt before them."""
+    if checked.get("top_logprobs") is not None and not checked.setdefault("logprobs", True):
+        raise RequestError("top_logprobs was given with logprobs=False; leave logprobs out or set it to True")
+    if checked.get("tool_choice") is not None and not checked.get("tools"):
+        raise RequestError("tool_choice was given without tools; give tools=, or leave tool_choice out")
+    if "max_tool_rounds" in checked:
+        from .tools import check_rounds
+
+        check_rounds(checked)
+    system = checked.pop("system", None)
+    return conversation if system is None else ({"role": "system", "content": system}, *conversation)
 
 
 def seal(parameters: Any) -> None:
@@ -330,20 +346,11 @@ def _stop(name: str, value: Any) -> tuple[str, ...]:
     return tuple(sequences)
 
 
-def _tools(name: str, value: Any) -> tuple[Mapping[str, Any], ...]:
-    if not isinstance(value, (list, tuple)):
-        raise RequestError(f"{name} must be a list of tools, not {type(value).__name__}")
-    for index, tool in enumerate(value):
-        function = tool.get("function") if isinstance(tool, Mapping) else None
-        if function is None and isinstance(tool, Mapping) and tool and tool.get("type") != "function":
-            # A tool that its provider defines. The adapters know their own.
-            continue
-        if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
-            raise RequestError(
-                f"{name}[{index}] must look like {{'type': 'function', 'function': {{'name': ..., "
-                "'parameters': ...}}"
-            )
-    return tuple(value)
+def _tools(name: str, value: Any) -> tuple[Mapping[str, Any] | str, ...]:
+    # Imported here because most calls have no tools.
+    from .tools import checked_tools
+
+    return checked_tools(name, value)
 
 
 def _tool_choice(name: str, value: Any) -> str | Mapping[str, Any]:
@@ -428,6 +435,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "n": number(1, 128, whole=True),
     "draw": number(0, 2**31 - 1, whole=True),
     "tools": _tools,
+    "max_tool_rounds": number(0, 1000, whole=True),
     "tool_choice": _tool_choice,
     "response_format": _response_format,
     "reasoning_effort": _effort,

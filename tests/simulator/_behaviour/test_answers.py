@@ -152,6 +152,29 @@ def test_a_conversation_with_tools_comes_to_an_end(post: Post, name: str) -> Non
     assert "it rains" in answer.body.decode()
 
 
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        ('use the tool weather({"city": "Bern"})', [("weather", {"city": "Bern"})]),
+        (
+            'use the tool a({"x": {"y": [1]}}) and use the tool b({})',
+            [("a", {"x": {"y": [1]}}), ("b", {})],
+        ),
+        # As in the JSON of Gemini's results.
+        (r'{"output": "use the tool a({\"x\": 1})"}', [("a", {"x": 1})]),
+        # The arguments are made of the schema.
+        ("use the tool a({broken", [("weather", {})]),
+        ("no tools", []),
+    ],
+)
+def test_a_prompt_names_the_calls(post: Post, text: str, calls: list[Any]) -> None:
+    path, body = CONVERSATIONS["chat"]
+    answer = post(path, {**body, "messages": [{"role": "user", "content": text}]})
+    message = answer.json["choices"][0]["message"]
+    made = [call["function"] for call in message.get("tool_calls", ())]
+    assert [(call["name"], json.loads(call["arguments"])) for call in made] == calls
+
+
 schemas = st.recursive(
     st.sampled_from(
         [

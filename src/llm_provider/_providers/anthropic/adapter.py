@@ -18,7 +18,7 @@ from ..._requests.routing import Target
 from ..._settings import MAX_RESPONSE_BYTES
 from ..adapter import EncodedRequest, merge, refuse, schema_of
 from ..errors import from_sdk as map_error
-from ..foreign_tools import check_tools, owner_of
+from ..foreign_tools import checked_tools, owner_of
 from .decode import OPERATION, PROVIDER, Assembler, decode, usage
 from .encode_messages import encode_messages, encode_system, original_blocks
 from .facts import facts, variant
@@ -198,9 +198,9 @@ def _samples(request: Request) -> bool:
 def _tools(request: Request, family: _Family) -> dict[str, Any]:
     if not request.tools:
         return {}
-    check_tools(request, PROVIDER)
+    request = checked_tools(request, PROVIDER)
     fields: dict[str, Any] = {
-        "tools": [_tool(tool, index, request) for index, tool in enumerate(request.tools)]
+        "tools": [_tool(tool, index, request) for index, tool in enumerate(request.tools or ())]
     }
     choice = request.tool_choice
     if choice is None:

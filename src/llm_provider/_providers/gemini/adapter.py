@@ -19,7 +19,7 @@ from ..._settings import MAX_RESPONSE_BYTES
 from .. import left_out
 from ..adapter import EncodedRequest, merge, refuse, schema_of
 from ..errors import from_exception, headers_of
-from ..foreign_tools import check_tools, owner_of
+from ..foreign_tools import checked_tools, owner_of
 from .api_version import chosen_version
 from .assembler import Assembler
 from .decode import PROVIDER, decode, error_of, split, usage
@@ -219,9 +219,9 @@ def _thinking_fields(body: Mapping[str, Any]) -> Iterator[str]:
 def _tools(request: Request) -> dict[str, Any]:
     if not request.tools:
         return {}
-    check_tools(request, PROVIDER)
+    request = checked_tools(request, PROVIDER)
     declarations, own, strict = [], [], False
-    for index, tool in enumerate(request.tools):
+    for index, tool in enumerate(request.tools or ()):
         if owner_of(tool) == PROVIDER:
             own.append(dict(tool))
             continue

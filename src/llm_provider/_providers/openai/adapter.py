@@ -17,7 +17,7 @@ from ..._settings import MAX_RESPONSE_BYTES
 from ..._types import Usage
 from ..adapter import Answer, EncodedRequest, Outgoing, refuse
 from ..errors import from_sdk as map_error
-from ..foreign_tools import check_tools
+from ..foreign_tools import checked_tools
 from . import chat, chat_stream, responses, responses_stream
 from .facts import facts, variant
 
@@ -119,7 +119,7 @@ def encode(request: Request, target: Target) -> EncodedRequest:
         RequestError: the endpoint has no form for a message.
     """
     if request.tools:
-        check_tools(request, target.provider)
+        request = checked_tools(request, target.provider)
     family = _family(target.provider, target.model)
     if family is None:
         if request.endpoint == "responses":

@@ -114,7 +114,7 @@ def encode(request: Request, target: Target, *, max_tokens_name: str = "max_toke
 
 
 def _messages(messages: Sequence[Message], foreign: frozenset[str], target: Target) -> Iterator[Message]:
-    provider, plain = target.provider, foreign | {"audio", "prefix"}
+    provider, plain = target.provider, foreign | {"audio", "prefix", "is_error"}
     media: list[Any] = []
     for index, given in enumerate(messages):
         if media and given["role"] != "tool":
@@ -194,6 +194,9 @@ def _in_input_form(message: Message, index: int, target: Target) -> Message:
     if isinstance(audio, Mapping) and len(audio) > 1 and "id" in audio:
         # The host has the recording of its answer.
         return {**message, "audio": {"id": audio["id"]}}
+    if message["role"] == "tool" and "is_error" in message:
+        # Only Anthropic and Gemini have a form for it. The content tells the error in words.
+        return {name: value for name, value in message.items() if name != "is_error"}
     return message
 
 

@@ -129,7 +129,7 @@ def _input_items(messages: Sequence[Message]) -> Iterator[dict[str, Any]]:
             kinds |= {item.get("call_id") or item.get("id"): item["type"] for item in open_calls(items)}
             yield from items
         elif message["role"] == "tool":
-            _check_fields(message, where, {"role", "content", "tool_call_id", "name"})
+            _check_fields(message, where, {"role", "content", "tool_call_id", "name", "is_error"})
             identifier = message["tool_call_id"] or answered_id(messages, index)
             output = _content(message["content"], where)
             yield output_item(kinds.get(identifier, "function_call"), identifier, output, where)

@@ -6,8 +6,10 @@ compared, and a stream with the same answer in one piece, and a cached answer wi
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from hashlib import blake2b
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -29,6 +31,8 @@ SCHEMA_DEPTH = 32
 _SUM = re.compile(
     r"(?<![\w.])(-?\d{1,18})\s*([-+*])\s*(-?\d{1,18})(?:\s*([-+*])\s*(-?\d{1,18}))?(?![\w.]*\w)"
 )
+_CALL = re.compile(r"use the tool (\w+)\((?=\{)", re.IGNORECASE)
+_DECODER = json.JSONDecoder()
 _WORD = re.compile(r"\s*\S+\s*?(?=\s|$)|\s+")
 
 
@@ -145,10 +149,10 @@ def _sample(prompt: Prompt, settings: Settings, index: int, finish: str | None) 
         return _made(prompt, settings, "", reasoning, "stop")
     if finish == "null_content":
         return Sample(text=None, pieces=[], reasoning=reasoning, tool_calls=[], finish="stop")
-    if finish == "tool_calls" or _wants_tool(prompt):
-        return Sample(
-            text=None, pieces=[], reasoning=reasoning, tool_calls=[_tool_call(prompt)], finish="tool_calls"
-        )
+    calls = _asked_calls(prompt)
+    if finish == "tool_calls" or calls or _wants_tool(prompt):
+        calls = calls or [_tool_call(prompt)]
+        return Sample(text=None, pieces=[], reasoning=reasoning, tool_calls=calls, finish="tool_calls")
     text, stop_sequence = _stopped(_text(prompt, settings, index), prompt.stop)
     end = "stop" if stop_sequence is None else "stop_sequence"
     if finish == "length":
@@ -170,7 +174,21 @@ def _made(prompt: Prompt, settings: Settings, text: str, reasoning: str, finish:
 
 
 def _wants_tool(prompt: Prompt) -> bool:
-    return bool(prompt.tools) and (bool(prompt.force_tool) or "use the tool" in prompt.text)
+    return bool(prompt.tools) and (bool(prompt.force_tool) or "use the tool" in prompt.text.lower())
+
+
+def _asked_calls(prompt: Prompt) -> list[ToolCall]:
+    """The calls that a prompt asks for, such as ``use the tool add({"a": 1, "b": 2})``; it may be several."""
+    if not prompt.tools or "use the tool " not in prompt.text.lower():
+        return []
+    # Gemini's results of tools are JSON, in which quotes are escaped.
+    text, calls = prompt.text.replace('\\"', '"'), []
+    for found in _CALL.finditer(text):
+        with suppress(ValueError):
+            arguments, _ = _DECODER.raw_decode(text, found.end())
+            if isinstance(arguments, dict):
+                calls.append(ToolCall(found[1], arguments))
+    return calls
 
 
 def _tool_call(prompt: Prompt) -> ToolCall:
