@@ -29,7 +29,7 @@ export UV_SYSTEM_CERTS := true
 .DELETE_ON_ERROR:
 .PRECIOUS: .venv-%/.ready
 .SECONDEXPANSION:
-.PHONY: help setup demo test coverage test-matrix test-integration matrix fuzz reliability features lint types format lock \
+.PHONY: help setup demo test coverage test-matrix test-integration matrix fuzz reliability stubs features lint types format lock \
 	build bench clean
 
 help: ## show this list
@@ -101,6 +101,9 @@ lock: .venv/.uv ## resolve every file of constraints/ anew; UPGRADE= keeps pins 
 
 build: setup ## build the sdist and the wheel into dist/
 	@$(UV) build --quiet --no-build-isolation --python $(RUN) --out-dir dist
+
+stubs: setup ## write the signatures of the public functions anew from _requests/parameters.py
+	@PYTHONPATH=src:tests $(RUN) -m end_to_end.stubs
 
 features: setup ## write docs/features.md anew from what passes tests/conformance
 	@PYTHONPATH=tests $(RUN) -m conformance.features

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal, Unpack, overload
 from ._batch_methods import OnError
 from ._client import Client
 from ._money.ledger import Ledger
-from ._requests.embed_request import EmbedParameters
-from ._requests.request import BatchParameters, Parameters, seal
+from ._requests.request import seal
+from ._requests.signatures import with_parameters
 from ._types import Embeddings, Prompt, Response, Result, Usage
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from ._calls.stream import AsyncStream, Stream
     from ._estimates.estimate import Estimate
+    from ._requests.parameters import BatchParameters, EmbedParameters, Parameters
 
 _default: dict[int, Client] = {}
 
@@ -31,6 +32,7 @@ def default_client() -> Client:
     return client if client is not None else _default.setdefault(process, Client())
 
 
+@with_parameters
 def call(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
     """Ask a model and wait for the answer.
 
@@ -57,6 +59,7 @@ def call(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Resp
     return default_client().call(model, messages, **parameters)
 
 
+@with_parameters
 async def acall(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
     """`call` for any event loop. Cancelling it cancels the request at the server.
 
@@ -86,6 +89,7 @@ def embed(
 ) -> Estimate: ...
 
 
+@with_parameters
 def embed(
     model: str, inputs: Iterable[str], *, dry_run: bool = False, **parameters: Unpack[EmbedParameters]
 ) -> Embeddings | Estimate:
@@ -122,12 +126,14 @@ def embed(
     return default_client().embed(model, inputs, **parameters)
 
 
+@with_parameters
 async def aembed(model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]) -> Embeddings:
     """`embed` for any event loop. Cancelling it cancels the requests at the server."""
     seal(parameters)
     return await default_client().aembed(model, inputs, **parameters)
 
 
+@with_parameters
 def stream(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Stream:
     """Ask a model and read the answer as it is written.
 
@@ -148,6 +154,7 @@ def stream(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> St
     return default_client().stream(model, messages, **parameters)
 
 
+@with_parameters
 def astream(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> AsyncStream:
     """`stream` for `async for` and `async with`; call it inside a running event loop."""
     seal(parameters)
@@ -176,6 +183,7 @@ def call_many(
 ) -> Estimate: ...
 
 
+@with_parameters
 def call_many(
     model: str,
     inputs: Iterable[Prompt],
@@ -194,7 +202,7 @@ def call_many(
         on_error: "return" puts the error of a failed call in its place; "raise" raises a `BatchError`,
             which holds all results, after every other call has finished.
         dry_run: Send nothing, and return an `Estimate` instead; see `estimate`.
-        **parameters: `max_concurrent` and `progress`, see `BatchParameters`, and all of `Parameters`.
+        **parameters: See `BatchParameters`.
 
     Raises:
         RequestError: the model or a parameter is not valid. Nothing was sent.
@@ -234,6 +242,7 @@ async def acall_many(
 ) -> Estimate: ...
 
 
+@with_parameters
 async def acall_many(
     model: str,
     inputs: Iterable[Prompt] | AsyncIterable[Prompt],
@@ -249,6 +258,7 @@ async def acall_many(
     return await default_client().acall_many(model, inputs, on_error=on_error, **parameters)
 
 
+@with_parameters
 def iter_many(
     model: str,
     inputs: Iterable[Prompt],
@@ -263,6 +273,7 @@ def iter_many(
     return default_client().iter_many(model, inputs, **parameters)
 
 
+@with_parameters
 def aiter_many(
     model: str,
     inputs: Iterable[Prompt] | AsyncIterable[Prompt],
@@ -273,6 +284,7 @@ def aiter_many(
     return default_client().aiter_many(model, inputs, **parameters)
 
 
+@with_parameters
 def estimate(model: str, inputs: Iterable[Prompt], **parameters: Unpack[BatchParameters]) -> Estimate:
     """Estimate the requests, tokens, USD and time of a `call_many` with the same arguments. Nothing is sent.
 

@@ -1,4 +1,4 @@
-"""The methods of `Client` for batches: all results at once, results as they arrive, and estimates."""
+"""The methods of `Client` for many inputs: batches, results as they arrive, estimates, and embeddings."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import functools
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Sequence, Sized
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
+from ._calls.call import Operation
+from ._calls.embed import EMBED
 from ._errors import RequestError
 from ._limits.concurrency import Concurrency, concurrency
 from ._limits.timeouts import DEFAULT_BATCH_PATIENCE
-from ._requests.request import BatchParameters, Parameters, check, seal
-from ._types import Prompt, Response, Result
+from ._requests.embed_request import EmbedRequest
+from ._requests.request import check, seal
+from ._requests.signatures import with_parameters
+from ._types import Embeddings, Prompt, Response, Result
 
 if TYPE_CHECKING:
     from ._calls.batch import Work
@@ -21,7 +25,10 @@ if TYPE_CHECKING:
     from ._estimates.estimate import Estimate, Estimator
     from ._limits.scopes import ScopeStatistics
     from ._money.pricing import PriceTable
+    from ._requests.parameters import BatchParameters, EmbedParameters, Parameters
     from ._settings import Settings
+
+T = TypeVar("T")
 
 OnError = Literal["return", "raise"]
 
@@ -48,9 +55,36 @@ class BatchMethods(ABC):
     ) -> Call[Response]: ...
 
     @abstractmethod
+    def _fill(self, parameters: Any, *, embeds: bool = False) -> None: ...
+
+    @abstractmethod
+    def _answer(
+        self,
+        name: str,
+        operation: Operation[T],
+        build: Callable[[str, Any, Any], Any],
+        model: str,
+        asked: Any,
+        parameters: Any,
+        allowed: Concurrency,
+    ) -> T: ...
+
+    @abstractmethod
+    async def _answer_soon(
+        self,
+        name: str,
+        operation: Operation[T],
+        build: Callable[[str, Any, Any], Any],
+        model: str,
+        asked: Any,
+        parameters: Any,
+    ) -> T: ...
+
+    @abstractmethod
     def statistics(self) -> list[ScopeStatistics]:
         """The state of the rate control of each scope in use."""
 
+    @with_parameters
     def iter_many(
         self, model: str, inputs: Iterable[Prompt], **parameters: Unpack[BatchParameters]
     ) -> Iterator[tuple[int, Result]]:
@@ -64,6 +98,7 @@ class BatchMethods(ABC):
         bar = functools.partial(Progress, _length(inputs), show, self.statistics)
         return watched(results, show, self._on_result and self._tell, bar)
 
+    @with_parameters
     def aiter_many(
         self,
         model: str,
@@ -90,6 +125,7 @@ class BatchMethods(ABC):
         from ._runtime import event_loop
 
         event_loop.refuse_own_thread(name)
+        self._fill(parameters)
         allowed = concurrency(parameters.pop("max_concurrent", None)) or self._concurrency
         if parameters.get("budget") is not None:
             # One budget for the whole batch.
@@ -145,6 +181,7 @@ class BatchMethods(ABC):
         **parameters: Unpack[BatchParameters],
     ) -> Estimate: ...
 
+    @with_parameters
     def call_many(
         self,
         model: str,
@@ -186,6 +223,7 @@ class BatchMethods(ABC):
         **parameters: Unpack[BatchParameters],
     ) -> Estimate: ...
 
+    @with_parameters
     async def acall_many(
         self,
         model: str,
@@ -208,6 +246,7 @@ class BatchMethods(ABC):
         results = {index: result async for index, result in self.aiter_many(model, inputs, **parameters)}
         return in_order(results, on_error)
 
+    @with_parameters
     def estimate(
         self, model: str, inputs: Iterable[Prompt], **parameters: Unpack[BatchParameters]
     ) -> Estimate:
@@ -227,6 +266,54 @@ class BatchMethods(ABC):
                     inputs,
                     self._show_estimate_above,
                 )
+
+    @overload
+    def embed(
+        self,
+        model: str,
+        inputs: Iterable[str],
+        *,
+        dry_run: Literal[False] = False,
+        **parameters: Unpack[EmbedParameters],
+    ) -> Embeddings: ...
+
+    @overload
+    def embed(
+        self,
+        model: str,
+        inputs: Iterable[str],
+        *,
+        dry_run: Literal[True],
+        **parameters: Unpack[EmbedParameters],
+    ) -> Estimate: ...
+
+    @with_parameters
+    def embed(
+        self,
+        model: str,
+        inputs: Iterable[str],
+        *,
+        dry_run: bool = False,
+        **parameters: Unpack[EmbedParameters],
+    ) -> Embeddings | Estimate:
+        """See `llm_provider.embed`."""
+        seal(parameters)
+        if dry_run:
+            from ._estimates.estimate import estimate_texts
+
+            self._fill(parameters, embeds=True)
+            request = EmbedRequest.build(model, inputs, parameters)
+            call = self._engine.prepare(EMBED, request, self._concurrency)
+            return estimate_texts(self._engine, call, self._prices, self.statistics())
+        return self._answer("embed", EMBED, EmbedRequest.build, model, inputs, parameters, self._concurrency)
+
+    @with_parameters
+    async def aembed(
+        self, model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]
+    ) -> Embeddings:
+        """See `llm_provider.aembed`."""
+        seal(parameters)
+        return await self._answer_soon("aembed", EMBED, EmbedRequest.build, model, inputs, parameters)
 
 
 def _check_on_error(on_error: str) -> None:

@@ -197,7 +197,8 @@ class Response:
     where it comes from: "reply" if the provider reported it, "prices" for the price table, "litellm" for
     litellm's price map, None for a cache hit and an unknown cost. `model` is the model that answered, as the
     provider names it. `failures` are the requests of this call that failed before
-    one succeeded. `raw` is the provider's unchanged answer.
+    one succeeded. `raw` is the provider's unchanged answer. `dropped` has the parameters that
+    `unsupported="drop"` left out.
     """
 
     choices: tuple[Choice, ...]
@@ -212,6 +213,7 @@ class Response:
     failures: tuple[FailedAttempt, ...] = field(default=(), repr=False)
     body: bytes = field(default=b"null", repr=False)
     response_format: Any = field(default=None, repr=False, compare=False)
+    dropped: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:

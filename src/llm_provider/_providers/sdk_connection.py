@@ -124,7 +124,11 @@ class PostConnection:
         self, outgoing: Outgoing, on_headers: OnHeaders, is_complete: IsComplete = never
     ) -> AsyncGenerator[Iterable[Any], None]:
         """Post and yield the JSON of the events, in batches of those that arrived together."""
-        payload = {**outgoing.encoded.payload, "stream": True, **self._stream_fields(outgoing)}
+        payload = {
+            **outgoing.encoded.labelled(outgoing.encoded.payload),
+            "stream": True,
+            **self._stream_fields(outgoing),
+        }
         response = await self._open(outgoing, canonical(payload))
         chunks = response.aiter_bytes()
         try:
