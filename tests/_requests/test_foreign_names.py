@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from llm_provider import RequestError
-from llm_provider._requests.foreign_names import _PARAMETERS
+from llm_provider._requests.foreign_names import _PARAMETERS, unexpected
 from llm_provider._requests.parameters import BatchParameters
 from llm_provider._requests.request import Request
 
@@ -45,6 +45,12 @@ def test_the_right_parameter_is_named(name: str, value: Any, remedy: str) -> Non
 def test_values_of_other_libraries_say_what_to_write() -> None:
     assert "Timeouts(connect=5, first_byte=60)" in message(RequestError, timeout=(5, 60))
     assert "leave it out to use the key of the environment" in message(RequestError, api_key="")
+
+
+def test_embeddings_have_fewer_parameters() -> None:
+    assert "write base_url=" in unexpected("embed", "api_base", ["base_url"])
+    assert "write" not in unexpected("embed", "max_output_tokens", ["base_url"])
+    assert "write" not in unexpected("embed", "stream", ["base_url"])
 
 
 def test_no_parameter_is_taken_for_a_foreign_one() -> None:

@@ -6,7 +6,8 @@ It is imported to write the message for an unknown parameter.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import re
+from collections.abc import Collection
 
 _PARAMETERS = {
     "stream": "call stream() or astream() instead: they yield the answer as it is written",
@@ -86,7 +87,7 @@ _SETTINGS = frozenset(
 )  # fmt: skip
 
 
-def unexpected(function: str, name: str, known: Iterable[str]) -> str:
+def unexpected(function: str, name: str, known: Collection[str]) -> str:
     """The message for a parameter that a function does not have.
 
     Args:
@@ -99,7 +100,7 @@ def unexpected(function: str, name: str, known: Iterable[str]) -> str:
     """
     problem = f"{function}() got an unexpected parameter {name!r}"
     remedy = _PARAMETERS.get(name.lower() if isinstance(name, str) else name)
-    if remedy is not None and function != "embed":
+    if remedy is not None and (function != "embed" or re.split("[ =]", remedy)[1] in known):
         return f"{problem}: {remedy}"
     if name in _OF_BATCHES and function == "call":
         return f"{problem}: call_many() and iter_many() have it"

@@ -320,6 +320,16 @@ class TestOptions:
             encode(model, **parameters)
         assert caught.value.parameter == parameter
 
+    def test_custom_tools_may_be_allowed_too(self) -> None:
+        asked = {
+            "tools": [WEATHER, {"type": "custom", "custom": {"name": "grep"}}],
+            "allowed_tools": ["grep"],
+        }
+        choice = encode("gpt-4.1", **asked).payload["tool_choice"]
+        assert choice["allowed_tools"]["tools"] == [{"type": "custom", "custom": {"name": "grep"}}]
+        choice = encode("gpt-5.5-pro", **asked).payload["tool_choice"]
+        assert choice["tools"] == [{"type": "custom", "name": "grep"}]
+
     def test_speech_needs_a_voice(self) -> None:
         with pytest.raises(RequestError, match="say how it sounds"):
             encode("gpt-audio", modalities=["text", "audio"])

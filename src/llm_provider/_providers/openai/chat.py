@@ -122,11 +122,9 @@ def _add_options(request: Request, target: Target, payload: dict[str, Any]) -> d
     if route.provider == "litellm":
         missing.remove("safety_settings")
     fields = asked(request, sorted(missing), route.provider)
-    allowed = fields.pop("allowed_tools", None)
-    if allowed is not None:
-        tools = [
-            {"type": "function", "function": {"name": name}} for name in cast("tuple[str, ...]", allowed)
-        ]
+    if "allowed_tools" in fields:
+        del fields["allowed_tools"]
+        tools = [{"type": kind, kind: {"name": name}} for kind, name in allowed_tools(request)]
         mode = request.tool_choice or "auto"
         payload["tool_choice"] = {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": tools}}
     for name in ("modalities", "safety_settings"):
@@ -135,6 +133,17 @@ def _add_options(request: Request, target: Target, payload: dict[str, Any]) -> d
     labels = {name: fields.pop(name) for name in LABELS if name in fields}
     payload.update(fields)
     return labels or None
+
+
+def allowed_tools(request: Request) -> Iterator[tuple[str, str]]:
+    """The type and the name of each tool that may be called now."""
+    custom = {
+        (tool.get("custom") or tool).get("name")
+        for tool in request.tools or ()
+        if tool.get("type") == "custom"
+    }
+    for name in (request.options or {})["allowed_tools"]:
+        yield "custom" if name in custom else "function", name
 
 
 def _messages(messages: Sequence[Message], foreign: frozenset[str], provider: str) -> Iterator[Message]:

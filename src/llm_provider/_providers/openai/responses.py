@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, cast
+from typing import Any
 
 from ..._errors import APIResponseValidationError, RequestError
 from ..._requests.request import Request
@@ -102,9 +102,9 @@ def _add_options(request: Request, provider: str, payload: dict[str, Any]) -> di
     from ..options import asked
 
     fields = asked(request, _MISSING_OPTIONS, provider)
-    allowed = fields.pop("allowed_tools", None)
-    if allowed is not None:
-        tools = [{"type": "function", "name": name} for name in cast("tuple[str, ...]", allowed)]
+    if "allowed_tools" in fields:
+        del fields["allowed_tools"]
+        tools = [{"type": kind, "name": name} for kind, name in chat.allowed_tools(request)]
         mode = request.tool_choice or "auto"
         payload["tool_choice"] = {"type": "allowed_tools", "mode": mode, "tools": tools}
     for name, place, field in (
