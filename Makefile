@@ -33,8 +33,8 @@ export UV_SYSTEM_CERTS := true
 .DELETE_ON_ERROR:
 .PRECIOUS: .venv-%/.ready
 .SECONDEXPANSION:
-.PHONY: help setup demo test coverage test-matrix test-long test-integration matrix fuzz reliability features lint types format \
-	lock build bench clean
+.PHONY: help setup demo test coverage test-matrix test-long test-integration matrix fuzz reliability stubs features lint types \
+	format lock build bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -110,6 +110,9 @@ lock: .venv/.uv ## resolve every file of constraints/ anew; UPGRADE= keeps pins 
 
 build: setup ## build the sdist and the wheel into dist/
 	@$(UV) build --quiet --no-build-isolation --python $(RUN) --out-dir dist
+
+stubs: setup ## write the signatures of the public functions anew from _requests/parameters.py
+	@PYTHONPATH=src:tests $(RUN) -m end_to_end.stubs
 
 features: setup ## write docs/features.md anew from what passes tests/conformance
 	@PYTHONPATH=tests $(RUN) -m conformance.features

@@ -76,8 +76,7 @@ if TYPE_CHECKING:
     from ._money.pricing import PriceWarning
     from ._money.track import track
     from ._requests.api_keys import KeyWarning
-    from ._requests.embed_request import EmbedParameters
-    from ._requests.request import BatchParameters, Parameters
+    from ._requests.parameters import BatchParameters, EmbedParameters, Parameters
     from ._results import Cost, Results
     from ._tokens.range import Range
     from ._types import (
@@ -188,8 +187,6 @@ _HOMES = (
     "_errors",
     "_results",
     "_limits.timeouts",
-    "_requests.request",
-    "_requests.embed_request",
     "_requests.api_keys",
     "_cache.response_cache",
     "_cache.storage.diff",
@@ -204,6 +201,7 @@ _HOMES = (
     "_limits.scopes",
     "_estimates.estimate",
     "_money.budget",
+    "_requests.parameters",
     "_limits.shared_controller",
 )
 

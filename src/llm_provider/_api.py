@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 from ._batch_methods import Models, OnError
 from ._client import Client
 from ._money.ledger import Ledger
-from ._requests.embed_request import EmbedParameters
 from ._requests.inputs import Inputs
-from ._requests.request import BatchParameters, Parameters, seal
+from ._requests.request import seal
+from ._requests.signatures import with_parameters
 from ._types import Embeddings, Prompt, Response, Result, Usage
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from ._calls.stream import AsyncStream, Stream
     from ._estimates.estimate import Estimate
+    from ._requests.parameters import BatchParameters, EmbedParameters, Parameters
     from ._results import Results
 
 _default: dict[int, Client] = {}
@@ -33,6 +34,7 @@ def default_client() -> Client:
     return client if client is not None else _default.setdefault(process, Client())
 
 
+@with_parameters
 def call(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
     """Ask a model and wait for the answer.
 
@@ -59,6 +61,7 @@ def call(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Resp
     return default_client().call(model, messages, **parameters)
 
 
+@with_parameters
 async def acall(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
     """`call` for any event loop. Cancelling it cancels the request at the server.
 
@@ -88,6 +91,7 @@ def embed(
 ) -> Estimate: ...
 
 
+@with_parameters
 def embed(
     model: str, inputs: Iterable[str], *, dry_run: bool = False, **parameters: Unpack[EmbedParameters]
 ) -> Embeddings | Estimate:
@@ -124,12 +128,14 @@ def embed(
     return default_client().embed(model, inputs, **parameters)
 
 
+@with_parameters
 async def aembed(model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]) -> Embeddings:
     """`embed` for any event loop. Cancelling it cancels the requests at the server."""
     seal(parameters)
     return await default_client().aembed(model, inputs, **parameters)
 
 
+@with_parameters
 def stream(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Stream:
     """Ask a model and read the answer as it is written.
 
@@ -150,6 +156,7 @@ def stream(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> St
     return default_client().stream(model, messages, **parameters)
 
 
+@with_parameters
 def astream(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> AsyncStream:
     """`stream` for `async for` and `async with`; call it inside a running event loop."""
     seal(parameters)
@@ -222,6 +229,7 @@ def call_many(
 ) -> dict[str, Estimate]: ...
 
 
+@with_parameters
 def call_many(
     model: str | Models,
     inputs: Inputs,
@@ -242,7 +250,7 @@ def call_many(
         on_error: "return" puts the error of a failed call in its place; "raise" raises a `BatchError`,
             which holds all results, after every other call has finished.
         dry_run: Send nothing, and return an `Estimate` instead; see `estimate`.
-        **parameters: `max_concurrent` and `progress`, see `BatchParameters`, and all of `Parameters`.
+        **parameters: See `BatchParameters`.
 
     Raises:
         RequestError: the model or a parameter is not valid. Nothing was sent.
@@ -328,6 +336,7 @@ async def acall_many(
 ) -> dict[str, Estimate]: ...
 
 
+@with_parameters
 async def acall_many(
     model: str | Models,
     inputs: Inputs | AsyncIterable[Prompt],
@@ -345,6 +354,7 @@ async def acall_many(
     return found
 
 
+@with_parameters
 def iter_many(
     model: str,
     inputs: Inputs,
@@ -359,6 +369,7 @@ def iter_many(
     return default_client().iter_many(model, inputs, **parameters)
 
 
+@with_parameters
 def aiter_many(
     model: str,
     inputs: Inputs | AsyncIterable[Prompt],
@@ -369,6 +380,7 @@ def aiter_many(
     return default_client().aiter_many(model, inputs, **parameters)
 
 
+@with_parameters
 def estimate(model: str, inputs: Inputs, **parameters: Unpack[BatchParameters]) -> Estimate:
     """Estimate the requests, tokens, USD and time of a `call_many` with the same arguments. Nothing is sent.
 

@@ -1,4 +1,4 @@
-"""The methods of `Client` for batches: all results at once, results as they arrive, and estimates."""
+"""The methods of `Client` for many inputs: batches, results as they arrive, estimates, and embeddings."""
 
 from __future__ import annotations
 
@@ -12,17 +12,22 @@ from collections.abc import (
     Callable,
     Iterable,
     Iterator,
+    Mapping,
     Sequence,
     Sized,
 )
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, Unpack, cast, overload
 
+from ._calls.call import Operation
+from ._calls.embed import EMBED
 from ._errors import RequestError
 from ._limits.concurrency import Concurrency, concurrency
 from ._limits.timeouts import DEFAULT_BATCH_PATIENCE
+from ._requests.embed_request import EmbedRequest
 from ._requests.inputs import BatchInputs, Inputs, batch_inputs
-from ._requests.request import BatchParameters, Parameters, check, seal
-from ._types import Prompt, Response, Result
+from ._requests.request import check, seal
+from ._requests.signatures import with_parameters
+from ._types import Embeddings, Prompt, Response, Result
 
 if TYPE_CHECKING:
     from ._calls.batch import Work
@@ -31,8 +36,11 @@ if TYPE_CHECKING:
     from ._estimates.estimate import Estimate, Estimator
     from ._limits.scopes import ScopeStatistics
     from ._money.pricing import PriceTable
+    from ._requests.parameters import BatchParameters, EmbedParameters, Parameters
     from ._results import Results
     from ._settings import Settings
+
+T = TypeVar("T")
 
 OnError = Literal["return", "raise"]
 Models: TypeAlias = list[str] | tuple[str, ...]
@@ -61,9 +69,36 @@ class BatchMethods(ABC):
     ) -> Call[Response]: ...
 
     @abstractmethod
+    def _fill(self, parameters: Any, *, embeds: bool = False) -> None: ...
+
+    @abstractmethod
+    def _answer(
+        self,
+        name: str,
+        operation: Operation[T],
+        build: Callable[[str, Any, Any], Any],
+        model: str,
+        asked: Any,
+        parameters: Any,
+        allowed: Concurrency,
+    ) -> T: ...
+
+    @abstractmethod
+    async def _answer_soon(
+        self,
+        name: str,
+        operation: Operation[T],
+        build: Callable[[str, Any, Any], Any],
+        model: str,
+        asked: Any,
+        parameters: Any,
+    ) -> T: ...
+
+    @abstractmethod
     def statistics(self) -> list[ScopeStatistics]:
         """The state of the rate control of each scope in use."""
 
+    @with_parameters
     def iter_many(
         self, model: str, inputs: Inputs, **parameters: Unpack[BatchParameters]
     ) -> Iterator[tuple[int, Result]]:
@@ -82,6 +117,7 @@ class BatchMethods(ABC):
         (work, prompts), *more = batches
         return watched(iterate(work, prompts, *more), show, self._on_result and self._tell, bar)
 
+    @with_parameters
     def aiter_many(
         self,
         model: str,
@@ -127,13 +163,14 @@ class BatchMethods(ABC):
         from ._runtime import event_loop
 
         event_loop.refuse_own_thread(name)
+        self._fill(parameters)
         allowed = concurrency(parameters.pop("max_concurrent", None)) or self._concurrency
         first: Call[Response] | None = None
         early_stop = EarlyStop()
 
         def prepare(prompt: Prompt) -> Call[Response]:
             nonlocal first
-            call = self._prepare(model, prompt, parameters, allowed)
+            call = self._prepare(model, prompt, cast("Parameters", parameters), allowed)
             if first is None:
                 # It is made here, for the template. Its deadline and patience are those of the whole batch.
                 first = call
@@ -163,7 +200,7 @@ class BatchMethods(ABC):
         allowed = concurrency(parameters.pop("max_concurrent", None)) or self._concurrency
 
         def prepare(prompt: Prompt) -> Call[Response]:
-            return self._prepare(model, prompt, parameters, allowed)
+            return self._prepare(model, prompt, cast("Parameters", parameters), allowed)
 
         return Estimator(self._engine, prepare, self._prices, self.statistics(), counted=counted)
 
@@ -233,6 +270,7 @@ class BatchMethods(ABC):
         **parameters: Unpack[BatchParameters],
     ) -> dict[str, Estimate]: ...
 
+    @with_parameters
     def call_many(
         self,
         model: str | Models,
@@ -327,6 +365,7 @@ class BatchMethods(ABC):
         **parameters: Unpack[BatchParameters],
     ) -> dict[str, Estimate]: ...
 
+    @with_parameters
     async def acall_many(
         self,
         model: str | Models,
@@ -359,6 +398,7 @@ class BatchMethods(ABC):
         ordered = in_order(results, on_error)
         return _by_model(model, ordered) if isinstance(model, (list, tuple)) else ordered
 
+    @with_parameters
     def estimate(self, model: str, inputs: Inputs, **parameters: Unpack[BatchParameters]) -> Estimate:
         """See `llm_provider.estimate`."""
         seal(parameters)
@@ -378,6 +418,54 @@ class BatchMethods(ABC):
                     self._show_estimate_above,
                 )
 
+    @overload
+    def embed(
+        self,
+        model: str,
+        inputs: Iterable[str],
+        *,
+        dry_run: Literal[False] = False,
+        **parameters: Unpack[EmbedParameters],
+    ) -> Embeddings: ...
+
+    @overload
+    def embed(
+        self,
+        model: str,
+        inputs: Iterable[str],
+        *,
+        dry_run: Literal[True],
+        **parameters: Unpack[EmbedParameters],
+    ) -> Estimate: ...
+
+    @with_parameters
+    def embed(
+        self,
+        model: str,
+        inputs: Iterable[str],
+        *,
+        dry_run: bool = False,
+        **parameters: Unpack[EmbedParameters],
+    ) -> Embeddings | Estimate:
+        """See `llm_provider.embed`."""
+        seal(parameters)
+        if dry_run:
+            from ._estimates.estimate import estimate_texts
+
+            self._fill(parameters, embeds=True)
+            request = EmbedRequest.build(model, inputs, parameters)
+            call = self._engine.prepare(EMBED, request, self._concurrency)
+            return estimate_texts(self._engine, call, self._prices, self.statistics())
+        return self._answer("embed", EMBED, EmbedRequest.build, model, inputs, parameters, self._concurrency)
+
+    @with_parameters
+    async def aembed(
+        self, model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]
+    ) -> Embeddings:
+        """See `llm_provider.aembed`."""
+        seal(parameters)
+        return await self._answer_soon("aembed", EMBED, EmbedRequest.build, model, inputs, parameters)
+
 
 def _check_on_error(on_error: str) -> None:
     if on_error not in ("return", "raise"):
@@ -386,7 +474,12 @@ def _check_on_error(on_error: str) -> None:
 
 def _taken(inputs: Any, parameters: BatchParameters, *, awaited: bool = False) -> BatchInputs:
     """The checked inputs, without whose arguments the parameters are those of a call."""
-    rows, metadata = parameters.pop("rows", None), parameters.pop("metadata", None)
+    rows, metadata = parameters.pop("rows", None), parameters.get("metadata")
+    if isinstance(metadata, Mapping):
+        # It describes every request, and is sent.
+        metadata = None
+    else:
+        parameters.pop("metadata", None)
     return batch_inputs(inputs, rows, metadata, awaited=awaited)
 
 

@@ -246,7 +246,8 @@ class Response:
     where it comes from: "reply" if the provider reported it, "prices" for the price table, "litellm" for
     litellm's price map, None for a cache hit and an unknown cost. `model` is the model that answered, as the
     provider names it. `failures` are the requests of this call that failed before
-    one succeeded. `raw` is the provider's unchanged answer. `metadata` is that of the input in its batch.
+    one succeeded. `raw` is the provider's unchanged answer. `dropped` has the parameters that
+    `unsupported="drop"` left out. `metadata` is that of the input in its batch.
 
     The answer to a call with `max_tool_rounds` is the last one of the model. Its `usage`, `cost`, `timing`
     and `failures` are the sums of all `rounds`, and `timing.total` contains the time of the tools.
@@ -266,6 +267,7 @@ class Response:
     response_format: Any = field(default=None, repr=False, compare=False)
     metadata: Any = field(default=None, repr=False)
     tool_rounds: ToolRounds | None = field(default=None, repr=False)
+    dropped: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:

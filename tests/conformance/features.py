@@ -79,6 +79,34 @@ PARAMETERS: Mapping[str, dict[str, Any]] = {
     },
     "`logprobs`": {"logprobs": True},
     "`top_logprobs`": {"top_logprobs": 3},
+    "`top_k`": {"top_k": 40},
+    "`frequency_penalty`": {"frequency_penalty": 0.5},
+    "`presence_penalty`": {"presence_penalty": -0.5},
+    "`logit_bias`": {"logit_bias": {50256: -100}},
+    "`allowed_tools`": {"tools": [TOOL], "allowed_tools": ["weather"]},
+    '`allowed_tools`, `tool_choice="required"`': {
+        "tools": [TOOL],
+        "allowed_tools": ["weather"],
+        "tool_choice": "required",
+    },
+    "`parallel_tool_calls=True`": {"tools": [TOOL], "parallel_tool_calls": True},
+    "`parallel_tool_calls=False`": {"tools": [TOOL], "parallel_tool_calls": False},
+    "`thinking_budget`": {"thinking_budget": 2048},
+    "`thinking_budget=0`": {"thinking_budget": 0},
+    '`reasoning_summary="auto"`': {"reasoning_summary": "auto", "reasoning_effort": "low"},
+    '`reasoning_summary="detailed"`': {"reasoning_summary": "detailed"},
+    "`verbosity`": {"verbosity": "low"},
+    "`modalities`, text": {"modalities": ["text"]},
+    "`modalities`, image": {"modalities": ["text", "image"]},
+    "`safety_settings`": {"safety_settings": {"HARM_CATEGORY_HARASSMENT": "BLOCK_NONE"}},
+    **{
+        f'`service_tier="{tier}"`': {"service_tier": tier} for tier in ("auto", "default", "flex", "priority")
+    },
+    "`store=True`": {"store": True},
+    "`previous_response_id`": {"previous_response_id": "resp_1"},
+    "`prompt_cache_key`": {"prompt_cache_key": "mine"},
+    "`user`": {"user": "user-1"},
+    "`metadata`": {"metadata": {"run": "7"}},
 }
 """What a row is about → the parameters that say it."""
 
@@ -195,7 +223,7 @@ def sent(form: Format, messages: Any, parameters: Mapping[str, Any]) -> str:
             except RequestError:
                 continue
         if form.turns not in payload:
-            # The model takes it at OpenAI's other endpoint.
+            # Another format serves the model with these parameters.
             continue
         wrong = form.check(payload)
         assert not wrong, (model, wrong)

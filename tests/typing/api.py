@@ -10,6 +10,7 @@ from llm_provider import (
     APITimeoutError,
     AsyncStream,
     BatchError,
+    BatchParameters,
     Budget,
     BudgetExceededError,
     CacheStatistics,
@@ -199,6 +200,16 @@ def client() -> None:
         assert_type(own.explain_miss("gpt-6.1-sol", "Hi", draw=2), Explanation | None)
 
 
+def parameters() -> None:
+    answer = call("gpt-5.5", "Hi", service_tier="flex", verbosity="low", user="u", logit_bias={5: -1})
+    assert_type(answer.dropped, tuple[str, ...])
+    call("gemini-2.5-flash", "Hi", thinking_budget=0, safety_settings={"a": "b"}, modalities=["text"])
+    with Client(api_key="key", base_url="http://localhost", temperature=0, unsupported="drop") as own:
+        assert_type(own.with_options(max_tokens=5, cache="off", timeout=3), Client)
+    shared: BatchParameters = {"top_k": 3, "max_concurrent": 5}
+    call_many("gpt-5.5", ["a"], **shared)
+
+
 def estimates() -> None:
     expected = estimate("gpt-6.1-sol", ["a", "b"], max_tokens=5, max_concurrent=4)
     assert_type(expected, Estimate)
@@ -236,6 +247,9 @@ def failures() -> None:
 
 
 def mistakes() -> None:
+    call("gpt-6.1-sol", "Hi", service_tier="slow")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    Client(temprature=0)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    Client().with_options(keys={})  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     call("gpt-6.1-sol", "Hi", temprature=0)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     call("gpt-6.1-sol", 3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     call("gpt-6.1-sol", "Hi", cache="never")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

@@ -27,6 +27,10 @@ class Chat(Operation[Response]):
 
     def encode(self, request: Any, target: Target, adapter: Adapter) -> EncodedRequest:
         """See `Operation.encode`."""
+        if request.options and request.options.get("unsupported") == "drop":
+            from .dropping import encode_supported
+
+            return encode_supported(request, lambda supported: _encoded(supported, target, adapter))
         if target.route.adapter != "openai":
             _check_words(request, target)
         return adapter.encode(request, target)
@@ -45,10 +49,12 @@ class Chat(Operation[Response]):
         return [parts[start : start + most] for start in range(0, len(parts), most)]
 
     def body(self, call: Call[Response], parts: Sequence[int]) -> bytes:
-        """The payload; it has a number of samples if that is above one."""
-        if len(parts) == 1:
+        """The payload and its labels; it has a number of samples if that is above one."""
+        if len(parts) == 1 and call.encoded.labels is None:
             return call.body
-        payload: dict[str, Any] = dict(call.encoded.payload)
+        payload: dict[str, Any] = dict(call.encoded.labelled(call.encoded.payload))
+        if len(parts) == 1:
+            return canonical(payload)
         inner = payload
         for name in call.encoded.samples_field[:-1]:
             inner[name] = inner = dict(inner.get(name, {}))
@@ -132,6 +138,7 @@ class Chat(Operation[Response]):
             timing=Timing(total=total, overhead=total),
             body=entry.body,
             response_format=call.request.response_format,
+            dropped=call.encoded.dropped,
         )
 
     def result(self, call: Call[Response], samples: Sequence[Sample], cost: float | None) -> Response:
@@ -169,6 +176,7 @@ class Chat(Operation[Response]):
             failures=failures,
             body=body,
             response_format=call.request.response_format,
+            dropped=call.encoded.dropped,
         )
 
 
@@ -177,6 +185,12 @@ def _with_tools(call: Call[Response], choices: tuple[Choice, ...]) -> tuple[Choi
     from .._requests.tools import bound
 
     return bound(choices, call.request.tools)
+
+
+def _encoded(request: Any, target: Target, adapter: Adapter) -> EncodedRequest:
+    if target.route.adapter != "openai":
+        _check_words(request, target)
+    return adapter.encode(request, target)
 
 
 def _check_words(request: Any, target: Target) -> None:

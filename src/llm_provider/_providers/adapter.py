@@ -54,6 +54,15 @@ class EncodedRequest:
     headers: Mapping[str, str] = field(default_factory=dict)
     samples_field: tuple[str, ...] = ()
     most_samples: int = 1
+    labels: Mapping[str, Any] | None = None
+    """Fields that are sent too, such as a user's id. They do not change the answer, so they are not part of
+    the cache key."""
+    dropped: tuple[str, ...] = ()
+    """The parameters that were left out, because the model or its host does not have them."""
+
+    def labelled(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """A payload with the labels, where `extra_body` does not set them."""
+        return merge(dict(self.labels), payload) if self.labels else payload
 
 
 @dataclass(slots=True)

@@ -126,7 +126,8 @@ class PostConnection:
         self, outgoing: Outgoing, on_headers: OnHeaders, is_complete: IsComplete = never
     ) -> AsyncGenerator[Iterable[Any], None]:
         """Post and yield the JSON of the events, in batches of those that arrived together."""
-        payload = outgoing.encoded.payload if outgoing.samples == 1 else orjson.loads(outgoing.body)
+        encoded = outgoing.encoded
+        payload = encoded.labelled(encoded.payload) if outgoing.samples == 1 else orjson.loads(outgoing.body)
         payload = {**payload, "stream": True, **self._stream_fields(outgoing)}
         response = await self._open(outgoing, canonical(payload))
         chunks = response.aiter_bytes()

@@ -56,6 +56,9 @@ SAMPLING_VERSION = "2023-06-01"
 JSON_ONLY = "Answer with one JSON object and nothing else: no other text, and no Markdown around it."
 """What the system prompt says for `{"type": "json_object"}`. Anthropic's structured output needs a schema."""
 
+_LEAST_BUDGET = 1024
+"""The fewest tokens of thinking that the API accepts."""
+
 _SAMPLING = ("temperature", "top_p", "top_k")
 _LEVELS = ("none", "low", "medium", "high", "xhigh", "max")
 
@@ -140,12 +143,19 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     payload |= _tools(request, family)
     payload |= _thinking(request, family)
     _add_response_format(request, payload)
+    labels = None
+    if request.options:
+        from .options import add_options
+
+        if "top_k" in request.options and not family.sampling:
+            raise _refuse("top_k", request, "leave it out; it does its own sampling")
+        labels = add_options(request, payload)
     if request.extra_body:
         payload = merge(payload, request.extra_body)
     headers = dict(request.extra_headers or {})
     if any(name in payload for name in _SAMPLING):
         headers.setdefault("anthropic-version", SAMPLING_VERSION)
-    return EncodedRequest(OPERATION, payload, headers)
+    return EncodedRequest(OPERATION, payload, headers, labels=labels)
 
 
 def _refuse(parameter: str, request: Request, remedy: str) -> RequestError:
@@ -182,13 +192,21 @@ def _sampling(request: Request, family: _Family) -> dict[str, Any]:
     for name in asked:
         if not family.sampling:
             raise _refuse(name, request, "leave it out; it does its own sampling")
-        if family.budget and request.reasoning_effort not in (None, "none"):
-            raise _refuse(f"{name} together with reasoning_effort", request, "leave one of them out")
+        if _thinks_by_budget(request, family):
+            given = "reasoning_effort" if request.reasoning_effort else "thinking_budget"
+            raise _refuse(f"{name} together with {given}", request, "leave one of them out")
     if len(asked) > family.sampling:
         raise _refuse("temperature and top_p together", request, "leave one of them out")
     if request.temperature is not None and request.temperature > 1:
         raise _refuse("a temperature above 1", request, "Anthropic's scale ends at 1")
     return asked
+
+
+def _thinks_by_budget(request: Request, family: _Family) -> bool:
+    """Whether the request lets the model think for a number of tokens, which excludes sampling parameters."""
+    if request.options and request.options.get("thinking_budget"):
+        return True
+    return family.budget and request.reasoning_effort not in (None, "none")
 
 
 def _samples(request: Request) -> bool:
@@ -208,8 +226,7 @@ def _tools(request: Request, family: _Family) -> dict[str, Any]:
     if choice in ("auto", "none"):
         fields["tool_choice"] = {"type": choice}
         return fields
-    thinks = family.always_thinks or (family.budget and request.reasoning_effort not in (None, "none"))
-    if thinks:
+    if family.always_thinks or _thinks_by_budget(request, family):
         raise _refuse(
             "a tool_choice that forces a tool while it thinks",
             request,
@@ -236,14 +253,18 @@ def _tool(tool: Mapping[str, Any], index: int, request: Request) -> dict[str, An
 
 def _thinking(request: Request, family: _Family) -> dict[str, Any]:
     effort, extra = request.reasoning_effort, request.extra_body or {}
-    if effort is None:
+    tokens = request.options.get("thinking_budget") if request.options else None
+    if effort is None and tokens is None:
         return {}
     if "thinking" in extra or "effort" in (extra.get("output_config") or {}):
+        given = "thinking_budget" if effort is None else "reasoning_effort"
         raise RequestError(
-            "reasoning_effort and extra_body both say how much to think: leave one of them out",
+            f"{given} and extra_body both say how much to think: leave one of them out",
             provider=PROVIDER,
             model=request.model,
         )
+    if effort is None:
+        return _thinking_budget(request, family, tokens or 0)
     if effort not in family.efforts:
         remedy = "use 'low'" if effort == "minimal" else f"use one of {', '.join(family.efforts)}"
         raise _refuse(f"reasoning_effort={effort!r}", request, remedy)
@@ -267,6 +288,25 @@ def _thinking(request: Request, family: _Family) -> dict[str, Any]:
             model=request.model,
         )
     return {"thinking": {"type": "enabled", "budget_tokens": budget}}
+
+
+def _thinking_budget(request: Request, family: _Family, tokens: int) -> dict[str, Any]:
+    if tokens == 0 and not family.always_thinks:
+        return {"thinking": {"type": "disabled"}}
+    if not family.sampling:
+        raise _refuse("thinking_budget", request, f"use reasoning_effort: {', '.join(family.efforts)}")
+    if tokens < _LEAST_BUDGET:
+        remedy = f"use 0 for no thinking, or {_LEAST_BUDGET} tokens or more"
+        raise _refuse(f"thinking_budget={tokens}", request, remedy)
+    if tokens >= (request.max_tokens or DEFAULT_MAX_TOKENS):
+        most = f"max_tokens={request.max_tokens}" if request.max_tokens else f"{DEFAULT_MAX_TOKENS:,} tokens"
+        raise RequestError(
+            f"thinking_budget={tokens} leaves no room for an answer in {most}, as thinking counts as output; "
+            "set max_tokens above the budget",
+            provider=PROVIDER,
+            model=request.model,
+        )
+    return {"thinking": {"type": "enabled", "budget_tokens": tokens}}
 
 
 def _add_response_format(request: Request, payload: dict[str, Any]) -> None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import Any, cast
 
 from ..._errors import APIResponseValidationError, RequestError
 from ..._requests.request import Request
-from ..._requests.routing import Target
+from ..._requests.routing import OPENAIS_OPTIONS, Target
 from ..._types import Choice, FinishReason, Message, ToolCall, Usage
 from .. import left_out
 from ..adapter import (
@@ -72,6 +72,11 @@ _FOREIGN_TO_OPENAI = ("video_url", "document_url")
 # The largest `n` that OpenAI's API accepts.
 _MOST_SAMPLES = 128
 
+LABELS = ("user", "metadata", "prompt_cache_key")
+"""Options that do not change the answer."""
+
+_MISSING_OPTIONS = ("safety_settings", "thinking_budget", "reasoning_summary", "previous_response_id")
+
 _PLAIN = ("temperature", "top_p", "seed", "reasoning_effort", "logprobs", "top_logprobs", "tool_choice")
 _plain_values = attrgetter(*_PLAIN)
 
@@ -105,12 +110,52 @@ def encode(request: Request, target: Target, *, max_tokens_name: str = "max_toke
         payload[max_tokens_name] = request.max_tokens
     if route.spelling.get("top_logprobs") == "logprobs" and request.logprobs:
         payload["logprobs"] = request.top_logprobs or 1
+    labels = _add_options(request, target, payload) if request.options else None
     if request.extra_body:
         payload = merge(payload, request.extra_body)
     headers = request.extra_headers or {}
     if "n" in route.unsupported:
-        return EncodedRequest(OPERATION, payload, headers)
-    return EncodedRequest(OPERATION, payload, headers, samples_field=("n",), most_samples=_MOST_SAMPLES)
+        return EncodedRequest(OPERATION, payload, headers, labels=labels)
+    return EncodedRequest(
+        OPERATION, payload, headers, samples_field=("n",), most_samples=_MOST_SAMPLES, labels=labels
+    )
+
+
+def _add_options(request: Request, target: Target, payload: dict[str, Any]) -> dict[str, Any] | None:
+    """Add the options of a request to its payload, and return its labels.
+
+    Raises:
+        UnsupportedParameterError: the host does not have an option.
+    """
+    from ..options import asked
+
+    route = target.route
+    missing = {*_MISSING_OPTIONS, *(OPENAIS_OPTIONS - route.options), *route.unsupported}
+    if route.provider == "litellm":
+        missing.remove("safety_settings")
+    fields = asked(request, sorted(missing), route.provider)
+    if "allowed_tools" in fields:
+        del fields["allowed_tools"]
+        tools = [{"type": kind, kind: {"name": name}} for kind, name in allowed_tools(request)]
+        mode = request.tool_choice or "auto"
+        payload["tool_choice"] = {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": tools}}
+    for name in ("modalities", "safety_settings"):
+        if name in fields:
+            fields[name] = list(cast("tuple[Any, ...]", fields[name]))
+    labels = {name: fields.pop(name) for name in LABELS if name in fields}
+    payload.update(fields)
+    return labels or None
+
+
+def allowed_tools(request: Request) -> Iterator[tuple[str, str]]:
+    """The type and the name of each tool that may be called now."""
+    custom = {
+        (tool.get("custom") or tool).get("name")
+        for tool in request.tools or ()
+        if tool.get("type") == "custom"
+    }
+    for name in (request.options or {})["allowed_tools"]:
+        yield "custom" if name in custom else "function", name
 
 
 def _messages(messages: Sequence[Message], foreign: frozenset[str], target: Target) -> Iterator[Message]:

@@ -3,8 +3,9 @@
 The source is the OpenAI API reference for `POST /responses`. Its totals of tokens include cached and
 reasoning tokens, as `Usage` does. Calls are stateless: `store` is false, so OpenAI stores nothing. Requests
 ask for encrypted reasoning, from which the model continues when its message is sent back. They do not ask for
-reasoning summaries, which OpenAI gives to verified organisations only; `extra_body={"reasoning": {"summary":
-"auto"}}` asks for them.
+reasoning summaries, which OpenAI gives to verified organisations only; `reasoning_summary="auto"` asks for
+them.
+`store=True` stores the answer, and `previous_response_id` continues a stored one.
 """
 
 from __future__ import annotations
@@ -34,6 +35,11 @@ _MISSING = {
     "seed": "leave it out; the Responses API, which serves this call, has none",
     "stop": "leave it out and cut the text yourself; the Responses API, which serves this call, has none",
 }
+
+_MISSING_OPTIONS = (
+    "top_k", "frequency_penalty", "presence_penalty", "logit_bias", "thinking_budget", "modalities",
+    "safety_settings",
+)  # fmt: skip
 
 _PART_TYPES = ("text", "image_url", "file")
 
@@ -82,12 +88,38 @@ def encode(request: Request, target: Target) -> EncodedRequest:
         "reasoning": {"effort": request.reasoning_effort} if request.reasoning_effort else None,
     }
     payload = {name: value for name, value in fields.items() if value is not None}
+    labels = _add_options(request, target.provider, payload) if request.options else None
     if request.extra_body:
         payload = merge(payload, request.extra_body)
         if payload.get("background") and "store" not in request.extra_body:
             # OpenAI refuses the two together, as it keeps the answer until it is fetched.
             payload["store"] = True
-    return EncodedRequest(OPERATION, payload, request.extra_headers or {})
+    return EncodedRequest(OPERATION, payload, request.extra_headers or {}, labels=labels)
+
+
+def _add_options(request: Request, provider: str, payload: dict[str, Any]) -> dict[str, Any] | None:
+    """Add the options of a request to its payload, and return its labels.
+
+    Raises:
+        UnsupportedParameterError: this API does not have an option.
+    """
+    from ..options import asked
+
+    fields = asked(request, _MISSING_OPTIONS, provider)
+    if "allowed_tools" in fields:
+        del fields["allowed_tools"]
+        tools = [{"type": kind, "name": name} for kind, name in chat.allowed_tools(request)]
+        mode = request.tool_choice or "auto"
+        payload["tool_choice"] = {"type": "allowed_tools", "mode": mode, "tools": tools}
+    for name, place, field in (
+        ("verbosity", "text", "verbosity"),
+        ("reasoning_summary", "reasoning", "summary"),
+    ):
+        if name in fields:
+            payload[place] = {**payload.get(place, {}), field: fields.pop(name)}
+    labels = {name: fields.pop(name) for name in chat.LABELS if name in fields}
+    payload.update(fields)
+    return labels or None
 
 
 def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
