@@ -17,6 +17,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "llm_provider"
 LAYERS: tuple[str, ...] = (
     "_errors",
     "_runtime",
+    "_schemas",
     "_types",
     "_limits",
     "_money",

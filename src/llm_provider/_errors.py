@@ -25,7 +25,8 @@
     │   ├── RefusalError                   the model refused, or a content filter stopped it
     │   ├── LengthFinishReasonError        the answer was cut at its token limit
     │   ├── ModelDriftError                another snapshot answered than before
-    │   └── JSONSchemaValidationError      the answer does not match the schema
+    │   └── JSONSchemaValidationError      the arguments of a tool call are not JSON
+    │       └── SchemaMismatchError        the answer does not match `response_format`
     ├── BudgetExceededError                the call may cost more than is left of the budget; nothing was sent
     └── BatchError                         calls of a batch failed; holds every result
 
@@ -308,6 +309,30 @@ class ModelDriftError(OutputError):
 
 class JSONSchemaValidationError(OutputError):
     """The answer is not JSON, or does not match the requested schema."""
+
+
+class SchemaMismatchError(JSONSchemaValidationError):
+    """The answer is not JSON, or does not match `response_format`, also after it was asked for again.
+
+    `text` is the last answer. `validation_error` names each place that does not match, one in a line. `usage`
+    (a `Usage`) and `cost` (USD) are those of all answers to the call; None where they are not known.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        text: str,
+        validation_error: str,
+        usage: Any = None,
+        cost: float | None = None,
+        **facts: Any,
+    ) -> None:
+        super().__init__(message, **facts)
+        self.text = text
+        self.validation_error = validation_error
+        self.usage = usage
+        self.cost = cost
 
 
 class BudgetExceededError(LLMError):

@@ -13,6 +13,8 @@ from .._cache.storage.entry import Entry
 from .._providers.adapter import Adapter, Answer, EncodedRequest, refuse
 from .._requests.routing import Target
 from .._runtime.canonical_json import canonical
+from .._schemas.reading import NoMatchError, read
+from .._schemas.structure import structure_of
 from .._types import Response, Timing, Usage
 from .call import Call, Operation, Sample, cost_source_of
 
@@ -29,7 +31,10 @@ class Chat(Operation[Response]):
         """See `Operation.encode`."""
         if target.route.adapter != "openai":
             _check_words(request, target)
-        return adapter.encode(request, target)
+        encoded = adapter.encode(request, target)
+        if request.response_format is not None:
+            encoded.structure = structure_of(request.response_format)
+        return encoded
 
     def parts(self, request: Any) -> Sequence[int]:
         """See `Operation.parts`."""
@@ -118,6 +123,22 @@ class Chat(Operation[Response]):
                 return False
         return True
 
+    def mismatch(self, call: Call[Response], answer: Any) -> str | None:
+        """Where a sample that ended by itself does not match `response_format`.
+
+        A refused or truncated answer, or one that calls tools, need not match.
+        """
+        structure = call.encoded.structure
+        if structure is None:
+            return None
+        for choice in answer.choices:
+            if choice.finish_reason == "stop":
+                try:
+                    read(choice.text, structure)
+                except NoMatchError as error:
+                    return str(error)
+        return None
+
     def stored(self, call: Call[Response], entry: Entry, answer: Any, started: float) -> Response:
         """See `Operation.stored`."""
         total = time.perf_counter() - started
@@ -132,6 +153,7 @@ class Chat(Operation[Response]):
             timing=Timing(total=total, overhead=total),
             body=entry.body,
             response_format=call.request.response_format,
+            schema_in_prompt=call.encoded.schema_in_prompt,
         )
 
     def result(self, call: Call[Response], samples: Sequence[Sample], cost: float | None) -> Response:
@@ -169,6 +191,7 @@ class Chat(Operation[Response]):
             failures=failures,
             body=body,
             response_format=call.request.response_format,
+            schema_in_prompt=call.encoded.schema_in_prompt,
         )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast, get_
 from .._errors import RequestError, shown
 from .._limits.timeouts import Timeouts, patience_seconds, seconds
 from .._runtime.frozen import quickly_made
+from .._schemas import structure
 from .._types import Message, Prompt
 from .api_keys import APIKey
 
@@ -62,7 +63,11 @@ class Parameters(TypedDict, total=False):
     tool_choice: str | Mapping[str, Any] | None
     """"auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`."""
     response_format: Any
-    """OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class."""
+    """The structure of the answer: a type (a pydantic model, a dataclass, a TypedDict, `list[...]`, a union,
+    `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict (`json_object` or `json_schema`)."""
+    max_repairs: int | None
+    """How often the model is asked again, with the reason, if its answer does not match `response_format`.
+    Default 1; 0 never asks again."""
     reasoning_effort: ReasoningEffort | None
     """How much the model reasons before it answers. "default" is Groq's."""
     endpoint: Endpoint | None
@@ -127,6 +132,7 @@ class Request:
     tools: tuple[Mapping[str, Any], ...] | None = None
     tool_choice: str | Mapping[str, Any] | None = None
     response_format: Any = None
+    max_repairs: int | None = None
     reasoning_effort: ReasoningEffort | None = None
     endpoint: Endpoint | None = None
     logprobs: bool | None = None
@@ -368,22 +374,6 @@ def _tool_choice(name: str, value: Any) -> str | Mapping[str, Any]:
     )
 
 
-def _response_format(name: str, value: Any) -> Any:
-    if isinstance(value, Mapping):
-        if value.get("type") in ("text", "json_object"):
-            return dict(value)
-        schema = value.get("json_schema")
-        inner = schema.get("schema") if isinstance(schema, Mapping) else None
-        if value.get("type") == "json_schema" and isinstance(inner, Mapping):
-            return dict(value)
-    elif isinstance(value, type) and hasattr(value, "model_json_schema"):
-        return value
-    raise RequestError(
-        f"{name} must be {{'type': 'json_object'}}, {{'type': 'json_schema', 'json_schema': "
-        f"{{'name': ..., 'schema': ...}}}} or a pydantic model class, not {_shown(value)}"
-    )
-
-
 def _effort(name: str, value: Any) -> str:
     levels = get_args(ReasoningEffort)
     if value not in levels:
@@ -437,7 +427,8 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "draw": number(0, 2**31 - 1, whole=True),
     "tools": _tools,
     "tool_choice": _tool_choice,
-    "response_format": _response_format,
+    "response_format": structure.checked,
+    "max_repairs": number(0, 10, whole=True),
     "reasoning_effort": _effort,
     "endpoint": _endpoint,
     "logprobs": _flag,

@@ -7,11 +7,13 @@ reasoning tokens, as `Usage` does.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..._errors import APIResponseValidationError, RequestError
 from ..._requests.request import Request
 from ..._requests.routing import Target
+from ..._schemas.structure import structure_of
 from ..._types import Choice, FinishReason, Message, ToolCall, Usage
 from .. import left_out
 from ..adapter import (
@@ -22,12 +24,13 @@ from ..adapter import (
     merge,
     part,
     refuse,
-    schema_of,
     split_reply,
 )
 from ..bill import chat_searches, reported_cost, with_searches
 from ..errors import error_fields, from_answer
+from ..schema_rules import needs_schema, with_schema_in_prompt, wrapped
 from .facts import tier_variant
+from .strict_schema import strict_schema
 
 OPERATION = "chat/completions"
 
@@ -71,6 +74,9 @@ def encode(request: Request, target: Target, *, max_tokens_name: str = "max_toke
         UnsupportedParameterError: the route's row says that its API has no such parameter.
     """
     route = target.route
+    in_prompt = not route.json_schema and needs_schema(request)
+    if in_prompt:
+        request = replace(with_schema_in_prompt(request), response_format={"type": "json_object"})
     # A server behind the user's own base URL may need the reasoning of earlier answers.
     foreign = _FOREIGN_FIELDS if target.custom_base_url else _FOREIGN_FIELDS | route.output_only
     payload: dict[str, Any] = {
@@ -82,7 +88,7 @@ def encode(request: Request, target: Target, *, max_tokens_name: str = "max_toke
     fields: dict[str, Any] = {name: getattr(request, name) for name in _PLAIN}
     fields["stop"] = list(request.stop) if request.stop else None
     fields["tools"] = [dict(tool) for tool in request.tools] if request.tools else None
-    fields["response_format"] = response_format(request.response_format)
+    fields["response_format"] = response_format(request.response_format, target)
     for name, value in fields.items():
         if value is None:
             continue
@@ -96,9 +102,10 @@ def encode(request: Request, target: Target, *, max_tokens_name: str = "max_toke
     if request.extra_body:
         payload = merge(payload, request.extra_body)
     headers = request.extra_headers or {}
-    if "n" in route.unsupported:
-        return EncodedRequest(OPERATION, payload, headers)
-    return EncodedRequest(OPERATION, payload, headers, samples_field=("n",), most_samples=_MOST_SAMPLES)
+    encoded = EncodedRequest(OPERATION, payload, headers, schema_in_prompt=in_prompt)
+    if "n" not in route.unsupported:
+        encoded.samples_field, encoded.most_samples = ("n",), _MOST_SAMPLES
+    return encoded
 
 
 def _messages(messages: Sequence[Message], foreign: frozenset[str], provider: str) -> Iterator[Message]:
@@ -162,12 +169,24 @@ def _check_parts(parts: Sequence[Mapping[str, Any]], index: int) -> None:
             )
 
 
-def response_format(asked: Any) -> dict[str, Any] | None:
-    """OpenAI's `response_format` for a dict or a pydantic model class."""
-    if asked is None or isinstance(asked, dict):
-        return asked
-    name, schema, _ = schema_of(asked)
-    return {"type": "json_schema", "json_schema": {"name": name, "schema": schema}}
+def response_format(asked: Any, target: Target) -> dict[str, Any] | None:
+    """OpenAI's `response_format` for a type or a JSON schema; a dict in OpenAI's form stays as it is.
+
+    OpenAI constrains its models to the schema only in strict mode, which has no form for some schemas. Hosts
+    have no common rules for strict mode, and most of them always enforce the schema.
+    """
+    if asked is None:
+        return None
+    structure = structure_of(asked)
+    if structure is None or structure.schema is None or not structure.adaptable:
+        return dict(asked)
+    named: dict[str, Any] = {"name": structure.name}
+    if target.provider == "openai":
+        strict = strict_schema(structure.schema, bounds=not target.model.startswith("ft:"))
+        if strict is not None:
+            return {"type": "json_schema", "json_schema": {**named, "schema": strict, "strict": True}}
+    schema = structure.schema if structure.is_object else wrapped(structure.schema)
+    return {"type": "json_schema", "json_schema": {**named, "schema": schema}}
 
 
 def decode(reply: Any) -> Answer:

@@ -25,6 +25,8 @@ __all__ = ["complete", "example_of", "solve"]
 ECHO_CHARACTERS = 200
 SEARCHED_CHARACTERS = 10_000
 SCHEMA_DEPTH = 32
+ENDS_FROM = 8
+"""From this depth on, the example of a recursive schema has no more entries."""
 
 _SUM = re.compile(
     r"(?<![\w.])(-?\d{1,18})\s*([-+*])\s*(-?\d{1,18})(?:\s*([-+*])\s*(-?\d{1,18}))?(?![\w.]*\w)"
@@ -52,11 +54,16 @@ def solve(text: str) -> int | None:
 
 
 def complete(
-    prompt: Prompt, settings: Settings, identifier: str, created: int, finish: str | None
+    prompt: Prompt,
+    settings: Settings,
+    identifier: str,
+    created: int,
+    finish: str | None,
+    text: str | None = None,
 ) -> Completion:
-    """Answer a prompt. ``finish`` forces an unusual finish reason, see :class:`Fault`."""
+    """Answer a prompt. ``finish`` forces an unusual finish reason, and ``text`` a text, see :class:`Fault`."""
     number = 0 if finish == "no_choices" else prompt.samples
-    samples = [_sample(prompt, settings, index, finish) for index in range(number)]
+    samples = [_sample(prompt, settings, index, finish, text) for index in range(number)]
     reasoning_tokens = output_tokens = 0
     for sample in samples:
         reasoning = _reasoning_tokens(prompt, settings, sample.reasoning)
@@ -103,12 +110,17 @@ def example_of(schema: Mapping[str, Any], depth: int = 0, root: Mapping[str, Any
         return schema["enum"][0]
     for alternatives in ("anyOf", "oneOf", "allOf"):
         if schema.get(alternatives):
-            return example_of(schema[alternatives][0], depth + 1, root)
+            deep = depth > ENDS_FROM and {"type": "null"} in schema[alternatives]
+            return None if deep else example_of(schema[alternatives][0], depth + 1, root)
     kind = schema.get("type", "object" if "properties" in schema else "string")
     kind = str(kind[0] if isinstance(kind, list) else kind).lower()
     if kind == "object":
         properties = schema.get("properties", {})
         return {name: example_of(part, depth + 1, root) for name, part in properties.items()}
+    if kind == "array" and "prefixItems" in schema:
+        return [example_of(part, depth + 1, root) for part in schema["prefixItems"]]
+    if kind == "array" and depth > ENDS_FROM and not schema.get("minItems"):
+        return []
     if kind == "array":
         return [example_of(schema.get("items", {}), depth + 1, root)] * max(1, int(schema.get("minItems", 1)))
     if kind == "string":
@@ -133,7 +145,9 @@ def _apply(left: int, operator: str, right: int) -> int:
     return left - right if operator == "-" else left * right
 
 
-def _sample(prompt: Prompt, settings: Settings, index: int, finish: str | None) -> Sample:
+def _sample(
+    prompt: Prompt, settings: Settings, index: int, finish: str | None, forced: str | None
+) -> Sample:
     reasoning = ""
     if prompt.reasoning:
         reasoning = f"The user asks: {prompt.text[:80]} I think about it and answer."
@@ -149,7 +163,8 @@ def _sample(prompt: Prompt, settings: Settings, index: int, finish: str | None) 
         return Sample(
             text=None, pieces=[], reasoning=reasoning, tool_calls=[_tool_call(prompt)], finish="tool_calls"
         )
-    text, stop_sequence = _stopped(_text(prompt, settings, index), prompt.stop)
+    answer = _text(prompt, settings, index) if forced is None else forced
+    text, stop_sequence = _stopped(answer, prompt.stop)
     end = "stop" if stop_sequence is None else "stop_sequence"
     if finish == "length":
         text, end, stop_sequence = text[: max(1, len(text) // 2)], "length", None

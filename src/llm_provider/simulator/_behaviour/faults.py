@@ -43,6 +43,7 @@ class Fault:
         empty_stream: a stream with status 200 and without any event.
         finish: an unusual end of the answer: ``length``, ``content_filter``, ``tool_calls``, ``refusal``,
             ``empty`` (an empty text), ``no_choices``, ``null_content``.
+        text: the text of the answer, also where the request has a JSON schema.
 
     >>> Fault(status=429, retry_after="2").retry_after
     '2'
@@ -67,6 +68,7 @@ class Fault:
     stall_after: int | None = None
     empty_stream: bool = False
     finish: str | None = None
+    text: str | None = None
 
     def __post_init__(self) -> None:
         if self.finish is not None and self.finish not in FINISHES:
