@@ -25,6 +25,7 @@ from llm_provider._errors import (
     ProviderError,
     RateLimitError,
     RequestError,
+    SchemaMismatchError,
     UnsupportedParameterError,
 )
 from llm_provider._types import Choice, Response, Usage
@@ -46,6 +47,7 @@ EXTRA: dict[type[LLMError], dict[str, Any]] = {
     CacheMissError: {"key": "0" * 64},
     ModelDriftError: {"served": "gpt-5.5-2026-11-19", "served_before": "gpt-5.5-2026-10-21"},
     BudgetExceededError: {"budget": Decimal(5), "spent": Decimal("4.5"), "needed": Decimal(1)},
+    SchemaMismatchError: {"text": "{", "validation_error": "it is not JSON", "cost": 0.5},
     BatchError: {"results": [RateLimitError("slow"), 1]},
 }
 

@@ -213,7 +213,8 @@ class Response(Generic[T_co]):
     litellm's price map, None for a cache hit and an unknown cost. `model` is the model that answered, as the
     provider names it. `failures` are the requests of this call that failed before
     one succeeded, and those whose answers did not match `response_format`. `schema_in_prompt` says that the
-    provider could not enforce the schema, so the prompt asked for it. `raw` is the provider's unchanged answer.
+    provider could not enforce the schema, so the prompt asked for it. `raw` is the provider's unchanged
+    answer.
     """
 
     choices: tuple[Choice, ...]
@@ -296,8 +297,11 @@ class Response(Generic[T_co]):
 
     @property
     def parsed_from(self) -> ParsedFrom | None:
-        """Where the JSON of `parsed` was: "text" if it is the whole text, "fence" in a Markdown code block,
-        "prose" among words. None if no JSON was requested. It raises what `parsed` raises."""
+        """Where the JSON of `parsed` was; None if no JSON was requested.
+
+        "text" is the whole text, "fence" a Markdown code block, "prose" among words. It raises what `parsed`
+        raises.
+        """
         reading = self._read(self.choices[0])
         return None if reading is None else reading.source
 

@@ -50,15 +50,19 @@ class Chat(Operation[Response]):
         return [parts[start : start + most] for start in range(0, len(parts), most)]
 
     def body(self, call: Call[Response], parts: Sequence[int]) -> bytes:
-        """The payload; it has a number of samples if that is above one."""
+        """The payload; it has a number of samples if that is above one.
+
+        A schema keeps the order of its fields, in which models write them. The key does not depend on it.
+        """
+        structured = call.encoded.structure is not None
         if len(parts) == 1:
-            return call.body
+            return orjson.dumps(call.encoded.payload) if structured else call.body
         payload: dict[str, Any] = dict(call.encoded.payload)
         inner = payload
         for name in call.encoded.samples_field[:-1]:
             inner[name] = inner = dict(inner.get(name, {}))
         inner[call.encoded.samples_field[-1]] = len(parts)
-        return canonical(payload)
+        return orjson.dumps(payload) if structured else canonical(payload)
 
     def tokens(self, call: Call[Response], parts: Sequence[int]) -> float:
         """The likely input tokens and the longest answers: providers count both against a rate limit."""

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import orjson
 
-from .._errors import APIResponseValidationError, RequestError, UnsupportedParameterError
+from .._errors import APIResponseValidationError, UnsupportedParameterError
 from .._limits.timeouts import Timeouts
 from .._requests.api_keys import APIKey
 from .._requests.embed_request import EmbedRequest

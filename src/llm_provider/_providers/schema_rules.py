@@ -97,7 +97,7 @@ def needs_schema(request: Request) -> bool:
 
 
 def with_schema_in_prompt(request: Request) -> Request:
-    """A request that asks for the schema in a system message, for models and hosts that do not enforce one."""
+    """A request whose system message asks for the schema, for models and hosts that do not enforce it."""
     structure = structure_of(request.response_format)
     assert structure is not None
     assert structure.schema is not None

@@ -59,7 +59,8 @@ class Route:
         transport: The HTTP client under the SDK where the user chooses none, by measurement
             (`python -m benchmarks transports`).
         stream_usage: Whether a streamed answer has its usage only if `stream_options` asks for it.
-        json_schema: Whether the API takes a JSON schema for the answer. Where it does not, the prompt asks for it.
+        json_schema: Whether the API takes a JSON schema for the answer. Where it does not, the prompt asks
+            for it.
         default_effort: Whether the API may accept `reasoning_effort="default"`.
         embedding_limits: How much one request for embeddings may hold, where the adapter is `openai`. Default
             `UNPUBLISHED`.

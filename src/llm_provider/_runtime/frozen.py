@@ -41,8 +41,8 @@ def quickly_made(frozen: type[T]) -> type[T]:
     scope: dict[str, Any] = {"frozen": frozen, "absent": absent, "set": object.__setattr__}
     # A generic class needs the base Generic, and `type` needs its original form for it.
     names = {"__slots__": [entry.name for entry in entries]}
-    if hasattr(frozen, "__orig_bases__"):
-        names["__orig_bases__"] = frozen.__orig_bases__
+    if "__orig_bases__" in vars(frozen):
+        names["__orig_bases__"] = vars(frozen)["__orig_bases__"]
     scope["opened"] = type(f"_Open{frozen.__name__}", frozen.__bases__, names)
     scope["slowly"] = frozen.__init__
     parameters, arguments, assignments = [], [], []

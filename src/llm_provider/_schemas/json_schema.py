@@ -14,12 +14,17 @@ from urllib.parse import unquote
 
 Schema: TypeAlias = Mapping[str, Any] | bool
 
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
 TYPES: Mapping[str, Callable[[Any], bool]] = {
     "object": lambda value: isinstance(value, dict),
     "array": lambda value: isinstance(value, list),
     "string": lambda value: isinstance(value, str),
     "integer": lambda value: _is_number(value) and value == value // 1,
-    "number": lambda value: _is_number(value),
+    "number": _is_number,
     "boolean": lambda value: isinstance(value, bool),
     "null": lambda value: value is None,
 }
@@ -34,10 +39,6 @@ SINGLE = ("items", "additionalProperties", "not", "if", "then", "else", "contain
 _NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
 _MOST_VIOLATIONS = 10
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def looks_like_schema(value: Mapping[str, Any]) -> bool:

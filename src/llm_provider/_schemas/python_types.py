@@ -5,6 +5,8 @@ pydantic is imported by the first use of a type.
 
 from __future__ import annotations
 
+import functools
+import operator
 import sys
 import types
 import typing
@@ -66,7 +68,7 @@ def _for_pydantic(given: Any, inside: tuple[Any, ...]) -> Any:
     if all(new is old for new, old in zip(replaced, arguments, strict=True)):
         return given
     if origin is types.UnionType:
-        return typing.Union[replaced]
+        return functools.reduce(operator.or_, replaced)
     if origin is typing.Annotated:
         return typing.Annotated[(replaced[0], *given.__metadata__)]
     return origin[replaced]
@@ -77,10 +79,12 @@ def _typed_dict(given: Any, inside: tuple[Any, ...]) -> Any:
 
     fields = {}
     for name, hint in typing.get_type_hints(given, include_extras=True).items():
-        while typing.get_origin(hint) in (typing.Required, typing.NotRequired):
-            (hint,) = typing.get_args(hint)
-        plain = _for_pydantic(hint, inside)
-        fields[name] = plain if name in given.__required_keys__ else typing_extensions.NotRequired[plain]
+        # Where annotations are texts, `__required_keys__` does not know of the marks.
+        mark = typing.get_origin(hint)
+        is_marked = mark in (typing.Required, typing.NotRequired)
+        required = mark is typing.Required if is_marked else name in given.__required_keys__
+        plain = _for_pydantic(typing.get_args(hint)[0] if is_marked else hint, inside)
+        fields[name] = plain if required else typing_extensions.NotRequired[plain]
     # A checker wants the fields of a TypedDict written out.
     made: Any = typing_extensions.TypedDict(given.__name__, fields)  # type: ignore[misc]
     made.__doc__, made.__module__ = given.__doc__, given.__module__

@@ -128,27 +128,35 @@ def without_nulls(value: Any, schema: Any, root: Any) -> Any:
         schema = resolve(schema["$ref"], root)
     if not isinstance(schema, dict):
         return value
+    for part in schema.get("allOf", ()):
+        value = without_nulls(value, part, root)
+    for part in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
+        without = without_nulls(value, part, root)
+        if _matches(without, part, root):
+            value = without
+            break
     if isinstance(value, list):
-        return [without_nulls(entry, schema.get("items"), root) for entry in value]
+        first, others = schema.get("prefixItems", ()), schema.get("items")
+        return [
+            without_nulls(entry, first[place] if place < len(first) else others, root)
+            for place, entry in enumerate(value)
+        ]
     if not isinstance(value, dict):
         return value
-    for part in (*schema.get("anyOf", ()), *schema.get("oneOf", ()), *schema.get("allOf", ())):
-        value = without_nulls(value, part, root)
     properties, required = schema.get("properties", {}), schema.get("required", ())
     return {
         name: without_nulls(entry, properties.get(name), root)
         for name, entry in value.items()
         if entry is not None or name in required or name not in properties
-        or takes_null(properties[name], root)
+        or _matches(None, properties[name], root)
     }  # fmt: skip
 
 
-def takes_null(schema: Any, root: Any) -> bool:
-    """Whether a schema accepts null."""
-    if not isinstance(schema, dict):
-        return schema is not False
+def _matches(value: Any, schema: Any, root: Any) -> bool:
+    if isinstance(schema, dict):
+        schema = {**schema, **{word: root[word] for word in ("$defs", "definitions") if word in root}}
     try:
-        validate(None, {**schema, "$defs": root.get("$defs", {}), "definitions": root.get("definitions", {})})
+        validate(value, schema)
     except (SchemaViolationError, RecursionError):
         return False
     return True

@@ -63,9 +63,9 @@ def checked(name: str, value: Any) -> Any:
     if hasattr(kind, "model_json_schema") or hasattr(kind, "__dataclass_fields__"):
         raise RequestError(f"{name} must be the class {kind.__name__}, not an instance of it")
     raise RequestError(
-        f"{name} must be a type, such as a pydantic model, a dataclass, list[str] or Literal['a', 'b'], a JSON "
-        "schema, {'type': 'json_object'}, or {'type': 'json_schema', 'json_schema': {'name': ..., 'schema': "
-        f"...}}}}, not {shown(value)}"
+        f"{name} must be a type, such as a pydantic model, a dataclass, list[str] or Literal['a', 'b'], a "
+        "JSON schema, {'type': 'json_object'}, or {'type': 'json_schema', 'json_schema': {'name': ..., "
+        f"'schema': ...}}}}, not {shown(value)}"
     )
 
 

@@ -210,6 +210,18 @@ def test_examples_fit_their_schema(schema: dict[str, Any]) -> None:
     assert fits(json.loads(json.dumps(example_of(whole))), whole, point)
 
 
+def test_a_list_of_a_schema_that_contains_itself_ends() -> None:
+    node = {"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#"}}}}
+    assert str(example_of(node)).endswith("[]" + "}]" * 3 + "}")
+    below = {"anyOf": [{"$ref": "#"}, {"type": "null"}]}
+    assert "None" in str(example_of({"type": "object", "properties": {"next": below}}))
+
+
+def test_the_entries_of_a_tuple_have_their_own_schemas() -> None:
+    pair = {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "minItems": 2}
+    assert example_of(pair) == [1, "text"]
+
+
 def test_a_schema_that_contains_itself_ends() -> None:
     node = {"type": "object", "properties": {"next": {"$ref": "#"}}}
     assert example_of(node)["next"]["next"]

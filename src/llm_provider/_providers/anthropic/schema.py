@@ -37,7 +37,8 @@ def accepted_schema(schema: Mapping[str, Any], request: Request) -> dict[str, An
             "its schemas cannot be recursive; nest the types to the depth that you need",
             provider=PROVIDER,
         )
-    return _accepted(schema, request, "$")
+    accepted: dict[str, Any] = _accepted(schema, request, "$")
+    return accepted
 
 
 def _accepted(schema: Any, request: Request, path: str) -> Any:

@@ -1,8 +1,8 @@
 """Schemas in the form that Gemini's `responseJsonSchema` accepts.
 
-Gemini takes JSON Schema and ignores the keywords that it does not enforce. It has two rules of its own, in the
-reference of its API: nothing stands beside a `$ref`, and only fields that are not required may contain the
-schema itself. Answers are checked against the whole schema.
+Gemini takes JSON Schema and ignores the keywords that it does not enforce. The reference of its API has two
+more rules: nothing stands beside a `$ref`, and only fields that are not required may contain the schema
+itself. Answers are checked against the whole schema.
 """
 
 from __future__ import annotations

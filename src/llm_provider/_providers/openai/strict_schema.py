@@ -16,12 +16,27 @@ from ..schema_rules import told, wrapped
 
 _KEPT = frozenset({"type", "enum", "const", "title", "description", "$ref"})
 _BOUNDS = frozenset(
-    {"pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems"}
+    {
+        "pattern",
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "multipleOf",
+        "minItems",
+        "maxItems",
+    }
 )
 _FORMATS = frozenset(
     {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
 )  # fmt: skip
-_SILENT = frozenset({"discriminator", "$schema", "$id", "$comment", "$defs", "definitions"})
+# Keywords that are made elsewhere, or tell the model nothing.
+_SILENT = frozenset(
+    {
+        "properties", "required", "additionalProperties", "$defs", "definitions", "items", "discriminator",
+        "$schema", "$id", "$comment",
+    }
+)  # fmt: skip
 
 _MOST_FIELDS = 5_000
 _MOST_LEVELS = 10
@@ -48,9 +63,10 @@ def strict_schema(schema: Mapping[str, Any], *, bounds: bool = True) -> dict[str
     True
     """
     try:
-        root = _strict(schema, schema, bounds, top=True)
+        adapter = _Strict(schema, bounds)
+        root = adapter.made(schema, top=True)
         definitions = {
-            word: {name: _strict(part, schema, bounds) for name, part in schema[word].items()}
+            word: {name: adapter.made(part) for name, part in schema[word].items()}
             for word in ("$defs", "definitions")
             if schema.get(word)
         }
@@ -62,62 +78,93 @@ def strict_schema(schema: Mapping[str, Any], *, bounds: bool = True) -> dict[str
     return made if _is_within_limits(made) else None
 
 
-def _strict(schema: Any, root: Mapping[str, Any], bounds: bool, *, top: bool = False) -> dict[str, Any]:
-    if not isinstance(schema, Mapping):
-        raise _NotStrictError
-    # A reference stands alone. At the root it stands beside the definitions.
-    if "$ref" in schema and (top or len(schema) > 1):
-        target = resolve(schema["$ref"], root)
+class _Strict:
+    """Makes the parts of one schema strict."""
+
+    def __init__(self, root: Mapping[str, Any], bounds: bool) -> None:
+        self._root = root
+        self._bounds = bounds
+        self._inlined: list[str] = []
+        """The references around the part that is being made, whose targets were put in their place."""
+
+    def made(self, schema: Any, *, top: bool = False) -> dict[str, Any]:
+        """The strict form of a part."""
+        if not isinstance(schema, Mapping):
+            raise _NotStrictError
+        # A reference stands alone. At the root it stands beside the definitions.
+        if "$ref" in schema and (top or len(schema) > 1):
+            return self._in_place(schema, top=top)
+        if len(schema.get("allOf", ())) == 1:
+            (part,) = schema["allOf"]
+            others = {word: value for word, value in schema.items() if word != "allOf"}
+            return self.made({**part, **others}, top=top)
+        made: dict[str, Any] = {}
+        limits: dict[str, Any] = {}
+        for word, value in schema.items():
+            if self._is_kept(word, value):
+                made[word] = value
+            elif word in ("anyOf", "oneOf"):
+                made["anyOf"] = [self.made(part) for part in value]
+            elif word == "prefixItems":
+                # Strict mode has one type for all entries. The answer is checked for their order.
+                made["items"] = {"anyOf": [self.made(part) for part in value]}
+                limits["entries in this order"] = json.dumps(value)
+            elif word == "items" and value is not False:
+                made["items"] = self.made(value)
+            elif word in ("patternProperties", "allOf"):
+                raise _NotStrictError
+            elif word not in _SILENT:
+                limits[word] = value
+        if limits.get("default", 0) is None:
+            del limits["default"]
+        if "object" in _kinds(schema):
+            made |= self._closed(schema)
+        elif not made.keys() & {"type", "enum", "const", "anyOf", "$ref"}:
+            raise _NotStrictError
+        if "array" in _kinds(schema) and "items" not in made:
+            raise _NotStrictError
+        return told(made, limits)
+
+    def _in_place(self, schema: Mapping[str, Any], *, top: bool) -> dict[str, Any]:
+        """A reference with other keywords: its target with these keywords. They are lost in a recursion."""
+        reference = schema["$ref"]
+        if reference in self._inlined:
+            return {"$ref": reference}
+        target = resolve(reference, self._root)
         if not isinstance(target, Mapping):
             raise _NotStrictError
-        schema = {**target, **{word: value for word, value in schema.items() if word != "$ref"}}
-        return _strict(schema, root, bounds, top=top)
-    if len(schema.get("allOf", ())) == 1:
-        (part,) = schema["allOf"]
-        others = {word: value for word, value in schema.items() if word != "allOf"}
-        return _strict({**part, **others}, root, bounds, top=top)
-    made: dict[str, Any] = {}
-    limits: dict[str, Any] = {}
-    for word, value in schema.items():
-        if word in _KEPT or (word in _BOUNDS and bounds) or (word == "format" and bounds and value in _FORMATS):
-            made[word] = value
-        elif word in ("anyOf", "oneOf"):
-            made["anyOf"] = [_strict(part, root, bounds) for part in value]
-        elif word == "items":
-            made["items"] = _strict(value, root, bounds)
-        elif word in ("prefixItems", "patternProperties", "allOf"):
+        self._inlined.append(reference)
+        others = {word: value for word, value in schema.items() if word != "$ref"}
+        made = self.made({**target, **others}, top=top)
+        self._inlined.pop()
+        return made
+
+    def _is_kept(self, word: str, value: Any) -> bool:
+        bound = word in _BOUNDS or (word == "format" and value in _FORMATS)
+        return word in _KEPT or (bound and self._bounds)
+
+    def _closed(self, schema: Mapping[str, Any]) -> dict[str, Any]:
+        """An object with all of its fields required. A field that may be absent may be null instead."""
+        properties = schema.get("properties", {})
+        free = schema.get("additionalProperties", not properties)
+        if free is not False and not (free is True and properties):
             raise _NotStrictError
-        elif word not in _SILENT and word not in ("properties", "required", "additionalProperties"):
-            limits[word] = value
-    if limits.get("default", 0) is None:
-        del limits["default"]
-    if "object" in _kinds(schema):
-        made |= _closed(schema, root, bounds)
-    elif not made.keys() & {"type", "enum", "const", "anyOf", "$ref"}:
-        raise _NotStrictError
-    if "array" in _kinds(schema) and "items" not in made:
-        raise _NotStrictError
-    return told(made, limits)
+        required = schema.get("required", ())
+        fields = {}
+        for name, part in properties.items():
+            field = self.made(part)
+            fields[name] = field if name in required else _nullable(field)
+        return {
+            "type": schema.get("type", "object"),
+            "properties": fields,
+            "required": list(properties),
+            "additionalProperties": False,
+        }
 
 
 def _kinds(schema: Mapping[str, Any]) -> list[str]:
     kind = schema.get("type", "object" if "properties" in schema else [])
     return kind if isinstance(kind, list) else [kind]
-
-
-def _closed(schema: Mapping[str, Any], root: Mapping[str, Any], bounds: bool) -> dict[str, Any]:
-    """An object with all of its fields required. A field that may be absent may be null instead."""
-    properties = schema.get("properties", {})
-    free = schema.get("additionalProperties", bool(not properties))
-    if free is not False and not (free is True and properties):
-        raise _NotStrictError
-    required = schema.get("required", ())
-    fields = {}
-    for name, part in properties.items():
-        field = _strict(part, root, bounds)
-        fields[name] = field if name in required else _nullable(field)
-    kind = schema.get("type", "object")
-    return {"type": kind, "properties": fields, "required": list(properties), "additionalProperties": False}
 
 
 def _nullable(field: dict[str, Any]) -> dict[str, Any]:

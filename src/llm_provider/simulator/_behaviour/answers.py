@@ -61,7 +61,7 @@ def complete(
     finish: str | None,
     text: str | None = None,
 ) -> Completion:
-    """Answer a prompt. ``finish`` forces an unusual finish reason, and ``text`` a text, see :class:`Fault`."""
+    """Answer a prompt. ``finish`` and ``text`` force an unusual end and a text, see :class:`Fault`."""
     number = 0 if finish == "no_choices" else prompt.samples
     samples = [_sample(prompt, settings, index, finish, text) for index in range(number)]
     reasoning_tokens = output_tokens = 0
@@ -145,9 +145,7 @@ def _apply(left: int, operator: str, right: int) -> int:
     return left - right if operator == "-" else left * right
 
 
-def _sample(
-    prompt: Prompt, settings: Settings, index: int, finish: str | None, forced: str | None
-) -> Sample:
+def _sample(prompt: Prompt, settings: Settings, index: int, finish: str | None, forced: str | None) -> Sample:
     reasoning = ""
     if prompt.reasoning:
         reasoning = f"The user asks: {prompt.text[:80]} I think about it and answer."
