@@ -32,7 +32,7 @@ class Chat(Operation[Response]):
         if target.route.adapter != "openai":
             _check_words(request, target)
         encoded = adapter.encode(request, target)
-        if request.response_format is not None:
+        if request.response_format is not None and encoded.structure is None:
             encoded.structure = structure_of(request.response_format)
         return encoded
 
@@ -145,7 +145,7 @@ class Chat(Operation[Response]):
 
     def stored(self, call: Call[Response], entry: Entry, answer: Any, started: float) -> Response:
         """See `Operation.stored`."""
-        total = time.perf_counter() - started
+        total, structure = time.perf_counter() - started, call.encoded.structure
         return Response(
             choices=answer.choices,
             usage=answer.usage or Usage(),
@@ -157,7 +157,7 @@ class Chat(Operation[Response]):
             timing=Timing(total=total, overhead=total),
             body=entry.body,
             response_format=call.request.response_format,
-            schema_in_prompt=call.encoded.schema_in_prompt,
+            schema_in_prompt=structure is not None and structure.in_prompt,
         )
 
     def result(self, call: Call[Response], samples: Sequence[Sample], cost: float | None) -> Response:
@@ -175,7 +175,7 @@ class Chat(Operation[Response]):
             slowest = max(slowest, sample, key=lambda sample: sample.queue + sample.sending)
         if rest:
             body = b"[" + b",".join(sample.body for sample in samples) + b"]"
-        total = time.perf_counter() - call.started
+        total, structure = time.perf_counter() - call.started, call.encoded.structure
         return Response(
             choices=choices,
             usage=usage,
@@ -195,7 +195,7 @@ class Chat(Operation[Response]):
             failures=failures,
             body=body,
             response_format=call.request.response_format,
-            schema_in_prompt=call.encoded.schema_in_prompt,
+            schema_in_prompt=structure is not None and structure.in_prompt,
         )
 
 

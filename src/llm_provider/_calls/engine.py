@@ -200,12 +200,11 @@ class Engine:
         except (LLMError, ValueError):
             # The entry was written by another version, whose decoder accepted other replies.
             return None
-        if not call.operation.is_kept(answer, self.settings.kept):
-            return None
-        if call.encoded.structure is not None and call.operation.mismatch(call, answer):
-            # It was asked for with another type of the same schema, or by a version that did not check.
-            return None
-        return answer
+        kept = call.operation.is_kept(answer, self.settings.kept)
+        if kept and call.encoded.structure is not None:
+            # Another type of the same schema may have accepted it, or a version that did not check.
+            kept = call.operation.mismatch(call, answer) is None
+        return answer if kept else None
 
     def missing(self, call: Call[Any], part: int) -> CacheMissError:
         """The error of a call with cache="only" for a part that is not stored."""

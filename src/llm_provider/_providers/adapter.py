@@ -55,9 +55,7 @@ class EncodedRequest:
     samples_field: tuple[str, ...] = ()
     most_samples: int = 1
     structure: Structure | None = None
-    """The JSON that the answer must be; None for text."""
-    schema_in_prompt: bool = False
-    """Whether the prompt asks for the structure, because the provider does not enforce it."""
+    """The JSON that the answer must be; None for text. Adapters set it only where the prompt asks for it."""
 
 
 @dataclass(slots=True)

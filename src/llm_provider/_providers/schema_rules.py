@@ -10,6 +10,7 @@ from .._requests.request import Request
 from .._runtime.canonical_json import canonical
 from .._schemas.json_schema import resolve, subschemas
 from .._schemas.structure import WRAPPER, structure_of
+from .adapter import EncodedRequest
 
 _DEFINITIONS = ("$defs", "definitions")
 
@@ -94,6 +95,14 @@ def needs_schema(request: Request) -> bool:
     """Whether the answer has to match a schema."""
     structure = structure_of(request.response_format)
     return structure is not None and structure.schema is not None
+
+
+def in_prompt(encoded: EncodedRequest, request: Request) -> EncodedRequest:
+    """An encoded request whose prompt asks for the schema of the original request."""
+    structure = structure_of(request.response_format)
+    assert structure is not None
+    encoded.structure = replace(structure, in_prompt=True)
+    return encoded
 
 
 def with_schema_in_prompt(request: Request) -> Request:

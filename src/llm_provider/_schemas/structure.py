@@ -26,12 +26,12 @@ class Structure:
     """The JSON schema of the answer; None for any JSON. It must not be changed."""
     load: Callable[[str], Any]
     """JSON text to the value that the user receives; raises `ValueError` for JSON that does not match."""
-    is_type: bool = False
-    """Whether the user gave a Python type."""
     adaptable: bool = False
     """Whether the schema may be adapted to a provider. OpenAI's own form is sent as it is."""
     is_object: bool = True
     """Whether the answer is a JSON object for every value."""
+    in_prompt: bool = False
+    """Whether the prompt asks for it, because the provider does not enforce it."""
 
 
 def checked(name: str, value: Any) -> Any:
@@ -122,9 +122,7 @@ def _of_type(given: Any, _: str) -> Structure:
         raise RequestError(f"response_format {shown_name(given)} has no JSON schema: {problem}") from None
     schema = form.schema
     # A generic model is called `Page[City]`, which providers refuse as a name.
-    return Structure(
-        _clean(name), schema, form.load, is_type=True, adaptable=True, is_object=_is_object(schema, schema)
-    )
+    return Structure(_clean(name), schema, form.load, adaptable=True, is_object=_is_object(schema, schema))
 
 
 def shown_name(given: Any) -> str:

@@ -19,8 +19,8 @@ from llm_provider.simulator._behaviour.answers import example_of
 # Those of the guide.
 SUPPORTED = {
     "type", "properties", "required", "additionalProperties", "items", "anyOf", "enum", "const", "$ref",
-    "$defs", "definitions", "title", "description", "pattern", "format", "multipleOf", "maximum", "exclusiveMaximum",
-    "minimum", "exclusiveMinimum", "minItems", "maxItems",
+    "$defs", "definitions", "title", "description", "pattern", "format", "multipleOf", "maximum",
+    "exclusiveMaximum", "minimum", "exclusiveMinimum", "minItems", "maxItems",
 }  # fmt: skip
 
 

@@ -217,6 +217,20 @@ def test_a_list_of_a_schema_that_contains_itself_ends() -> None:
     assert "None" in str(example_of({"type": "object", "properties": {"next": below}}))
 
 
+@pytest.mark.parametrize("form", ["openai", "anthropic"])
+def test_a_schema_in_the_system_prompt_is_kept_to(post: Post, form: str) -> None:
+    text = 'Keep to this JSON schema: {"properties": {"q": {"type": "integer"}}}'
+    user = {"role": "user", "content": "Hi"}
+    if form == "openai":
+        messages = [{"role": "system", "content": text}, user]
+        body: dict[str, Any] = {"messages": messages, "response_format": {"type": "json_object"}}
+        answer = post("/deepseek/v1/chat/completions", {"model": "deepseek-v4-pro", **body})
+    else:
+        body = {"model": "claude-3-opus", "max_tokens": 9, "messages": [user]}
+        answer = post("/anthropic/v1/messages", {**body, "system": [{"type": "text", "text": text}]})
+    assert '{\\"q\\":1}' in answer.body.decode()
+
+
 def test_the_entries_of_a_tuple_have_their_own_schemas() -> None:
     pair = {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "minItems": 2}
     assert example_of(pair) == [1, "text"]

@@ -20,7 +20,7 @@ from ..._settings import MAX_RESPONSE_BYTES
 from ..adapter import EncodedRequest, merge, refuse
 from ..errors import from_sdk as map_error
 from ..foreign_tools import check_tools, owner_of
-from ..schema_rules import needs_schema, with_schema_in_prompt
+from ..schema_rules import in_prompt, needs_schema, with_schema_in_prompt
 from .decode import OPERATION, PROVIDER, Assembler, decode, usage
 from .encode_messages import encode_messages, encode_system, original_blocks
 from .facts import facts, variant
@@ -133,9 +133,8 @@ def encode(request: Request, target: Target) -> EncodedRequest:
         RequestError: Anthropic has no form for a message, or two parameters contradict each other.
     """
     family = _family(target.model)
-    in_prompt = not family.schemas and needs_schema(request)
-    if in_prompt:
-        request = with_schema_in_prompt(request)
+    if not family.schemas and needs_schema(request):
+        return in_prompt(encode(with_schema_in_prompt(request), target), request)
     payload: dict[str, Any] = {"model": target.model, "max_tokens": request.max_tokens or DEFAULT_MAX_TOKENS}
     system, leading = encode_system(request.messages)
     if system is not None:
@@ -160,7 +159,7 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     headers = dict(request.extra_headers or {})
     if any(name in payload for name in _SAMPLING):
         headers.setdefault("anthropic-version", SAMPLING_VERSION)
-    return EncodedRequest(OPERATION, payload, headers, schema_in_prompt=in_prompt)
+    return EncodedRequest(OPERATION, payload, headers)
 
 
 def _refuse(parameter: str, request: Request, remedy: str) -> RequestError:

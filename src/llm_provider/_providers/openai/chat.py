@@ -28,7 +28,7 @@ from ..adapter import (
 )
 from ..bill import chat_searches, reported_cost, with_searches
 from ..errors import error_fields, from_answer
-from ..schema_rules import needs_schema, with_schema_in_prompt, wrapped
+from ..schema_rules import in_prompt, needs_schema, with_schema_in_prompt, wrapped
 from .facts import tier_variant
 from .strict_schema import strict_schema
 
@@ -74,9 +74,9 @@ def encode(request: Request, target: Target, *, max_tokens_name: str = "max_toke
         UnsupportedParameterError: the route's row says that its API has no such parameter.
     """
     route = target.route
-    in_prompt = not route.json_schema and needs_schema(request)
-    if in_prompt:
-        request = replace(with_schema_in_prompt(request), response_format={"type": "json_object"})
+    if not route.json_schema and needs_schema(request):
+        asked = replace(with_schema_in_prompt(request), response_format={"type": "json_object"})
+        return in_prompt(encode(asked, target, max_tokens_name=max_tokens_name), request)
     # A server behind the user's own base URL may need the reasoning of earlier answers.
     foreign = _FOREIGN_FIELDS if target.custom_base_url else _FOREIGN_FIELDS | route.output_only
     payload: dict[str, Any] = {
@@ -102,10 +102,9 @@ def encode(request: Request, target: Target, *, max_tokens_name: str = "max_toke
     if request.extra_body:
         payload = merge(payload, request.extra_body)
     headers = request.extra_headers or {}
-    encoded = EncodedRequest(OPERATION, payload, headers, schema_in_prompt=in_prompt)
-    if "n" not in route.unsupported:
-        encoded.samples_field, encoded.most_samples = ("n",), _MOST_SAMPLES
-    return encoded
+    if "n" in route.unsupported:
+        return EncodedRequest(OPERATION, payload, headers)
+    return EncodedRequest(OPERATION, payload, headers, samples_field=("n",), most_samples=_MOST_SAMPLES)
 
 
 def _messages(messages: Sequence[Message], foreign: frozenset[str], provider: str) -> Iterator[Message]:

@@ -31,6 +31,7 @@ ENDS_FROM = 8
 _SUM = re.compile(
     r"(?<![\w.])(-?\d{1,18})\s*([-+*])\s*(-?\d{1,18})(?:\s*([-+*])\s*(-?\d{1,18}))?(?![\w.]*\w)"
 )
+_SCHEMA_IN_PROMPT = re.compile(r"JSON schema[^{]*(\{.*\})\s*$", re.DOTALL)
 _WORD = re.compile(r"\s*\S+\s*?(?=\s|$)|\s+")
 
 
@@ -198,6 +199,9 @@ def _tool_call(prompt: Prompt) -> ToolCall:
 
 
 def _text(prompt: Prompt, settings: Settings, index: int) -> str:
+    if prompt.schema is None or not prompt.schema:
+        told = _schema_in_prompt(prompt.request.body)
+        prompt.schema = told or prompt.schema
     if prompt.schema is not None:
         return orjson.dumps(example_of(prompt.schema) if prompt.schema else {"answer": "text"}).decode()
     if settings.output_tokens is not None:
@@ -211,6 +215,26 @@ def _text(prompt: Prompt, settings: Settings, index: int) -> str:
                 value += _mistake(prompt, index, settings.error_rate)
             return str(value)
     return f"echo: {prompt.text[:ECHO_CHARACTERS]}"
+
+
+def _schema_in_prompt(body: Mapping[str, Any]) -> Any:
+    """The JSON schema at the end of a system prompt that asks for one; None without it."""
+    system = body.get("system")
+    parts = system if isinstance(system, list) else [{"text": system}]
+    texts = [part.get("text") for part in parts if isinstance(part, dict)]
+    texts += [
+        message.get("content")
+        for message in body.get("messages") or ()
+        if isinstance(message, dict) and message.get("role") == "system"
+    ]
+    for text in texts:
+        found = _SCHEMA_IN_PROMPT.search(text) if isinstance(text, str) else None
+        if found is not None:
+            try:
+                return orjson.loads(found[1])
+            except orjson.JSONDecodeError:
+                continue
+    return None
 
 
 def _mistake(prompt: Prompt, index: int, error_rate: float) -> int:
