@@ -121,10 +121,21 @@ def test_what_is_no_type_of_an_answer(value: Any) -> None:
     assert not is_type(value)
 
 
-def test_types_load_pydantic_when_they_are_used(run_script: RunScript) -> None:
+def test_its_modules_and_pydantic_are_loaded_when_they_are_used(run_script: RunScript) -> None:
     run_script(
         """
         import sys
+        from llm_provider import Client
+        from llm_provider._calls.chat import CHAT
+        from llm_provider._providers import registry
+        from llm_provider._requests.request import Request
+        from llm_provider._requests.routing import resolve
+
+        for model in ("gpt-6.1-sol", "claude-3-opus", "gemini-3.8-flash", "deepseek/deepseek-v4-pro"):
+            target = resolve(model)
+            CHAT.encode(Request.build(model, "Hi", {}), target, registry.load(target.route.adapter))
+        assert not [name for name in sys.modules if "_schemas" in name]
+
         from llm_provider._schemas import python_types
         assert python_types.is_type(list[int])
         assert "pydantic" not in sys.modules

@@ -13,8 +13,6 @@ from .._cache.storage.entry import Entry
 from .._providers.adapter import Adapter, Answer, EncodedRequest, refuse
 from .._requests.routing import Target
 from .._runtime.canonical_json import canonical
-from .._schemas.reading import NoMatchError, read
-from .._schemas.structure import structure_of
 from .._types import Response, Timing, Usage
 from .call import Call, Operation, Sample, cost_source_of
 
@@ -33,6 +31,9 @@ class Chat(Operation[Response]):
             _check_words(request, target)
         encoded = adapter.encode(request, target)
         if request.response_format is not None and encoded.structure is None:
+            # Calls without a format do not need its modules.
+            from .._schemas.structure import structure_of
+
             encoded.structure = structure_of(request.response_format)
         return encoded
 
@@ -135,6 +136,8 @@ class Chat(Operation[Response]):
         structure = call.encoded.structure
         if structure is None:
             return None
+        from .._schemas.reading import NoMatchError, read
+
         for choice in answer.choices:
             if choice.finish_reason == "stop":
                 try:

@@ -30,12 +30,13 @@ from .._requests.api_keys import APIKey
 from .._requests.embed_request import EmbedRequest
 from .._requests.request import Request
 from .._requests.routing import EmbeddingLimits, Target
-from .._schemas.structure import Structure, structure_of
 from .._types import Choice, FinishReason, Step, Usage
 from .facts import RequestFacts
 
 if TYPE_CHECKING:
     from decimal import Decimal
+
+    from .._schemas.structure import Structure
 
 
 @dataclass(slots=True)
@@ -280,6 +281,8 @@ def schema_of(response_format: Any) -> tuple[str, dict[str, Any] | None, bool | 
     Raises:
         RequestError: the format is a type that no JSON schema describes.
     """
+    from .._schemas.structure import structure_of
+
     structure = structure_of(response_format)
     if structure is None:
         return "answer", None, None

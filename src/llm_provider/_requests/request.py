@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast, get_
 from .._errors import RequestError, shown
 from .._limits.timeouts import Timeouts, patience_seconds, seconds
 from .._runtime.frozen import quickly_made
-from .._schemas import structure
 from .._types import Message, Prompt
 from .api_keys import APIKey
 
@@ -374,6 +373,13 @@ def _tool_choice(name: str, value: Any) -> str | Mapping[str, Any]:
     )
 
 
+def _response_format(name: str, value: Any) -> Any:
+    # Imported here because most calls have no format.
+    from .._schemas.structure import checked
+
+    return checked(name, value)
+
+
 def _effort(name: str, value: Any) -> str:
     levels = get_args(ReasoningEffort)
     if value not in levels:
@@ -427,7 +433,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "draw": number(0, 2**31 - 1, whole=True),
     "tools": _tools,
     "tool_choice": _tool_choice,
-    "response_format": structure.checked,
+    "response_format": _response_format,
     "max_repairs": number(0, 10, whole=True),
     "reasoning_effort": _effort,
     "endpoint": _endpoint,

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from fractions import Fraction
 from typing import Any, TypeAlias
-from urllib.parse import unquote
 
 Schema: TypeAlias = Mapping[str, Any] | bool
 
@@ -83,7 +81,7 @@ def resolve(reference: Any, root: Schema) -> Any:
         return None
     place: Any = root
     for step in reference[1:].split("/")[1:]:
-        name = unquote(step).replace("~1", "/").replace("~0", "~")
+        name = _decoded(step).replace("~1", "/").replace("~0", "~")
         if isinstance(place, Mapping):
             place = place.get(name)
         elif isinstance(place, list) and name.isdigit() and int(name) < len(place):
@@ -91,6 +89,14 @@ def resolve(reference: Any, root: Schema) -> Any:
         else:
             return None
     return place if isinstance(place, (Mapping, bool)) else None
+
+
+def _decoded(step: str) -> str:
+    if "%" not in step:
+        return step
+    from urllib.parse import unquote
+
+    return unquote(step)
 
 
 def problem_of(schema: Any) -> str | None:
@@ -304,8 +310,12 @@ def _in_number(value: float, schema: Mapping[str, Any], path: str) -> Iterator[s
     if "exclusiveMaximum" in schema and value >= schema["exclusiveMaximum"]:
         yield f"{path}: {value} is not less than {schema['exclusiveMaximum']}"
     factor = schema.get("multipleOf")
-    if factor and Fraction(str(value)) % Fraction(str(factor)):
-        yield f"{path}: {value} is not a multiple of {factor}"
+    if factor:
+        # Few schemas need it, and every call imports this module.
+        from fractions import Fraction
+
+        if Fraction(str(value)) % Fraction(str(factor)):
+            yield f"{path}: {value} is not a multiple of {factor}"
 
 
 def _found(pattern: str, text: str) -> bool:

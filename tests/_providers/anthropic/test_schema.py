@@ -18,7 +18,7 @@ REQUEST = Request.build("claude-opus-5", "Hi", {})
 class Leaf(BaseModel):
     """A leaf."""
 
-    kind: Literal["leaf"]
+    kind: Literal["leaf", "twig"]
     size: int = Field(ge=1, description="in cm")
     day: str = Field(json_schema_extra={"format": "date"})
 

@@ -15,16 +15,13 @@ from typing import TYPE_CHECKING, Any
 from ..._errors import RequestError
 from ..._requests.request import Request
 from ..._requests.routing import Target
-from ..._schemas.structure import structure_of
 from ..._settings import MAX_RESPONSE_BYTES
 from ..adapter import EncodedRequest, merge, refuse
 from ..errors import from_sdk as map_error
 from ..foreign_tools import check_tools, owner_of
-from ..schema_rules import in_prompt, needs_schema, with_schema_in_prompt
 from .decode import OPERATION, PROVIDER, Assembler, decode, usage
 from .encode_messages import encode_messages, encode_system, original_blocks
 from .facts import facts, variant
-from .schema import accepted_schema
 
 if TYPE_CHECKING:
     from ..sdk_connection import PostConnection
@@ -133,8 +130,13 @@ def encode(request: Request, target: Target) -> EncodedRequest:
         RequestError: Anthropic has no form for a message, or two parameters contradict each other.
     """
     family = _family(target.model)
-    if not family.schemas and needs_schema(request):
-        return in_prompt(encode(with_schema_in_prompt(request), target), request)
+    if not family.schemas and request.response_format is not None:
+        # Calls without a format do not need its modules.
+        from .. import schema_rules
+
+        if schema_rules.needs_schema(request):
+            encoded = encode(schema_rules.with_schema_in_prompt(request), target)
+            return schema_rules.in_prompt(encoded, request)
     payload: dict[str, Any] = {"model": target.model, "max_tokens": request.max_tokens or DEFAULT_MAX_TOKENS}
     system, leading = encode_system(request.messages)
     if system is not None:
@@ -287,6 +289,9 @@ def _add_response_format(request: Request, payload: dict[str, Any]) -> None:
     asked = request.response_format
     if asked is None or (isinstance(asked, dict) and asked.get("type") == "text"):
         return
+    from ..._schemas.structure import structure_of
+    from .schema import accepted_schema
+
     structure = structure_of(asked)
     if structure is None or structure.schema is None:
         warnings.warn(

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from ..._errors import LLMError, RequestError
 from ..._requests.request import Request
 from ..._requests.routing import Target
-from ..._schemas.structure import structure_of
 from ..._settings import MAX_RESPONSE_BYTES
 from .. import left_out
 from ..adapter import EncodedRequest, merge, refuse
@@ -26,7 +25,6 @@ from .assembler import Assembler
 from .decode import PROVIDER, decode, error_of, split, usage
 from .encode_contents import encode_contents
 from .facts import facts, variant
-from .schema import accepted_schema
 
 if TYPE_CHECKING:
     from .connection import GeminiConnection
@@ -172,6 +170,10 @@ def _format(request: Request) -> dict[str, Any]:
     asked = request.response_format
     if asked is None or (isinstance(asked, Mapping) and asked.get("type") == "text"):
         return {}
+    # Calls without a format do not need its modules.
+    from ..._schemas.structure import structure_of
+    from .schema import accepted_schema
+
     # Gemini has no names for schemas and always enforces them, so `name` and `strict` have no effect.
     structure = structure_of(asked)
     fields: dict[str, Any] = {"responseMimeType": "application/json"}

@@ -13,7 +13,6 @@ from typing import Any
 from ..._errors import APIResponseValidationError, RequestError
 from ..._requests.request import Request
 from ..._requests.routing import Target
-from ..._schemas.structure import structure_of
 from ..._types import Choice, FinishReason, Message, ToolCall, Usage
 from .. import left_out
 from ..adapter import (
@@ -28,9 +27,7 @@ from ..adapter import (
 )
 from ..bill import chat_searches, reported_cost, with_searches
 from ..errors import error_fields, from_answer
-from ..schema_rules import in_prompt, needs_schema, with_schema_in_prompt, wrapped
 from .facts import tier_variant
-from .strict_schema import strict_schema
 
 OPERATION = "chat/completions"
 
@@ -74,9 +71,15 @@ def encode(request: Request, target: Target, *, max_tokens_name: str = "max_toke
         UnsupportedParameterError: the route's row says that its API has no such parameter.
     """
     route = target.route
-    if not route.json_schema and needs_schema(request):
-        asked = replace(with_schema_in_prompt(request), response_format={"type": "json_object"})
-        return in_prompt(encode(asked, target, max_tokens_name=max_tokens_name), request)
+    if not route.json_schema and request.response_format is not None:
+        # Calls without a format do not need its modules.
+        from .. import schema_rules
+
+        if schema_rules.needs_schema(request):
+            told = schema_rules.with_schema_in_prompt(request)
+            asked = replace(told, response_format={"type": "json_object"})
+            encoded = encode(asked, target, max_tokens_name=max_tokens_name)
+            return schema_rules.in_prompt(encoded, request)
     # A server behind the user's own base URL may need the reasoning of earlier answers.
     foreign = _FOREIGN_FIELDS if target.custom_base_url else _FOREIGN_FIELDS | route.output_only
     payload: dict[str, Any] = {
@@ -176,6 +179,10 @@ def response_format(asked: Any, target: Target) -> dict[str, Any] | None:
     """
     if asked is None:
         return None
+    from ..._schemas.structure import structure_of
+    from ..schema_rules import wrapped
+    from .strict_schema import strict_schema
+
     structure = structure_of(asked)
     if structure is None or structure.schema is None or not structure.adaptable:
         return dict(asked)
