@@ -28,6 +28,7 @@ from llm_provider._errors import (
     ProviderError,
     RateLimitError,
     RequestError,
+    SchemaMismatchError,
     ToolArgumentsError,
     ToolRoundsExceededError,
     UnsupportedParameterError,
@@ -55,6 +56,7 @@ EXTRA: dict[type[LLMError], dict[str, Any]] = {
     ToolRoundsExceededError: {
         "response": Response(choices=(Choice(),), usage=Usage(), model="m", provider="p")
     },
+    SchemaMismatchError: {"text": "{", "validation_error": "it is not JSON", "cost": 0.5},
     BatchError: {"results": [RateLimitError("slow"), 1]},
 }
 

@@ -18,6 +18,7 @@ LAYERS: tuple[str, ...] = (
     "_json_values",
     "_errors",
     "_runtime",
+    "_schemas",
     "_types",
     "_results_views",
     "_results",

@@ -18,6 +18,7 @@ from llm_provider._errors import (
     RateLimitError,
     RefusalError,
     RequestError,
+    SchemaMismatchError,
 )
 from llm_provider._types import Choice, Delta, Embeddings, Response, Timing, ToolCall, ToolCallDelta, Usage
 from support import RunScript
@@ -257,6 +258,35 @@ class TestParsed:
         with pytest.raises(JSONSchemaValidationError) as caught:
             _ = response(text, response_format=asked).parsed
         assert (caught.value.provider, caught.value.model, caught.value.maybe_billed) == ("p", "m", True)
+
+    def test_the_error_holds_the_answer_and_the_reason(self) -> None:
+        with pytest.raises(SchemaMismatchError, match="called tools") as caught:
+            _ = response(
+                "", response_format=City, cost=0.5, tool_calls=(ToolCall(id="1", name="f", arguments="{}"),)
+            ).parsed
+        error = caught.value
+        assert (error.text, error.validation_error, error.cost) == ("", "it is empty", 0.5)
+        assert error.usage == Usage(input_tokens=10, output_tokens=5)
+
+    def test_says_where_the_json_was(self) -> None:
+        city = '{"name": "Bern", "people": 1}'
+        assert response(city, response_format=City).parsed_from == "text"
+        assert response(f"```json\n{city}\n```", response_format=City).parsed_from == "fence"
+        assert response(f"It is {city}.", response_format=City).parsed_from == "prose"
+        assert response("Hello").parsed_from is None
+
+    def test_all_samples(self) -> None:
+        choices = tuple(Choice(text=str(number)) for number in range(3))
+        answer = dataclasses.replace(response(response_format=int), choices=choices)
+        assert (answer.parsed, answer.all_parsed) == (0, [0, 1, 2])
+        assert response("Hello").all_parsed == []
+        cut = (*choices, Choice(text="4", finish_reason="length"))
+        with pytest.raises(LengthFinishReasonError):
+            _ = dataclasses.replace(answer, choices=cut).all_parsed
+
+    def test_is_generic_for_type_checkers_and_at_run_time(self) -> None:
+        assert Response[City] == Response[City] != Response[int]
+        assert response(response_format=City).__class__ is Response
 
     def test_a_wrong_field_is_our_error(self) -> None:
         with pytest.raises(JSONSchemaValidationError, match="people"):

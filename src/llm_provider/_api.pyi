@@ -65,6 +65,7 @@ def call(
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
+    max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
     thinking_budget: int | None = None,
     reasoning_summary: ReasoningSummary | None = None,
@@ -122,7 +123,11 @@ def call(
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -200,6 +205,7 @@ async def acall(
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
+    max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
     thinking_budget: int | None = None,
     reasoning_summary: ReasoningSummary | None = None,
@@ -258,7 +264,11 @@ async def acall(
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -490,6 +500,7 @@ def stream(
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
+    max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
     thinking_budget: int | None = None,
     reasoning_summary: ReasoningSummary | None = None,
@@ -555,7 +566,11 @@ def stream(
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -622,6 +637,7 @@ def astream(
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
+    max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
     thinking_budget: int | None = None,
     reasoning_summary: ReasoningSummary | None = None,
@@ -674,7 +690,11 @@ def astream(
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -744,6 +764,7 @@ def call_many(
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
+    max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
     thinking_budget: int | None = None,
     reasoning_summary: ReasoningSummary | None = None,
@@ -809,7 +830,11 @@ def call_many(
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -894,6 +919,7 @@ def call_many(
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
+    max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
     thinking_budget: int | None = None,
     reasoning_summary: ReasoningSummary | None = None,
@@ -959,7 +985,11 @@ def call_many(
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -1044,6 +1074,7 @@ def call_many(
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
+    max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
     thinking_budget: int | None = None,
     reasoning_summary: ReasoningSummary | None = None,
@@ -1109,7 +1140,11 @@ def call_many(
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -1194,6 +1229,7 @@ def call_many(
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
+    max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
     thinking_budget: int | None = None,
     reasoning_summary: ReasoningSummary | None = None,
@@ -1259,7 +1295,11 @@ def call_many(
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -1344,6 +1384,7 @@ def call_many(
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
+    max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
     thinking_budget: int | None = None,
     reasoning_summary: ReasoningSummary | None = None,
@@ -1409,7 +1450,11 @@ def call_many(
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -1494,6 +1539,7 @@ def call_many(
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
+    max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
     thinking_budget: int | None = None,
     reasoning_summary: ReasoningSummary | None = None,
@@ -1559,7 +1605,11 @@ def call_many(
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -1644,6 +1694,7 @@ async def acall_many(
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
+    max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
     thinking_budget: int | None = None,
     reasoning_summary: ReasoningSummary | None = None,
@@ -1700,7 +1751,11 @@ async def acall_many(
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -1775,6 +1830,7 @@ async def acall_many(
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
+    max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
     thinking_budget: int | None = None,
     reasoning_summary: ReasoningSummary | None = None,
@@ -1831,7 +1887,11 @@ async def acall_many(
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -1906,6 +1966,7 @@ async def acall_many(
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
+    max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
     thinking_budget: int | None = None,
     reasoning_summary: ReasoningSummary | None = None,
@@ -1962,7 +2023,11 @@ async def acall_many(
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -2037,6 +2102,7 @@ async def acall_many(
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
+    max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
     thinking_budget: int | None = None,
     reasoning_summary: ReasoningSummary | None = None,
@@ -2093,7 +2159,11 @@ async def acall_many(
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -2168,6 +2238,7 @@ async def acall_many(
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
+    max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
     thinking_budget: int | None = None,
     reasoning_summary: ReasoningSummary | None = None,
@@ -2224,7 +2295,11 @@ async def acall_many(
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -2299,6 +2374,7 @@ async def acall_many(
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
+    max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
     thinking_budget: int | None = None,
     reasoning_summary: ReasoningSummary | None = None,
@@ -2355,7 +2431,11 @@ async def acall_many(
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -2427,6 +2507,7 @@ def iter_many(
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
+    max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
     thinking_budget: int | None = None,
     reasoning_summary: ReasoningSummary | None = None,
@@ -2486,7 +2567,11 @@ def iter_many(
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -2558,6 +2643,7 @@ def aiter_many(
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
+    max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
     thinking_budget: int | None = None,
     reasoning_summary: ReasoningSummary | None = None,
@@ -2614,7 +2700,11 @@ def aiter_many(
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -2686,6 +2776,7 @@ def estimate(
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
+    max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
     thinking_budget: int | None = None,
     reasoning_summary: ReasoningSummary | None = None,
@@ -2749,7 +2840,11 @@ def estimate(
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.

@@ -144,6 +144,7 @@ class BatchMethods(ABC):
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
+        max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
         thinking_budget: int | None = None,
         reasoning_summary: ReasoningSummary | None = None,
@@ -200,7 +201,11 @@ class BatchMethods(ABC):
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -280,6 +285,7 @@ class BatchMethods(ABC):
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
+        max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
         thinking_budget: int | None = None,
         reasoning_summary: ReasoningSummary | None = None,
@@ -336,7 +342,11 @@ class BatchMethods(ABC):
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -450,6 +460,7 @@ class BatchMethods(ABC):
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
+        max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
         thinking_budget: int | None = None,
         reasoning_summary: ReasoningSummary | None = None,
@@ -506,7 +517,11 @@ class BatchMethods(ABC):
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -582,6 +597,7 @@ class BatchMethods(ABC):
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
+        max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
         thinking_budget: int | None = None,
         reasoning_summary: ReasoningSummary | None = None,
@@ -638,7 +654,11 @@ class BatchMethods(ABC):
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -714,6 +734,7 @@ class BatchMethods(ABC):
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
+        max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
         thinking_budget: int | None = None,
         reasoning_summary: ReasoningSummary | None = None,
@@ -770,7 +791,11 @@ class BatchMethods(ABC):
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -846,6 +871,7 @@ class BatchMethods(ABC):
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
+        max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
         thinking_budget: int | None = None,
         reasoning_summary: ReasoningSummary | None = None,
@@ -902,7 +928,11 @@ class BatchMethods(ABC):
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -978,6 +1008,7 @@ class BatchMethods(ABC):
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
+        max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
         thinking_budget: int | None = None,
         reasoning_summary: ReasoningSummary | None = None,
@@ -1034,7 +1065,11 @@ class BatchMethods(ABC):
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -1110,6 +1145,7 @@ class BatchMethods(ABC):
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
+        max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
         thinking_budget: int | None = None,
         reasoning_summary: ReasoningSummary | None = None,
@@ -1166,7 +1202,11 @@ class BatchMethods(ABC):
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -1242,6 +1282,7 @@ class BatchMethods(ABC):
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
+        max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
         thinking_budget: int | None = None,
         reasoning_summary: ReasoningSummary | None = None,
@@ -1298,7 +1339,11 @@ class BatchMethods(ABC):
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -1374,6 +1419,7 @@ class BatchMethods(ABC):
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
+        max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
         thinking_budget: int | None = None,
         reasoning_summary: ReasoningSummary | None = None,
@@ -1430,7 +1476,11 @@ class BatchMethods(ABC):
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -1506,6 +1556,7 @@ class BatchMethods(ABC):
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
+        max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
         thinking_budget: int | None = None,
         reasoning_summary: ReasoningSummary | None = None,
@@ -1562,7 +1613,11 @@ class BatchMethods(ABC):
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -1638,6 +1693,7 @@ class BatchMethods(ABC):
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
+        max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
         thinking_budget: int | None = None,
         reasoning_summary: ReasoningSummary | None = None,
@@ -1694,7 +1750,11 @@ class BatchMethods(ABC):
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -1770,6 +1830,7 @@ class BatchMethods(ABC):
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
+        max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
         thinking_budget: int | None = None,
         reasoning_summary: ReasoningSummary | None = None,
@@ -1826,7 +1887,11 @@ class BatchMethods(ABC):
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -1902,6 +1967,7 @@ class BatchMethods(ABC):
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
+        max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
         thinking_budget: int | None = None,
         reasoning_summary: ReasoningSummary | None = None,
@@ -1958,7 +2024,11 @@ class BatchMethods(ABC):
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -2031,6 +2101,7 @@ class BatchMethods(ABC):
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
+        max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
         thinking_budget: int | None = None,
         reasoning_summary: ReasoningSummary | None = None,
@@ -2087,7 +2158,11 @@ class BatchMethods(ABC):
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.

@@ -114,7 +114,11 @@ class Client(BatchMethods):
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -196,6 +200,7 @@ class Client(BatchMethods):
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
+        max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
         thinking_budget: int | None = None,
         reasoning_summary: ReasoningSummary | None = None,
@@ -249,6 +254,7 @@ class Client(BatchMethods):
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
+        max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
         thinking_budget: int | None = None,
         reasoning_summary: ReasoningSummary | None = None,
@@ -301,7 +307,11 @@ class Client(BatchMethods):
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -369,6 +379,7 @@ class Client(BatchMethods):
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
+        max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
         thinking_budget: int | None = None,
         reasoning_summary: ReasoningSummary | None = None,
@@ -421,7 +432,11 @@ class Client(BatchMethods):
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -514,6 +529,7 @@ class Client(BatchMethods):
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
+        max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
         thinking_budget: int | None = None,
         reasoning_summary: ReasoningSummary | None = None,
@@ -566,7 +582,11 @@ class Client(BatchMethods):
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -634,6 +654,7 @@ class Client(BatchMethods):
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
+        max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
         thinking_budget: int | None = None,
         reasoning_summary: ReasoningSummary | None = None,
@@ -686,7 +707,11 @@ class Client(BatchMethods):
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
-        response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
         reasoning_effort: How much the model reasons before it answers.
         thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
             -1 lets Gemini decide.
@@ -786,6 +811,7 @@ class Client(BatchMethods):
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
+        max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
         thinking_budget: int | None = None,
         reasoning_summary: ReasoningSummary | None = None,
@@ -841,7 +867,11 @@ class Client(BatchMethods):
             allowed_tools: The names of those `tools` that the model may call now; the others stay in the
                 prompt and its cache.
             parallel_tool_calls: Whether the model may call several tools at once.
-            response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+            response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+                TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+                (`json_object` or `json_schema`).
+            max_repairs: How often the model is asked again, with the reason, if its answer does not match
+                `response_format`.
             reasoning_effort: How much the model reasons before it answers.
             thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
                 -1 lets Gemini decide.
@@ -944,6 +974,7 @@ class Client(BatchMethods):
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
+        max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
         thinking_budget: int | None = None,
         reasoning_summary: ReasoningSummary | None = None,
@@ -998,7 +1029,11 @@ class Client(BatchMethods):
             allowed_tools: The names of those `tools` that the model may call now; the others stay in the
                 prompt and its cache.
             parallel_tool_calls: Whether the model may call several tools at once.
-            response_format: OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class.
+            response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+                TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+                (`json_object` or `json_schema`).
+            max_repairs: How often the model is asked again, with the reason, if its answer does not match
+                `response_format`.
             reasoning_effort: How much the model reasons before it answers.
             thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
                 -1 lets Gemini decide.

@@ -25,7 +25,8 @@
     │   ├── RefusalError                   the model refused, or a content filter stopped it
     │   ├── LengthFinishReasonError        the answer was cut at its token limit
     │   ├── ModelDriftError                another snapshot answered than before
-    │   ├── JSONSchemaValidationError      the answer does not match the schema
+    │   ├── JSONSchemaValidationError      JSON of the model is not valid, or does not match
+    │   │   ├── SchemaMismatchError        the answer does not match `response_format`
     │   │   └── ToolArgumentsError         the arguments of a tool call do not match its types
     │   └── ToolRoundsExceededError        the model still calls tools after max_tool_rounds
     ├── BudgetExceededError                the call may cost more than is left of the budget; nothing was sent
@@ -432,6 +433,32 @@ class ModelDriftError(OutputError):
 
 class JSONSchemaValidationError(OutputError):
     """The answer is not JSON, or does not match the requested schema."""
+
+
+class SchemaMismatchError(JSONSchemaValidationError):
+    """The answer is not JSON, or does not match `response_format`, also after it was asked for again.
+
+    `text` is the last answer. `validation_error` names each place that does not match, one in a line. `usage`
+    (a `Usage`) and `cost` (USD) are those of all answers to the call; None where they are not known.
+    """
+
+    text: str  # type: ignore[assignment]  # other errors raise themselves in its place
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        text: str,
+        validation_error: str,
+        usage: Any = None,
+        cost: float | None = None,
+        **facts: Any,
+    ) -> None:
+        super().__init__(message, **facts)
+        self.text = text
+        self.validation_error = validation_error
+        self.usage = usage
+        self.cost = cost
 
 
 class ToolArgumentsError(JSONSchemaValidationError):

@@ -6,23 +6,35 @@ import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, overload
 
 from ._errors import (
     READERS,
     FailedAttempt,
-    JSONSchemaValidationError,
     LengthFinishReasonError,
     LLMError,
     MissingDependencyError,
     OutputError,
     RefusalError,
     RequestError,
+    SchemaMismatchError,
     ToolArgumentsError,
     shown,
 )
 from ._json_values import json_value
 from ._runtime.frozen import quickly_made
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    from ._schemas.reading import ParsedFrom, Reading
+
+    T_co = TypeVar("T_co", covariant=True, default=Any)
+else:
+    # The default is for type checkers, and before Python 3.13 `typing` has none.
+    from typing import TypeVar
+
+    T_co = TypeVar("T_co", covariant=True)
 
 FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filter", "refusal"]
 """Why a model stopped, in one vocabulary for every provider."""
@@ -239,15 +251,19 @@ class ToolRounds:
 
 @quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Response:
+class Response(Generic[T_co]):
     """A complete answer. It is the same whether it was streamed, awaited or read from the cache.
+
+    For type checkers, `Response[City]` is a response whose `parsed` is a `City`.
 
     `cost` is the cost of this call in USD: 0 for a cache hit, None where it is unknown. `cost_source` tells
     where it comes from: "reply" if the provider reported it, "prices" for the price table, "litellm" for
     litellm's price map, None for a cache hit and an unknown cost. `model` is the model that answered, as the
     provider names it. `failures` are the requests of this call that failed before
-    one succeeded. `raw` is the provider's unchanged answer. `dropped` has the parameters that
-    `unsupported="drop"` left out. `metadata` is that of the input in its batch.
+    one succeeded, and those whose answers did not match `response_format`. `schema_in_prompt` says that the
+    provider could not enforce the schema, so the prompt asked for it. `raw` is the provider's unchanged
+    answer. `dropped` has the parameters that `unsupported="drop"` left out. `metadata` is that of the input
+    in its batch.
 
     The answer to a call with `max_tool_rounds` is the last one of the model. Its `usage`, `cost`, `timing`
     and `failures` are the sums of all `rounds`, and `timing.total` contains the time of the tools.
@@ -268,6 +284,7 @@ class Response:
     metadata: Any = field(default=None, repr=False)
     tool_rounds: ToolRounds | None = field(default=None, repr=False)
     dropped: tuple[str, ...] = ()
+    schema_in_prompt: bool = field(default=False, repr=False)
 
     @property
     def text(self) -> str:
@@ -340,47 +357,83 @@ class Response:
         return json.loads(self.body)
 
     @property
-    def parsed(self) -> Any:
-        """The text parsed as JSON, or as an instance of the pydantic model in `response_format`.
+    def parsed(self) -> T_co:
+        """The answer as a value of the type in `response_format`, or as Python values for a JSON schema.
 
-        None if no JSON was requested.
+        None if no JSON was requested. `None` never stands for an answer that cannot be read.
 
         Raises:
             RefusalError: the model refused, or a content filter stopped it.
             LengthFinishReasonError: the answer was cut at its token limit.
-            JSONSchemaValidationError: the text is not JSON, or does not match the schema.
+            SchemaMismatchError: the text is not JSON, or does not match the schema.
         """
+        reading = self._read(self.choices[0])
+        # Without a response format, the parameter of the type is Any.
+        return None if reading is None else reading.value  # type: ignore[return-value]
+
+    @property
+    def all_parsed(self) -> list[T_co]:
+        """`parsed` of all `n` samples; empty if no JSON was requested. It raises what `parsed` raises."""
+        readings = map(self._read, self.choices)
+        return [reading.value for reading in readings if reading is not None]
+
+    @property
+    def parsed_from(self) -> ParsedFrom | None:
+        """Where the JSON of `parsed` was; None if no JSON was requested.
+
+        "text" is the whole text, "fence" a Markdown code block, "prose" among words. It raises what `parsed`
+        raises.
+        """
+        reading = self._read(self.choices[0])
+        return None if reading is None else reading.source
+
+    def _read(self, choice: Choice) -> Reading | None:
         if self.response_format is None or self.response_format == {"type": "text"}:
             return None
         where: dict[str, Any] = {"provider": self.provider, "model": self.model}
-        if self.finish_reason in ("refusal", "content_filter"):
-            raise RefusalError(f"there is nothing to parse: finish_reason is {self.finish_reason!r}", **where)
-        if self.finish_reason == "length":
+        reason = choice.finish_reason
+        if reason in ("refusal", "content_filter"):
+            raise RefusalError(f"there is nothing to parse: finish_reason is {reason!r}", **where)
+        if reason == "length":
             raise LengthFinishReasonError("the answer was cut at its token limit; raise max_tokens", **where)
-        validate = getattr(self.response_format, "model_validate_json", None) or json.loads
+        # Most answers are not parsed, and a hit loads as little as possible.
+        from ._schemas.reading import NoMatchError, read
+        from ._schemas.structure import structure_of
+
+        structure = structure_of(self.response_format)
         try:
-            return validate(self.text)
-        except (ValueError, RecursionError) as error:
-            raise JSONSchemaValidationError(
-                f"the answer does not match response_format: {error}", **where
-            ) from None
+            return None if structure is None else read(choice.text, structure)
+        except NoMatchError as error:
+            problem = str(error)
+        called = ", and the model called tools" if choice.tool_calls else ""
+        raise SchemaMismatchError(
+            f"the answer does not match response_format: {problem}{called}",
+            text=choice.text,
+            validation_error=problem,
+            usage=self.usage,
+            cost=self.cost,
+            **where,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The response as JSON-ready values, from which `from_dict` makes an equal one.
 
         The attributes of the first sample come first, `choices` has every sample, and `body` is the
-        provider's answer as JSON text. `parsed` is None where it would raise. A pydantic model in
+        provider's answer as JSON text. `parsed` is None where it would raise. A type in
         `response_format` becomes its JSON schema.
         """
         try:
             parsed = self.parsed
         except OutputError:
             parsed = None
-        schema = getattr(self.response_format, "model_json_schema", None)
         described = self.response_format
-        if schema is not None:
-            named = {"name": self.response_format.__name__, "schema": schema()}
-            described = {"type": "json_schema", "json_schema": named}
+        if described is not None and not isinstance(described, Mapping):
+            from ._schemas.structure import structure_of
+
+            structure = structure_of(described)
+            if structure is not None:
+                named = {"name": structure.name, "schema": structure.schema}
+                described = {"type": "json_schema", "json_schema": named}
         facts = {name: getattr(self, name) for name in _RESPONSE_FIELDS}
         return {
             "text": self.text,
@@ -554,7 +607,7 @@ def _cost_text(answer: Response | Embeddings) -> str:
     return "cost unknown" if answer.cost is None else f"${answer.cost:.6f}"
 
 
-Result: TypeAlias = Response | LLMError
+Result: TypeAlias = Response[Any] | LLMError
 """The result of one input of a batch."""
 
 

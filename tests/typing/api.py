@@ -30,6 +30,7 @@ from llm_provider import (
     RateLimitError,
     Response,
     Results,
+    SchemaMismatchError,
     ScopeStatistics,
     Stream,
     Timeouts,
@@ -85,6 +86,9 @@ def one_call() -> None:
     assert_type(answer.timing.first_token, float | None)
     assert_type(answer.cached, bool)
     assert_type(answer.parsed, Any)
+    assert_type(answer.parsed_from, Literal["text", "fence", "prose"] | None)
+    assert_type(answer.all_parsed, list[Any])
+    assert_type(answer.schema_in_prompt, bool)
     assert_type(price("gpt-6.1-sol", answer.usage), Decimal | None)
 
 
@@ -244,6 +248,25 @@ def failures() -> None:
         assert_type(error.phase, Literal["connect", "first_byte", "idle", "total", "deadline"] | None)
     except BatchError as error:
         assert_type(error.errors, dict[int, LLMError])
+
+
+def structured(answer: Response[int], answers: list[Response[list[str]]]) -> None:
+    assert_type(answer.parsed, int)
+    assert_type(answer.all_parsed, list[int])
+    for each in answers:
+        assert_type(each.parsed, list[str])
+    wider: list[Response[int | str]] = [answer]
+    assert_type(wider[0].parsed, int | str)
+    plain: Response = answer
+    assert_type(plain.parsed, Any)
+    shared: Parameters = {"response_format": list[int], "max_repairs": 2}
+    call("gpt-6.1-sol", "Hi", **shared)
+    try:
+        call("gpt-6.1-sol", "Hi", response_format=int | None, max_repairs=0)
+    except SchemaMismatchError as error:
+        assert_type(error.text, str)
+        assert_type(error.validation_error, str)
+        assert_type(error.cost, float | None)
 
 
 def mistakes() -> None:

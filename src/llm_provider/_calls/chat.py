@@ -30,10 +30,15 @@ class Chat(Operation[Response]):
         if request.options and request.options.get("unsupported") == "drop":
             from .dropping import encode_supported
 
-            return encode_supported(request, lambda supported: _encoded(supported, target, adapter))
-        if target.route.adapter != "openai":
-            _check_words(request, target)
-        return adapter.encode(request, target)
+            encoded = encode_supported(request, lambda supported: _encoded(supported, target, adapter))
+        else:
+            encoded = _encoded(request, target, adapter)
+        if request.response_format is not None and encoded.structure is None:
+            # Calls without a format do not need its modules.
+            from .._schemas.structure import structure_of
+
+            encoded.structure = structure_of(request.response_format)
+        return encoded
 
     def parts(self, request: Any) -> Sequence[int]:
         """See `Operation.parts`."""
@@ -49,17 +54,22 @@ class Chat(Operation[Response]):
         return [parts[start : start + most] for start in range(0, len(parts), most)]
 
     def body(self, call: Call[Response], parts: Sequence[int]) -> bytes:
-        """The payload and its labels; it has a number of samples if that is above one."""
-        if len(parts) == 1 and call.encoded.labels is None:
+        """The payload and its labels; it has a number of samples if that is above one.
+
+        A schema keeps the order of its fields, in which models write them. The key does not depend on it.
+        """
+        encoded = call.encoded
+        write = canonical if encoded.structure is None else orjson.dumps
+        if len(parts) == 1 and encoded.labels is None and encoded.structure is None:
             return call.body
-        payload: dict[str, Any] = dict(call.encoded.labelled(call.encoded.payload))
+        payload: dict[str, Any] = dict(encoded.labelled(encoded.payload))
         if len(parts) == 1:
-            return canonical(payload)
+            return write(payload)
         inner = payload
         for name in call.encoded.samples_field[:-1]:
             inner[name] = inner = dict(inner.get(name, {}))
         inner[call.encoded.samples_field[-1]] = len(parts)
-        return canonical(payload)
+        return write(payload)
 
     def tokens(self, call: Call[Response], parts: Sequence[int]) -> float:
         """The likely input tokens and the longest answers: providers count both against a rate limit."""
@@ -124,9 +134,27 @@ class Chat(Operation[Response]):
                 return False
         return True
 
+    def mismatch(self, call: Call[Response], answer: Any) -> str | None:
+        """Where a sample that ended by itself does not match `response_format`.
+
+        A refused or truncated answer, or one that calls tools, need not match.
+        """
+        structure = call.encoded.structure
+        if structure is None:
+            return None
+        from .._schemas.reading import NoMatchError, read
+
+        for choice in answer.choices:
+            if choice.finish_reason == "stop":
+                try:
+                    read(choice.text, structure)
+                except NoMatchError as error:
+                    return str(error)
+        return None
+
     def stored(self, call: Call[Response], entry: Entry, answer: Any, started: float) -> Response:
         """See `Operation.stored`."""
-        total = time.perf_counter() - started
+        total, structure = time.perf_counter() - started, call.encoded.structure
         return Response(
             choices=answer.choices if call.request.tools is None else _with_tools(call, answer.choices),
             usage=answer.usage or Usage(),
@@ -139,6 +167,7 @@ class Chat(Operation[Response]):
             body=entry.body,
             response_format=call.request.response_format,
             dropped=call.encoded.dropped,
+            schema_in_prompt=structure is not None and structure.in_prompt,
         )
 
     def result(self, call: Call[Response], samples: Sequence[Sample], cost: float | None) -> Response:
@@ -156,7 +185,7 @@ class Chat(Operation[Response]):
             slowest = max(slowest, sample, key=lambda sample: sample.queue + sample.sending)
         if rest:
             body = b"[" + b",".join(sample.body for sample in samples) + b"]"
-        total = time.perf_counter() - call.started
+        total, structure = time.perf_counter() - call.started, call.encoded.structure
         return Response(
             choices=choices if call.request.tools is None else _with_tools(call, choices),
             usage=usage,
@@ -177,6 +206,7 @@ class Chat(Operation[Response]):
             body=body,
             response_format=call.request.response_format,
             dropped=call.encoded.dropped,
+            schema_in_prompt=structure is not None and structure.in_prompt,
         )
 
 

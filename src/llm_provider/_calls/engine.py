@@ -201,13 +201,19 @@ class Engine:
         except (LLMError, ValueError):
             # The entry was written by another version, whose decoder accepted other replies.
             return None
-        return answer if call.operation.is_kept(answer, self.settings.kept) else None
+        kept = call.operation.is_kept(answer, self.settings.kept)
+        if kept and call.encoded.structure is not None:
+            # Another type of the same schema may have accepted it, or a version that did not check.
+            kept = call.operation.mismatch(call, answer) is None
+        return answer if kept else None
 
     def missing(self, call: Call[Any], part: int) -> CacheMissError:
         """The error of a call with cache="only" for a part that is not stored."""
         key = call.key(part)
         message = f"no answer is stored under {key}, and cache='only' sends nothing"
-        if self._explained < _EXPLAINED:
+        if call.encoded.structure is not None and self.cache.peek(key) is not None:
+            message = f"the answer under {key} cannot be used: it may not match response_format"
+        elif self._explained < _EXPLAINED:
             self._explained += 1
             with contextlib.suppress(OSError):
                 nearest = self.cache.explain_miss(call.asked(part))
@@ -319,6 +325,10 @@ class Engine:
                 if error.attempts:
                     raise
             else:
+                mismatch = call.operation.mismatch
+                if call.encoded.structure and any(mismatch(call, sample.answer) for sample in shared):
+                    # The leader's type has the same schema, and accepts more.
+                    return await self._deliver(call, parts)
                 return shared if paid else [sample.shared() for sample in shared]
         with state.flights.lead(key) as flight:
             samples: list[Sample] | None = None
@@ -349,7 +359,13 @@ class Engine:
                 shown = placed(emit, places[len(samples) :])
             answered = await self._here().delivery.send(call, wanted, shown)
             got = call.operation.split(call, answered, wanted)
-            if call.cache in WRITING:
+            if call.encoded.structure is not None:
+                from .repair import matching
+
+                delivery = self._here().delivery if emit is None else None
+                store = self._store if call.cache in WRITING else None
+                got = await matching(call, wanted, got, delivery, store, self._side_by_side)
+            elif call.cache in WRITING:
                 await self._store(call, wanted, got)
             samples += got
         return samples

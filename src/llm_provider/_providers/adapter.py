@@ -18,14 +18,13 @@ Neither this module nor the pure part of an adapter imports an SDK, so a cache h
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import orjson
 
-from .._errors import APIResponseValidationError, RequestError, UnsupportedParameterError
+from .._errors import APIResponseValidationError, UnsupportedParameterError
 from .._limits.timeouts import Timeouts
 from .._requests.api_keys import APIKey
 from .._requests.embed_request import EmbedRequest
@@ -36,6 +35,8 @@ from .facts import RequestFacts
 
 if TYPE_CHECKING:
     from decimal import Decimal
+
+    from .._schemas.structure import Structure
 
 
 @dataclass(slots=True)
@@ -59,6 +60,8 @@ class EncodedRequest:
     the cache key."""
     dropped: tuple[str, ...] = ()
     """The parameters that were left out, because the model or its host does not have them."""
+    structure: Structure | None = None
+    """The JSON that the answer must be; None for text. Adapters set it only where the prompt asks for it."""
 
     def labelled(self, payload: dict[str, Any]) -> dict[str, Any]:
         """A payload with the labels, where `extra_body` does not set them."""
@@ -290,23 +293,15 @@ def schema_of(response_format: Any) -> tuple[str, dict[str, Any] | None, bool | 
     """The name, the JSON schema (None for plain JSON) and the `strict` flag of a `response_format`.
 
     Raises:
-        RequestError: the format is a pydantic model that no JSON schema describes.
+        RequestError: the format is a type that no JSON schema describes.
     """
-    if isinstance(response_format, type):
-        name = response_format.__name__
-        try:
-            # `_requests/request` refuses classes without the method.
-            schema = response_format.model_json_schema()  # type: ignore[attr-defined]
-        except (RuntimeError, NameError, TypeError, ValueError) as error:
-            # The bases of pydantic's errors; pydantic itself is not imported here.
-            problem = str(error).partition("\n")[0]
-            raise RequestError(f"response_format {name} has no JSON schema: {problem}") from None
-        # A generic model is called `Page[City]`, which providers refuse as a name.
-        return re.sub(r"[^A-Za-z0-9_-]+", "_", name)[:64], schema, None
-    if response_format.get("type") == "json_schema":
-        inner = response_format["json_schema"]
-        return inner.get("name", "answer"), dict(inner["schema"]), inner.get("strict")
-    return "answer", None, None
+    from .._schemas.structure import structure_of
+
+    structure = structure_of(response_format)
+    if structure is None:
+        return "answer", None, None
+    wrapper = response_format.get("json_schema") if isinstance(response_format, Mapping) else None
+    return structure.name, structure.schema, wrapper.get("strict") if wrapper else None
 
 
 def merge(payload: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:

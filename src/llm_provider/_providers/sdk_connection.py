@@ -129,7 +129,9 @@ class PostConnection:
         encoded = outgoing.encoded
         payload = encoded.labelled(encoded.payload) if outgoing.samples == 1 else orjson.loads(outgoing.body)
         payload = {**payload, "stream": True, **self._stream_fields(outgoing)}
-        response = await self._open(outgoing, canonical(payload))
+        # As in `Operation.body`, a schema keeps the order of its fields.
+        body = canonical(payload) if encoded.structure is None else orjson.dumps(payload)
+        response = await self._open(outgoing, body)
         chunks = response.aiter_bytes()
         try:
             on_headers(response.headers)

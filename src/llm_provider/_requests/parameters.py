@@ -68,7 +68,11 @@ class Defaults(TypedDict, total=False):
     parallel_tool_calls: bool | None
     """Whether the model may call several tools at once."""
     response_format: Any
-    """OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class."""
+    """The structure of the answer: a type (a pydantic model, a dataclass, a TypedDict, `list[...]`, a union,
+    `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict (`json_object` or `json_schema`)."""
+    max_repairs: int | None
+    """How often the model is asked again, with the reason, if its answer does not match `response_format`.
+    Default 1; 0 never asks again."""
     reasoning_effort: ReasoningEffort | None
     """How much the model reasons before it answers. "default" is Groq's."""
     thinking_budget: int | None

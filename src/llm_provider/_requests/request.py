@@ -53,6 +53,7 @@ class Request:
     max_tool_rounds: int | None = None
     tool_choice: str | Mapping[str, Any] | None = None
     response_format: Any = None
+    max_repairs: int | None = None
     reasoning_effort: ReasoningEffort | None = None
     endpoint: Endpoint | None = None
     logprobs: bool | None = None
@@ -275,19 +276,10 @@ def _tool_choice(name: str, value: Any) -> str | Mapping[str, Any]:
 
 
 def _response_format(name: str, value: Any) -> Any:
-    if isinstance(value, Mapping):
-        if value.get("type") in ("text", "json_object"):
-            return dict(value)
-        schema = value.get("json_schema")
-        inner = schema.get("schema") if isinstance(schema, Mapping) else None
-        if value.get("type") == "json_schema" and isinstance(inner, Mapping):
-            return dict(value)
-    elif isinstance(value, type) and hasattr(value, "model_json_schema"):
-        return value
-    raise RequestError(
-        f"{name} must be {{'type': 'json_object'}}, {{'type': 'json_schema', 'json_schema': "
-        f"{{'name': ..., 'schema': ...}}}} or a pydantic model class, not {shown(value)}"
-    )
+    # Imported here because most calls have no format.
+    from .._schemas.structure import checked
+
+    return checked(name, value)
 
 
 def _option(name: str, value: Any) -> Any:
@@ -338,6 +330,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "max_tool_rounds": number(0, 1000, whole=True),
     "tool_choice": _tool_choice,
     "response_format": _response_format,
+    "max_repairs": number(0, 10, whole=True),
     "reasoning_effort": one_of(ReasoningEffort),
     "endpoint": one_of(Endpoint),
     "logprobs": flag,

@@ -67,6 +67,8 @@ class Route:
         transport: The HTTP client under the SDK where the user chooses none, by measurement
             (`python -m benchmarks transports`).
         stream_usage: Whether a streamed answer has its usage only if `stream_options` asks for it.
+        json_schema: Whether the API takes a JSON schema for the answer. Where it does not, the prompt asks
+            for it.
         default_effort: Whether the API may accept `reasoning_effort="default"`.
         embedding_limits: How much one request for embeddings may hold, where the adapter is `openai`. Default
             `UNPUBLISHED`.
@@ -93,6 +95,7 @@ class Route:
     spelling: Mapping[str, str] = field(default_factory=dict)
     transport: Transport = "aiohttp"
     stream_usage: bool = True
+    json_schema: bool = True
     default_effort: bool = False
     embedding_limits: EmbeddingLimits = UNPUBLISHED
     output_only: frozenset[str] = frozenset()
@@ -182,6 +185,8 @@ _ROWS = (
         "deepseek",
         "https://api.deepseek.com/beta",
         unsupported={"n": _SEPARATE, "seed": _NO_SEED, "logit_bias": _NO_SUCH, "top_k": _NO_TOP_K},
+        # Its API has `json_object` only.
+        json_schema=False,
     ),
     Route(
         "xai",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from llm_provider._errors import (
     APIResponseValidationError,
@@ -114,6 +114,54 @@ class TestEncode:
         assert asked["type"] == "json_schema"
         assert asked["json_schema"]["name"] == "City"
         assert asked["json_schema"]["schema"]["required"] == ["name"]
+
+    def test_openais_models_are_held_to_it(self) -> None:
+        class City(BaseModel):
+            name: str
+            people: int = Field(1, ge=1)
+
+        class Table(BaseModel):
+            cells: dict[str, int]
+
+        inner = encode("gpt-6.1-sol", response_format=City)["response_format"]["json_schema"]
+        assert (inner["name"], inner["strict"]) == ("City", True)
+        assert inner["schema"]["required"] == ["name", "people"]
+        assert inner["schema"]["properties"]["people"]["anyOf"][0]["minimum"] == 1
+        tuned = encode("ft:gpt-5.5:me::1", response_format=City)["response_format"]["json_schema"]
+        assert "minimum" not in tuned["schema"]["properties"]["people"]["anyOf"][0]
+        # Strict mode has no form for free keys.
+        free = encode("gpt-6.1-sol", response_format=Table)["response_format"]["json_schema"]
+        assert free == {"name": "Table", "schema": Table.model_json_schema()}
+        # The rules of other hosts differ, and the schema stays as it is.
+        other = encode("groq/llama", response_format=City)["response_format"]["json_schema"]
+        assert other == {"name": "City", "schema": City.model_json_schema()}
+
+    @pytest.mark.parametrize("model", ["gpt-6.1-sol", "groq/llama", "litellm/cohere/command"])
+    def test_an_answer_that_is_no_object_is_wrapped(self, model: str) -> None:
+        schema = encode(model, response_format=list[int])["response_format"]["json_schema"]["schema"]
+        assert schema["properties"] == {"answer": {"items": {"type": "integer"}, "type": "array"}}
+
+    def test_a_bare_schema_is_adapted_and_openais_form_is_not(self) -> None:
+        schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+        inner = encode("gpt-6.1-sol", response_format=schema)["response_format"]["json_schema"]
+        assert (inner["name"], inner["schema"]["required"]) == ("answer", ["a"])
+        asked = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema, "strict": True}}
+        assert encode("gpt-6.1-sol", response_format=asked)["response_format"] == asked
+
+    def test_a_host_without_schemas_gets_it_in_the_prompt(self) -> None:
+        model = "deepseek/deepseek-v4-pro"
+        schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+        encoded = chat.encode(Request.build(model, "Hi", {"response_format": schema}), resolve(model))
+        assert encoded.payload["response_format"] == {"type": "json_object"}
+        system, user = encoded.payload["messages"]
+        assert (system["role"], user) == ("system", {"role": "user", "content": "Hi"})
+        assert '"a":{"type":"integer"}' in system["content"]
+        assert encoded.structure is not None
+        assert encoded.structure.in_prompt
+        plain = chat.encode(
+            Request.build(model, "Hi", {"response_format": {"type": "json_object"}}), resolve(model)
+        )
+        assert len(plain.payload["messages"]) == 1
 
     @pytest.mark.parametrize(
         ("model", "kept"),

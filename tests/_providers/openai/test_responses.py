@@ -192,6 +192,9 @@ class TestEncode:
         modelled = encode(response_format=City)["text"]["format"]
         assert (modelled["type"], modelled["name"]) == ("json_schema", "City")
         assert modelled["schema"]["required"] == ["name"]
+        assert modelled["strict"] is True
+        wrapped = encode(response_format=list[int])["text"]["format"]["schema"]
+        assert list(wrapped["properties"]) == ["answer"]
 
     def test_log_probabilities_are_included_where_asked(self) -> None:
         payload = encode(top_logprobs=3)

@@ -233,6 +233,32 @@ def test_examples_fit_their_schema(schema: dict[str, Any]) -> None:
     assert fits(json.loads(json.dumps(example_of(whole))), whole, point)
 
 
+def test_a_list_of_a_schema_that_contains_itself_ends() -> None:
+    node = {"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#"}}}}
+    assert str(example_of(node)).endswith("[]" + "}]" * 3 + "}")
+    below = {"anyOf": [{"$ref": "#"}, {"type": "null"}]}
+    assert "None" in str(example_of({"type": "object", "properties": {"next": below}}))
+
+
+@pytest.mark.parametrize("form", ["openai", "anthropic"])
+def test_a_schema_in_the_system_prompt_is_kept_to(post: Post, form: str) -> None:
+    text = 'Keep to this JSON schema: {"properties": {"q": {"type": "integer"}}}'
+    user = {"role": "user", "content": "Hi"}
+    if form == "openai":
+        messages = [{"role": "system", "content": text}, user]
+        body: dict[str, Any] = {"messages": messages, "response_format": {"type": "json_object"}}
+        answer = post("/deepseek/v1/chat/completions", {"model": "deepseek-v4-pro", **body})
+    else:
+        body = {"model": "claude-3-opus", "max_tokens": 9, "messages": [user]}
+        answer = post("/anthropic/v1/messages", {**body, "system": [{"type": "text", "text": text}]})
+    assert '{\\"q\\":1}' in answer.body.decode()
+
+
+def test_the_entries_of_a_tuple_have_their_own_schemas() -> None:
+    pair = {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "minItems": 2}
+    assert example_of(pair) == [1, "text"]
+
+
 def test_a_schema_that_contains_itself_ends() -> None:
     node = {"type": "object", "properties": {"next": {"$ref": "#"}}}
     assert example_of(node)["next"]["next"]

@@ -16,7 +16,7 @@ from ..._errors import RequestError
 from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..._settings import MAX_RESPONSE_BYTES
-from ..adapter import EncodedRequest, merge, refuse, schema_of
+from ..adapter import EncodedRequest, merge, refuse
 from ..errors import from_sdk as map_error
 from ..foreign_tools import checked_tools, owner_of
 from .decode import OPERATION, PROVIDER, Assembler, decode, usage
@@ -72,7 +72,8 @@ class _Family:
     sent without thinking. `budget` means that it needs a number of thinking tokens in place of a level, which
     is always thinking; `always_thinks` that thinking cannot be switched off, which also
     excludes a tool_choice that forces a tool. `prefill` allows a conversation to end with the beginning of
-    the answer, `later_system` a system message inside the conversation.
+    the answer, `later_system` a system message inside the conversation. `schemas` says whether it can be
+    constrained to a JSON schema.
     """
 
     pattern: str
@@ -82,6 +83,7 @@ class _Family:
     always_thinks: bool = False
     prefill: bool = False
     later_system: bool = True
+    schemas: bool = True
 
     def matches(self, model: str) -> bool:
         return re.fullmatch(self.pattern, model) is not None
@@ -106,6 +108,13 @@ _FAMILIES = (
         prefill=True,
         later_system=False,
     ),
+    # Structured outputs began with Opus 4.1, says Anthropic's guide.
+    _Family(
+        r"claude-(2|3|instant).*|claude-(opus|sonnet)-4(-0|-\d{8}|-latest)?",
+        sampling=2,
+        prefill=True,
+        schemas=False,
+    ),
     # A model that is not known, or another maker's on a server with this format: the server decides.
     _Family(r".*", sampling=2, prefill=True),
 )
@@ -124,6 +133,13 @@ def encode(request: Request, target: Target) -> EncodedRequest:
         RequestError: Anthropic has no form for a message, or two parameters contradict each other.
     """
     family = _family(target.model)
+    if not family.schemas and request.response_format is not None:
+        # Calls without a format do not need its modules.
+        from .. import schema_rules
+
+        if schema_rules.needs_schema(request):
+            encoded = encode(schema_rules.with_schema_in_prompt(request), target)
+            return schema_rules.in_prompt(encoded, request)
     payload: dict[str, Any] = {"model": target.model, "max_tokens": request.max_tokens or DEFAULT_MAX_TOKENS}
     system, leading = encode_system(request.messages)
     if system is not None:
@@ -313,8 +329,11 @@ def _add_response_format(request: Request, payload: dict[str, Any]) -> None:
     asked = request.response_format
     if asked is None or (isinstance(asked, dict) and asked.get("type") == "text"):
         return
-    _, schema, _ = schema_of(asked)
-    if schema is None:
+    from ..._schemas.structure import structure_of
+    from .schema import accepted_schema
+
+    structure = structure_of(asked)
+    if structure is None or structure.schema is None:
         warnings.warn(
             "Anthropic's API has no response_format={'type': 'json_object'}: the system prompt asks for JSON "
             "instead; {'type': 'json_schema', ...} or a pydantic model is enforced",
@@ -325,8 +344,7 @@ def _add_response_format(request: Request, payload: dict[str, Any]) -> None:
         before = [{"type": "text", "text": system}] if isinstance(system, str) else system
         payload["system"] = [*before, {"type": "text", "text": JSON_ONLY}] if before else JSON_ONLY
         return
-    if isinstance(asked, type):
-        schema = _accepted(schema, request)
+    schema = accepted_schema(structure.schema, request) if structure.adaptable else structure.schema
     output = payload.get("output_config", {})
     payload["output_config"] = {**output, "format": {"type": "json_schema", "schema": schema}}
 
@@ -334,57 +352,6 @@ def _add_response_format(request: Request, payload: dict[str, Any]) -> None:
 def split(reply: Any) -> list[Any]:
     """The reply itself: a message is one sample."""
     return [reply]
-
-
-_SCHEMA_WORDS = ("$ref", "type", "enum", "const", "description", "title", "required")
-_SCHEMA_MAPS = ("$defs", "properties")
-_SCHEMA_LISTS = ("anyOf", "allOf")
-_FORMATS = frozenset(
-    {"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"}
-)
-
-
-def _accepted(schema: Mapping[str, Any], request: Request) -> dict[str, Any]:
-    """A pydantic model's schema reduced to the keywords that Anthropic's structured output accepts.
-
-    Objects become closed. The API refuses limits such as `minimum`, so they become part of the description
-    that the model reads, and pydantic checks them on the answer. The rules are those of the SDK's
-    `transform_schema`.
-    """
-    if "$ref" in schema:
-        kept = {"$ref": schema["$ref"]}
-        return kept | ({"$defs": _each(schema["$defs"], request)} if "$defs" in schema else {})
-    accepted: dict[str, Any] = {}
-    limits: dict[str, Any] = {}
-    for word, value in schema.items():
-        taken = word in _SCHEMA_WORDS or (word == "format" and value in _FORMATS)
-        if taken or (word == "minItems" and value <= 1):
-            accepted[word] = value
-        elif word in _SCHEMA_MAPS:
-            accepted[word] = _each(value, request)
-        elif word in _SCHEMA_LISTS or word == "oneOf":
-            accepted["anyOf" if word == "oneOf" else word] = [_accepted(entry, request) for entry in value]
-        elif word == "items":
-            accepted[word] = _accepted(value, request)
-        elif word == "additionalProperties":
-            if value is not False and not (value is True and "properties" in schema):
-                raise _refuse(
-                    f"a response_format with free keys ({schema.get('title', 'a dict')})",
-                    request,
-                    "its objects have fixed fields only; use a list of key and value pairs",
-                )
-        else:
-            limits[word] = value
-    if schema.get("type") == "object":
-        accepted["additionalProperties"] = False
-    if limits:
-        listed = ", ".join(f"{word}: {value}" for word, value in limits.items())
-        accepted["description"] = " ".join(filter(None, (schema.get("description"), f"({listed})")))
-    return accepted
-
-
-def _each(schemas: Mapping[str, Any], request: Request) -> dict[str, Any]:
-    return {name: _accepted(schema, request) for name, schema in schemas.items()}
 
 
 def assembler(encoded: EncodedRequest) -> Assembler:

@@ -17,7 +17,7 @@ from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..._settings import MAX_RESPONSE_BYTES
 from .. import left_out
-from ..adapter import EncodedRequest, merge, refuse, schema_of
+from ..adapter import EncodedRequest, merge, refuse
 from ..errors import from_exception, headers_of
 from ..foreign_tools import checked_tools, owner_of
 from .api_version import chosen_version
@@ -240,10 +240,17 @@ def _format(request: Request) -> dict[str, Any]:
     asked = request.response_format
     if asked is None or (isinstance(asked, Mapping) and asked.get("type") == "text"):
         return {}
+    # Calls without a format do not need its modules.
+    from ..._schemas.structure import structure_of
+    from .schema import accepted_schema
+
     # Gemini has no names for schemas and always enforces them, so `name` and `strict` have no effect.
-    _, schema, _ = schema_of(asked)
-    structure = {} if schema is None else {"responseJsonSchema": schema}
-    return {"responseMimeType": "application/json", **structure}
+    structure = structure_of(asked)
+    fields: dict[str, Any] = {"responseMimeType": "application/json"}
+    if structure is not None and structure.schema is not None:
+        schema = structure.schema
+        fields["responseJsonSchema"] = accepted_schema(schema) if structure.adaptable else schema
+    return fields
 
 
 def _thinking(request: Request, family: _Family) -> dict[str, Any]:

@@ -7,6 +7,7 @@ reasoning tokens, as `Usage` does.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any, cast
 
@@ -23,7 +24,6 @@ from ..adapter import (
     merge,
     part,
     refuse,
-    schema_of,
     split_reply,
 )
 from ..bill import chat_searches, reported_cost, with_searches
@@ -88,6 +88,15 @@ def encode(request: Request, target: Target, *, max_tokens_name: str = "max_toke
         UnsupportedParameterError: the route's row says that its API has no such parameter.
     """
     route = target.route
+    if not route.json_schema and request.response_format is not None:
+        # Calls without a format do not need its modules.
+        from .. import schema_rules
+
+        if schema_rules.needs_schema(request):
+            told = schema_rules.with_schema_in_prompt(request)
+            asked = replace(told, response_format={"type": "json_object"})
+            encoded = encode(asked, target, max_tokens_name=max_tokens_name)
+            return schema_rules.in_prompt(encoded, request)
     # A server behind the user's own base URL may need the reasoning of earlier answers.
     foreign = _FOREIGN_FIELDS if target.custom_base_url else _FOREIGN_FIELDS | route.output_only
     payload: dict[str, Any] = {
@@ -99,7 +108,7 @@ def encode(request: Request, target: Target, *, max_tokens_name: str = "max_toke
     fields: dict[str, Any] = dict(zip(_PLAIN, _plain_values(request), strict=True))
     fields["stop"] = list(request.stop) if request.stop else None
     fields["tools"] = [dict(tool) for tool in request.tools] if request.tools else None
-    fields["response_format"] = response_format(request.response_format)
+    fields["response_format"] = response_format(request.response_format, target)
     for name, value in fields.items():
         if value is None:
             continue
@@ -257,12 +266,28 @@ def _check_parts(parts: Sequence[Mapping[str, Any]], index: int, *, is_openai: b
             raise RequestError(f"{where} has type {kind!r}, which OpenAI has no form for: send a 'file'")
 
 
-def response_format(asked: Any) -> dict[str, Any] | None:
-    """OpenAI's `response_format` for a dict or a pydantic model class."""
-    if asked is None or isinstance(asked, dict):
-        return asked
-    name, schema, _ = schema_of(asked)
-    return {"type": "json_schema", "json_schema": {"name": name, "schema": schema}}
+def response_format(asked: Any, target: Target) -> dict[str, Any] | None:
+    """OpenAI's `response_format` for a type or a JSON schema; a dict in OpenAI's form stays as it is.
+
+    OpenAI constrains its models to the schema only in strict mode, which has no form for some schemas. Hosts
+    have no common rules for strict mode, and most of them always enforce the schema.
+    """
+    if asked is None:
+        return None
+    from ..._schemas.structure import structure_of
+    from ..schema_rules import wrapped
+    from .strict_schema import strict_schema
+
+    structure = structure_of(asked)
+    if structure is None or structure.schema is None or not structure.adaptable:
+        return dict(asked)
+    named: dict[str, Any] = {"name": structure.name}
+    if target.provider == "openai":
+        strict = strict_schema(structure.schema, bounds=not target.model.startswith("ft:"))
+        if strict is not None:
+            return {"type": "json_schema", "json_schema": {**named, "schema": strict, "strict": True}}
+    schema = structure.schema if structure.is_object else wrapped(structure.schema)
+    return {"type": "json_schema", "json_schema": {**named, "schema": schema}}
 
 
 def decode(reply: Any) -> Answer:

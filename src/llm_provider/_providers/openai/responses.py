@@ -84,7 +84,7 @@ def encode(request: Request, target: Target) -> EncodedRequest:
         "top_logprobs": request.top_logprobs,
         "tools": [_tool(tool) for tool in request.tools] if request.tools else None,
         "tool_choice": _tool_choice(request.tool_choice),
-        "text": _text_config(request.response_format),
+        "text": _text_config(request.response_format, target),
         "reasoning": {"effort": request.reasoning_effort} if request.reasoning_effort else None,
     }
     payload = {name: value for name, value in fields.items() if value is not None}
@@ -143,8 +143,8 @@ def _tool_choice(choice: str | Mapping[str, Any] | None) -> Any:
     return choice
 
 
-def _text_config(response_format: Any) -> dict[str, Any] | None:
-    asked = chat.response_format(response_format)
+def _text_config(response_format: Any, target: Target) -> dict[str, Any] | None:
+    asked = chat.response_format(response_format, target)
     if asked is None:
         return None
     if asked["type"] != "json_schema":

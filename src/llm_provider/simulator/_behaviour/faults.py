@@ -46,6 +46,7 @@ class Fault:
         finish: an unusual end of the answer: ``length``, ``content_filter``, ``tool_calls``, ``refusal``,
             ``empty`` (an empty text), ``no_choices``, ``null_content``.
         shape: a form of the answer that some real servers send, by its name in ``SHAPES``.
+        text: the text of the answer, also where the request has a JSON schema.
 
     >>> Fault(status=429, retry_after="2").retry_after
     '2'
@@ -71,6 +72,7 @@ class Fault:
     empty_stream: bool = False
     finish: str | None = None
     shape: str | None = None
+    text: str | None = None
 
     def __post_init__(self) -> None:
         if self.shape is not None and self.shape not in SHAPES:

@@ -117,7 +117,9 @@ class Application:
             fault = fault or NO_FAULT
             try:
                 rejection = target.format.rejection(prompt) if settings.reject_parameters else None
-                completion = complete(prompt, settings, identifier, int(exchange.record.time), fault.finish)
+                completion = complete(
+                    prompt, settings, identifier, int(exchange.record.time), fault.finish, fault.text
+                )
             except MALFORMED as mistake:
                 rejection = _malformed(mistake)
             if rejection is not None:
