@@ -131,6 +131,8 @@ class TestHTML:
         assert "2 responses · 1 error · ≥ $0.2500, 1 unknown" in shown
         assert "RateLimitError: slow [p, m, 2 attempts]" in shown
         assert "<td>1,234</td>" in shown
+        assert "<td>?</td>" in shown
+        assert "<td>cached</td>" in Results([response(cached=True, cost=0.0)])._repr_html_()
         assert "<th>id</th><th>metadata_text</th>" in shown
         assert shown.count("<tr>") == 4
 

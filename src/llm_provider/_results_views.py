@@ -169,6 +169,8 @@ def _cell(title: str, cells: Mapping[str, list[Any]], place: int) -> str:
         text = _cut(f"{error}: {cells['error_message'][place]}")
         return f'<td style="{style}"><b>⚠</b> <i>{html.escape(text)}</i></td>'
     if title in _FIGURES:
+        if title == "cost" and cells["cached"][place]:
+            return "<td>cached</td>"
         unknown = "?" if title == "cost" else ""
         return f"<td>{unknown if value is None else _FIGURES[title](value)}</td>"
     text = "" if value is None else value if isinstance(value, str) else str(json_value(value))

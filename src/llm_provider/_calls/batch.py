@@ -220,6 +220,8 @@ class _Lane:
         """Cancel the calls under way."""
         if self._pool is not None:
             self._pool.cancel()
+            # The pool refers to its lane. A cycle would wait for the garbage collector.
+            self._pool = None
 
 
 def _raise_error(lanes: Sequence[_Lane]) -> None:

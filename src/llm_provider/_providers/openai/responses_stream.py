@@ -101,7 +101,7 @@ class Assembler:
 
     def _continue(self, kind: Any, event: Mapping[str, Any]) -> Step:
         piece = text_of(event.get("delta")) or ""
-        if kind in _WHOLE_TEXTS and not self._texts:
+        if isinstance(kind, str) and kind in _WHOLE_TEXTS and not self._texts:
             # A server that sends no pieces.
             piece = text_of(event.get(_WHOLE_TEXTS[kind])) or ""
             self._texts.append(piece)
