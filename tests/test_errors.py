@@ -33,7 +33,8 @@ from llm_provider._errors import (
     ToolRoundsExceededError,
     UnsupportedParameterError,
 )
-from llm_provider._types import Choice, Response, Usage
+from llm_provider._types.response import Choice, Response
+from llm_provider._types.usage import Usage
 
 CLASSES = [kind for kind in vars(_errors).values() if inspect.isclass(kind) and issubclass(kind, LLMError)]
 FACTS: dict[str, Any] = {

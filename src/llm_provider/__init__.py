@@ -78,22 +78,12 @@ if TYPE_CHECKING:
     from ._money.track import track
     from ._requests.api_keys import KeyWarning
     from ._requests.parameters import BatchParameters, EmbedParameters, Parameters
-    from ._results import Cost, Results
     from ._tokens.range import Range
-    from ._types import (
-        Choice,
-        Delta,
-        Embeddings,
-        FinishReason,
-        Message,
-        Prompt,
-        Response,
-        Timing,
-        ToolCall,
-        ToolCallDelta,
-        ToolResult,
-        Usage,
-    )
+    from ._types.embeddings import Embeddings
+    from ._types.messages import Delta, FinishReason, Message, Prompt, ToolCall, ToolCallDelta, ToolResult
+    from ._types.response import Choice, Response
+    from ._types.results import Cost, Results
+    from ._types.usage import Timing, Usage
 
 __version__ = "0.1.0"
 

@@ -12,7 +12,10 @@ from ._money.ledger import Ledger
 from ._requests.inputs import Inputs
 from ._requests.request import seal
 from ._requests.signatures import with_parameters
-from ._types import Embeddings, Prompt, Response, Result, Usage
+from ._types.embeddings import Embeddings
+from ._types.messages import Prompt
+from ._types.response import Response, Result
+from ._types.usage import Usage
 
 if TYPE_CHECKING:
     from datetime import date
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from ._calls.stream import AsyncStream, Stream
     from ._estimates.estimate import Estimate
     from ._requests.parameters import BatchParameters, EmbedParameters, Parameters
-    from ._results import Results
+    from ._types.results import Results
 
 _default: dict[int, Client] = {}
 

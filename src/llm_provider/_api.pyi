@@ -31,12 +31,12 @@ from ._requests.checks import Unsupported
 from ._requests.checks import Verbosity
 from ._requests.inputs import Inputs
 from ._requests.tools import Tool
-from ._results import Results
-from ._types import Embeddings
-from ._types import Prompt
-from ._types import Response
-from ._types import Result
-from ._types import Usage
+from ._types.results import Results
+from ._types.embeddings import Embeddings
+from ._types.messages import Prompt
+from ._types.response import Response
+from ._types.response import Result
+from ._types.usage import Usage
 
 def default_client(
 ) -> Client:

@@ -27,7 +27,9 @@ from ._requests.embed_request import EmbedRequest
 from ._requests.inputs import BatchInputs, Inputs, batch_inputs
 from ._requests.request import check, seal
 from ._requests.signatures import with_parameters
-from ._types import Embeddings, Prompt, Response, Result
+from ._types.embeddings import Embeddings
+from ._types.messages import Prompt
+from ._types.response import Response, Result
 
 if TYPE_CHECKING:
     from ._calls.batch import Work
@@ -37,8 +39,8 @@ if TYPE_CHECKING:
     from ._limits.scopes import ScopeStatistics
     from ._money.pricing import PriceTable
     from ._requests.parameters import BatchParameters, EmbedParameters, Parameters
-    from ._results import Results
     from ._settings import Settings
+    from ._types.results import Results
 
 T = TypeVar("T")
 

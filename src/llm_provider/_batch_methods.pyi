@@ -39,12 +39,12 @@ from ._requests.inputs import Inputs
 from ._requests.parameters import BatchParameters
 from ._requests.parameters import Parameters
 from ._requests.tools import Tool
-from ._results import Results
+from ._types.results import Results
 from ._settings import Settings
-from ._types import Embeddings
-from ._types import Prompt
-from ._types import Response
-from ._types import Result
+from ._types.embeddings import Embeddings
+from ._types.messages import Prompt
+from ._types.response import Response
+from ._types.response import Result
 
 T = TypeVar('T')
 OnError = Literal['return', 'raise']

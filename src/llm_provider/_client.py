@@ -31,7 +31,9 @@ from ._requests.request import Request, check, seal
 from ._requests.routing import Transport, priced_as, resolve
 from ._requests.signatures import documented, with_parameters
 from ._settings import KEPT_BY_DEFAULT, MAX_RESPONSE_BYTES, RateControl, decide, dollars
-from ._types import FinishReason, Prompt, Response, Usage
+from ._types.messages import FinishReason, Prompt
+from ._types.response import Response
+from ._types.usage import Usage
 
 # The event loop, asyncio and their modules are imported by the first call that is not stored: their import
 # takes longer than the rest of such a call.

@@ -42,10 +42,10 @@ from ._requests.tools import Tool
 from ._settings import KEPT_BY_DEFAULT
 from ._settings import MAX_RESPONSE_BYTES
 from ._settings import RateControl
-from ._types import FinishReason
-from ._types import Prompt
-from ._types import Response
-from ._types import Usage
+from ._types.messages import FinishReason
+from ._types.messages import Prompt
+from ._types.response import Response
+from ._types.usage import Usage
 
 T = TypeVar('T')
 class Client(BatchMethods):

@@ -195,7 +195,7 @@ class LLMError(Exception):
         read = {
             name: READERS[name](value) if name in READERS and value is not None else value
             for name, value in facts.items()
-            if name not in ("error", *_OF_RESPONSES)
+            if name != "error" and (name not in _OF_RESPONSES or name in kind.__annotations__)
         }
         read["_cost"] = read.pop("cost", None)
         return _rebuild(kind, read)
@@ -216,8 +216,9 @@ class LLMError(Exception):
 
 
 _OF_RESPONSES = frozenset(
-    {"text", "texts", "choices", "reasoning", "tool_calls", "finish_reason", "parsed", "logprobs", "raw",
-     "body", "id", "timing", "cost_source", "response_format"}
+    {"text", "texts", "choices", "reasoning", "tool_calls", "finish_reason", "parsed", "all_parsed",
+     "parsed_from", "logprobs", "raw", "body", "id", "timing", "cost_source", "response_format",
+     "schema_in_prompt", "dropped", "messages", "rounds", "tool_rounds", "tool_results"}
 )  # fmt: skip
 """The attributes that a `Response` has and an error does not."""
 

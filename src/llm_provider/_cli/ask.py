@@ -13,7 +13,7 @@ from .output import INCOMPLETE_ANSWER, OK, PROGRAM, say
 
 if TYPE_CHECKING:
     from .._requests.parameters import Parameters
-    from .._types import Response
+    from .._types.response import Response
 
 HELP = f"""\
 The prompt is the argument, or standard input, or both with a blank line between them. Line breaks at the

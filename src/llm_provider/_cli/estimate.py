@@ -16,7 +16,7 @@ from .output import OK, PROGRAM
 
 if TYPE_CHECKING:
     from .._estimates.estimate import Estimate
-    from .._types import Prompt
+    from .._types.messages import Prompt
 
 HELP = f"""\
 Every line of the file is a prompt. In a file named *.jsonl each line is JSON: a text, a list of messages,

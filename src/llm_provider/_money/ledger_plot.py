@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import matplotlib.axes
     import matplotlib.figure
 
-    from .._types import Usage
+    from .._types.usage import Usage
     from .ledger_rows import LedgerRow
 
 _Timeline: TypeAlias = "dict[str, list[tuple[int, Decimal]]]"

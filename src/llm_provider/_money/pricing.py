@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from datetime import date
     from decimal import Decimal
 
-    from .._types import Usage
+    from .._types.usage import Usage
 
 __all__ = [
     "COLUMNS",

@@ -30,7 +30,9 @@ from .._requests.api_keys import APIKey
 from .._requests.embed_request import EmbedRequest
 from .._requests.request import Request
 from .._requests.routing import EmbeddingLimits, Target
-from .._types import Choice, Delta, FinishReason, Step, Usage, delta_of
+from .._types.messages import Delta, FinishReason, Step, delta_of
+from .._types.response import Choice
+from .._types.usage import Usage
 from .facts import RequestFacts
 
 if TYPE_CHECKING:
