@@ -77,7 +77,7 @@ def test_a_docstring_without_an_entry_gets_one() -> None:
 
 
 def test_a_stub_has_overloads_and_no_implementation() -> None:
-    text = stub("_api")
+    text = stub("_client/functions")
     assert text.count("def embed(") == 2
     assert text.count("@overload") == 6
     assert "temperature: float | None = None," in text

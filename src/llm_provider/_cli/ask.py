@@ -62,7 +62,7 @@ def add_arguments(command: argparse.ArgumentParser, json_object: Callable[[str],
 
 
 def _ask(arguments: argparse.Namespace) -> int:
-    from .._api import call
+    from .._client.functions import call
 
     prompt, parameters = _prompt(arguments.prompt), _parameters(arguments)
     if arguments.json:
@@ -120,7 +120,7 @@ def _parameters(arguments: argparse.Namespace) -> Parameters:
 
 
 def _print_stream(model: str, prompt: str, parameters: Parameters) -> Response:
-    from .._api import stream
+    from .._client.functions import stream
 
     with stream(model, prompt, **parameters) as deltas:
         _print_pieces(delta.text for delta in deltas)

@@ -55,7 +55,7 @@ def add_arguments(command: argparse.ArgumentParser, json_object: Callable[[str],
 
 
 def _estimate(arguments: argparse.Namespace) -> int:
-    from .._api import estimate
+    from .._client.functions import estimate
 
     with ExitStack() as stack:
         found = estimate(

@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 from itertools import accumulate
 from typing import TYPE_CHECKING, TypeAlias
 
-from .._errors import install_command
-from .._runtime.imports import imported
+from .._runtime.imports import imported, install_command
 
 if TYPE_CHECKING:
     from decimal import Decimal

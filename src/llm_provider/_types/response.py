@@ -276,6 +276,8 @@ class Response(Generic[T_co]):
             known["timing"] = Timing(**known.get("timing") or {})
             known["failures"] = READERS["failures"](known.get("failures") or ())
             known["body"] = _read(known.get("body", "null"))
+            known["dropped"] = tuple(known.get("dropped") or ())
+            known["tool_rounds"] = _tool_rounds(known.get("tool_rounds"))
             if response_format is not None:
                 known["response_format"] = response_format
             return cls(**known)
@@ -290,7 +292,8 @@ class Response(Generic[T_co]):
         text = self.text if len(self.text) <= 80 else f"{self.text[:77]}..."
         return (
             f"Response({text!r}, model={self.model!r}, finish_reason={self.finish_reason!r}, "
-            f"tokens={self.usage.input_tokens}+{self.usage.output_tokens}, {cost_text(self.cost, cached=self.cached)})"
+            f"tokens={self.usage.input_tokens}+{self.usage.output_tokens}, "
+            f"{cost_text(self.cost, cached=self.cached)})"
         )
 
     def _repr_html_(self) -> str:
@@ -313,6 +316,24 @@ _RESPONSE_FIELDS = tuple(entry.name for entry in fields(Response))
 def _choice(facts: Mapping[str, Any]) -> Choice:
     calls = tuple(ToolCall(**call) for call in facts["tool_calls"])
     return Choice(**{**facts, "tool_calls": calls})
+
+
+def _tool_rounds(facts: Mapping[str, Any] | None) -> ToolRounds | None:
+    """The rounds, in which the exception of a tool is its text."""
+    if facts is None:
+        return None
+    return ToolRounds(
+        responses=tuple(map(Response.from_dict, facts["responses"])),
+        messages=tuple(facts["messages"]),
+        results=tuple(
+            ToolResult(
+                call=ToolCall(**{**result["call"], "tool": None}),
+                content=result["content"],
+                error=None if result["error"] is None else RuntimeError(result["error"]),
+            )
+            for result in facts["results"]
+        ),
+    )
 
 
 def _written(body: bytes) -> str | dict[str, str]:
@@ -339,6 +360,7 @@ def result_from_dict(facts: Mapping[str, Any]) -> Result:
     return LLMError.from_dict(facts) if facts.get("error") else Response.from_dict(facts)
 
 
+READERS["response"] = Response.from_dict
 READERS["results"] = lambda results: [
     result_from_dict(each) if isinstance(each, dict) else each for each in results
 ]
