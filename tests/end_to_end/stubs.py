@@ -125,7 +125,10 @@ def _declared(statements: Sequence[ast.stmt], indent: str, known: Any) -> Iterat
                 # The implementation of an overloaded function comes last, and has its docstring.
                 yield from _function(node, indent, known, documentation[node.name])
         elif isinstance(node, ast.AnnAssign) and (indent or not ast.unparse(node.target).startswith("_")):
-            yield f"{indent}{ast.unparse(node.target)}: {ast.unparse(node.annotation)}"
+            alias = ast.unparse(node.annotation) == "TypeAlias"
+            yield indent + (
+                ast.unparse(node) if alias else f"{ast.unparse(node.target)}: {ast.unparse(node.annotation)}"
+            )
         elif isinstance(node, ast.Assign) and re.match(r"(TypeVar\(|Literal\[)", ast.unparse(node.value)):
             yield f"{indent}{ast.unparse(node)}"
 

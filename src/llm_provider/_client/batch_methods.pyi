@@ -44,7 +44,7 @@ from llm_provider._types.results import Results
 
 T = TypeVar('T')
 OnError = Literal['return', 'raise']
-Models: TypeAlias
+Models: TypeAlias = list[str] | tuple[str, ...]
 class BatchMethods(Answers):
     """The methods of a client for many inputs. `Client` has the attributes that they use."""
     _prices: Callable[[], PriceTable]

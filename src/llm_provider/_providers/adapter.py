@@ -403,7 +403,7 @@ def numbered(step: Step, index: int) -> Step:
     """A step of a stream of several samples, with the number of its sample.
 
     >>> numbered("Hi", 1)
-    Delta(text='Hi', reasoning='', tool_calls=(), index=1)
+    Delta(text='Hi', reasoning='', tool_calls=(), index=1, tool_results=())
     """
     delta = delta_of(step)
     return Delta(text=delta.text, reasoning=delta.reasoning, tool_calls=delta.tool_calls, index=index)
