@@ -6,11 +6,18 @@ next to nothing before it makes its first call.
 
 from __future__ import annotations
 
+import os as _os
+import sys as _sys
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ._api import (
+    from ._batches.handle import Batch, BatchCounts
+    from ._cache.response_cache import CacheStatistics, CacheWarning
+    from ._cache.storage.diff import Explanation
+    from ._calls.stream import AsyncStream, Stream
+    from ._client.client import Client
+    from ._client.functions import (
         acall,
         acall_many,
         aembed,
@@ -26,11 +33,6 @@ if TYPE_CHECKING:
         stream,
         usage,
     )
-    from ._batches.handle import Batch, BatchCounts
-    from ._cache.response_cache import CacheStatistics, CacheWarning
-    from ._cache.storage.diff import Explanation
-    from ._calls.stream import AsyncStream, Stream
-    from ._client import Client
     from ._errors import (
         APIConnectionError,
         APIResponseValidationError,
@@ -59,6 +61,9 @@ if TYPE_CHECKING:
         RateLimitError,
         RefusalError,
         RequestError,
+        SchemaMismatchError,
+        ToolArgumentsError,
+        ToolRoundsExceededError,
         UncertainBatchError,
         UnknownModelError,
         UnknownPriceError,
@@ -76,22 +81,13 @@ if TYPE_CHECKING:
     from ._money.pricing import PriceWarning
     from ._money.track import track
     from ._requests.api_keys import KeyWarning
-    from ._requests.embed_request import EmbedParameters
-    from ._requests.request import BatchParameters, Parameters
+    from ._requests.parameters import BatchParameters, EmbedParameters, Parameters
     from ._tokens.range import Range
-    from ._types import (
-        Choice,
-        Delta,
-        Embeddings,
-        FinishReason,
-        Message,
-        Prompt,
-        Response,
-        Timing,
-        ToolCall,
-        ToolCallDelta,
-        Usage,
-    )
+    from ._types.embeddings import Embeddings
+    from ._types.messages import Delta, FinishReason, Message, Prompt, ToolCall, ToolCallDelta, ToolResult
+    from ._types.response import Choice, Response
+    from ._types.results import Cost, Results
+    from ._types.usage import Timing, Usage
 
 __version__ = "0.1.0"
 
@@ -114,6 +110,7 @@ __all__ = [
     "Choice",
     "Client",
     "ContextWindowExceededError",
+    "Cost",
     "Delta",
     "EmbedParameters",
     "Embeddings",
@@ -149,13 +146,18 @@ __all__ = [
     "RefusalError",
     "RequestError",
     "Response",
+    "Results",
+    "SchemaMismatchError",
     "ScopeStatistics",
     "SharedControllerWarning",
     "Stream",
     "Timeouts",
     "Timing",
+    "ToolArgumentsError",
     "ToolCall",
     "ToolCallDelta",
+    "ToolResult",
+    "ToolRoundsExceededError",
     "UncertainBatchError",
     "UnknownModelError",
     "UnknownPriceError",
@@ -180,13 +182,15 @@ __all__ = [
 
 # The modules are searched in this order. Those that import asyncio come last.
 _HOMES = (
-    "_api",
-    "_client",
-    "_types",
+    "_client.functions",
+    "_client.client",
+    "_types.response",
+    "_types.usage",
+    "_types.messages",
+    "_types.embeddings",
+    "_types.results",
     "_errors",
     "_limits.timeouts",
-    "_requests.request",
-    "_requests.embed_request",
     "_requests.api_keys",
     "_cache.response_cache",
     "_cache.storage.diff",
@@ -201,9 +205,36 @@ _HOMES = (
     "_limits.scopes",
     "_estimates.estimate",
     "_money.budget",
+    "_requests.parameters",
     "_limits.shared_controller",
     "_batches.handle",
 )
+
+
+def _warn_of_the_other_distribution() -> None:
+    """Warn if `llm-provider` of the package index is installed too: its files replace those of this package.
+
+    Its metadata lies in a folder of a fixed name. To import `importlib.metadata` takes longer than all the
+    rest of this module.
+    """
+    for folder in _sys.path:
+        if folder.endswith("-packages"):
+            try:
+                names = _os.listdir(folder)  # noqa: PTH208 - pathlib takes long to import
+            except OSError:
+                continue
+            if any(name.startswith("llm_provider-") and name.endswith(".dist-info") for name in names):
+                import warnings
+
+                warnings.warn(
+                    f"another project named 'llm-provider' is installed in {folder}, and has the same import "
+                    "name as this one: pip uninstall llm-provider, then install llm-provider-call again",
+                    stacklevel=3,
+                )
+                return
+
+
+_warn_of_the_other_distribution()
 
 
 def __getattr__(name: str) -> object:

@@ -13,9 +13,9 @@ import pytest
 from llm_provider._errors import RequestError
 from llm_provider._limits.timeouts import Timeouts
 from llm_provider._requests.api_keys import APIKey
-from llm_provider._requests.delivery_parameters import DeliveryParameters
-from llm_provider._requests.embed_request import EmbedParameters, EmbedRequest
-from llm_provider._requests.request import BatchParameters, Request
+from llm_provider._requests.embed_request import SHARED, EmbedRequest
+from llm_provider._requests.parameters import BatchParameters, EmbedParameters
+from llm_provider._requests.request import Request
 
 MODEL = "text-embedding-3-small"
 
@@ -71,7 +71,7 @@ class TestTexts:
             build(["a", text])
 
 
-OF_DELIVERY = DeliveryParameters.__annotations__.keys()
+OF_DELIVERY = {"delivery", "resend"}
 """The client takes them out before it builds a request."""
 
 
@@ -82,7 +82,7 @@ class TestParameters:
 
     def test_those_that_call_has_too_are_checked_as_call_does(self) -> None:
         shared = EmbedParameters.__annotations__.keys() & BatchParameters.__annotations__.keys()
-        assert shared == EmbedParameters.__annotations__.keys() - {"dimensions"}
+        assert shared == EmbedParameters.__annotations__.keys() - {"dimensions"} == {*SHARED, *OF_DELIVERY}
         shared -= OF_DELIVERY
         values: dict[str, Any] = {
             "strict_model": True,

@@ -40,7 +40,7 @@ from llm_provider._providers.gemini import adapter as gemini
 from llm_provider._providers.litellm import adapter as litellm
 from llm_provider._providers.openai import adapter as openai
 from llm_provider._providers.sse import events
-from llm_provider._types import delta_of
+from llm_provider._types.messages import delta_of
 from wire_shapes import SHAPES
 
 ADAPTERS: Mapping[str, tuple[Any, str]] = {
@@ -157,8 +157,6 @@ def comparable(arguments: str) -> Any:
 
 def is_known(name: str, told: Sequence[Any]) -> bool:
     """Whether a stream may have a defect that test_defects.py shows. It is compared once that is gone."""
-    if name == "responses":
-        return True
     if name == "anthropic":
         blocks = [event.get("content_block") for event in told if isinstance(event, dict)]
         return any(isinstance(block, dict) and block.get("type") not in BLOCKS for block in blocks)

@@ -4,9 +4,10 @@
 
 `journal` keeps on disk which rows were submitted where. `rows` turns calls into rows and back. `remote`
 makes requests about batches and tries them again. `submit` matches, divides and submits. `collect` waits for
-one batch and stores its answers. `delivery` runs jobs, which `handle` shows to users as `Batch`, and
-`iterate` yields their results. `front` decides between the deliveries, and `progress` shows a job.
+one batch and stores its answers. `job` is one call of the user. `delivery` runs jobs, which `handle` shows to
+users as `Batch`, and `iterate` yields their results. `front` decides between the deliveries, and `progress`
+shows a job.
 
-Order, from the bottom: journal, rows, remote, submit, spending, collect, delivery, progress, iterate,
+Order, from the bottom: journal, rows, remote, submit, spending, collect, job, delivery, progress, iterate,
 handle, front.
 """

@@ -70,6 +70,7 @@ class Collector:
         record: The batch, which was submitted.
         shared: A call of the job that waits for it; None where nobody does.
         ended: Called with each row of the batch and its end, after it is stored.
+        metadata: Gives the metadata of the input that waits for a row.
     """
 
     def __init__(
@@ -79,12 +80,14 @@ class Collector:
         record: Record,
         shared: Call[Any] | None,
         ended: Callable[[str, RowEnd], object],
+        metadata: Callable[[str], Any] = lambda custom_id: None,
     ) -> None:
         self._engine = engine
         self._remote = remote
         self._record = record
         self._shared = shared
         self._ended = ended
+        self._metadata = metadata
         self._entered: set[str] = set()
         self._rows_failed = 0
         self.spent: Decimal | None = Decimal(0)
@@ -166,6 +169,7 @@ class Collector:
         try:
             line = record.row(reply.custom_id)
             call = call_of(record.header, line, self._shared)
+            call.metadata = self._metadata(reply.custom_id)
         except KeyError as problem:
             return RowEnd(error=InternalServerError(f"the journal is damaged: {problem}")), []
         if reply.error is not None or reply.body is None:
@@ -187,10 +191,17 @@ class Collector:
         self._engine.recorder.answered(call, sample, self._bound(call, line), batch=entered)
         self._count(sample.cost)
         samples = call.operation.split(call, sample, line.parts)
-        if not all(call.operation.is_kept(one.answer, self._engine.settings.kept) for one in samples):
+        kept = {part: one for part, one in zip(line.parts, samples, strict=False) if self._is_kept(call, one)}
+        if len(kept) < len(samples):
             record.keep(reply.custom_id, reply.body, None)
-        writes = self._engine.writes(call, line.parts, samples)
+        writes = self._engine.writes(call, tuple(kept), tuple(kept.values()))
         return RowEnd(samples=samples), writes
+
+    def _is_kept(self, call: Call[Any], sample: Sample) -> bool:
+        """Whether the cache keeps an answer."""
+        if call.encoded.structure is not None and call.operation.mismatch(call, sample.answer) is not None:
+            return False
+        return call.operation.is_kept(sample.answer, self._engine.settings.kept)
 
     def _failed(
         self, call: Call[Any], line: RowLine, error: LLMError, body: bytes, entered: BatchRow

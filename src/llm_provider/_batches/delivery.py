@@ -8,159 +8,26 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .._calls.attempt import parsed
 from .._calls.call import Call, Sample
 from .._errors import InternalServerError, LLMError, PendingBatchError, RequestError
 from .._limits.timeouts import DEFAULT_BATCH_PATIENCE
-from .._providers.batches import BatchLimits, limits_of
 from .._requests.api_keys import APIKey, find_accounts, find_key
-from .._requests.delivery_parameters import Resend
-from .._requests.embed_request import EmbedRequest
 from .._requests.routing import Target
 from .collect import Collector, RowEnd, error_of
-from .journal import Journal, Record, RowLine, new_id
+from .job import Job
+from .journal import Journal, Record, new_id
 from .remote import Remote
-from .rows import Pending, Spool, Wanted, call_of, header_of, rows_of_call, target_of
+from .rows import Wanted, header_of, target_of
 from .spending import Spending
 from .submit import Submitter, chunks, content_of
 
 if TYPE_CHECKING:
     from .._calls.engine import Engine
-
-RESENT = 1
-"""How often such a row is sent again, or less if `max_retries` is less."""
-
-
-_LOOKUP_SECONDS = 1.0
-"""Seconds before which the first row of a job was looked up."""
-
-
-class Job:
-    """One call of the user: its rows, and the inputs that wait for them.
-
-    Args:
-        shared: A call with the user's parameters.
-        deliver: Called with the index of an input and its result or error, once each, on the loop.
-        resend: Where rows that failed or expired are sent once more.
-    """
-
-    def __init__(
-        self, shared: Call[Any], deliver: Callable[[int, Any], object], resend: Resend = "batch"
-    ) -> None:
-        self.id = new_id()
-        self.shared = shared
-        self.deliver = deliver
-        self.resend: Resend = resend
-        asked = shared.request.max_retries
-        self.resends = RESENT if asked is None else min(RESENT, asked)
-        self.spool = Spool()
-        self._since = time.time() - _LOOKUP_SECONDS
-        self.wanted: dict[str, Wanted] = {}
-        """The rows that have not ended, by name."""
-        self.calls: dict[tuple[Any, ...], Call[Any]] = {}
-        """One call for each kind of rows."""
-        self.records: list[Record] = []
-        """The batches with rows that have not ended."""
-        self.known: list[Record] = []
-        """All its batches so far."""
-        self.failed: dict[str, LLMError] = {}
-        """Rows that ended without an answer and are sent again."""
-
-    def add(self, engine: Engine, index: int, call: Call[Any]) -> None:
-        """Add an input. It is called in the user's thread.
-
-        Raises:
-            RequestError: the provider has no batches for it.
-        """
-        limits = limits_of_call(call)
-        texts = isinstance(call.request, EmbedRequest)
-        found: dict[int, Sample] = {}
-        if len(call.parts) > 1 and call.cache == "use":
-            samples = ((part, engine.sample(call, engine.cache.get(call.key(part)))) for part in call.parts)
-            found = {part: sample for part, sample in samples if sample is not None}
-        pending = Pending(index, call.parts, call.started, call if texts else None, found)
-        encoded = call.encoded
-        kind = (encoded.operation, tuple(sorted(encoded.headers.items())), encoded.most_samples)
-        self.calls.setdefault(kind, call)
-        missing = [part for part in call.parts if part not in found]
-        for line, parts, size in rows_of_call(call, missing, limits.parts):
-            row = self.wanted.get(line.custom_id)
-            if row is None:
-                place = self.spool.add(line.encoded())
-                row = Wanted(line.custom_id, line.keys, kind, place, size, [])
-                self.wanted[line.custom_id] = row
-            row.waiting.append((pending, parts))
-            pending.rows += 1
-
-    def note(self, record: Record) -> None:
-        """Add a batch with some of its rows."""
-        self.records.append(record)
-        if record not in self.known:
-            self.known.append(record)
-
-    def may_use(self, record: Record, row: Wanted) -> bool:
-        """Whether a batch has the answer of a row, or will have it."""
-        if record.is_open:
-            return record.remote is not None
-        # Another process may have collected it after this job has looked for the answer in the cache.
-        return not row.sent and record.collected is not None and record.collected > self._since
-
-    def line_of(self, row: Wanted) -> RowLine:
-        """The contents of a row."""
-        return RowLine.decoded(self.spool.read(row.place))
-
-    def call_of(self, row: Wanted) -> Call[Any]:
-        """The call of a row, without its messages."""
-        like = self.calls[row.kind]
-        header = header_of(like, name="", job=self.id, account="")
-        return call_of(header, self.line_of(row), like)
-
-    def ended(self, engine: Engine, custom_id: str, end: RowEnd) -> None:
-        """Take the end of a row; a second one is ignored."""
-        row = self.wanted.get(custom_id)
-        if row is None:
-            return
-        if end.error is not None and end.error.retryable and row.sent <= self.resends:
-            self.failed[custom_id] = end.error
-            return
-        del self.wanted[custom_id]
-        self.failed.pop(custom_id, None)
-        for number, (pending, parts) in enumerate(row.waiting):
-            pending.error = pending.error or end.error
-            for part, sample in zip(parts, end.samples, strict=False):
-                pending.samples[part] = sample.shared() if number else sample
-            if len(end.samples) < len(parts) and pending.error is None:
-                pending.error = InternalServerError(f"{len(end.samples)} of {len(parts)} samples came back")
-            pending.rows -= 1
-            if not pending.rows:
-                self.deliver(pending.index, self._result(engine, pending))
-
-    def _result(self, engine: Engine, pending: Pending) -> Any:
-        if pending.error is not None:
-            return pending.error
-        call, before = pending.call or self.shared, self.shared.started
-        try:
-            if pending.call is None:
-                # The calls differ in their inputs alone, and a result has only the time of its own.
-                call.started = pending.started
-            return engine.result(call, [pending.samples[part] for part in pending.parts])
-        except LLMError as error:
-            return error
-        finally:
-            self.shared.started = before
-
-    def give_up(self, error: LLMError) -> None:
-        """End every row that has not ended with an error."""
-        for row in self.wanted.values():
-            for pending, _ in row.waiting:
-                if pending.rows:
-                    pending.rows = 0
-                    self.deliver(pending.index, error)
-        self.wanted = {}
 
 
 class BatchDelivery:
@@ -293,6 +160,9 @@ class BatchDelivery:
 
     async def _send_live(self, job: Job, row: Wanted) -> None:
         call = job.call_of(row)
+        if call.encoded.structure is not None:
+            # The model could only be asked again with the messages, which the call does not have.
+            call.request = replace(call.request, max_repairs=0)
         row.sent = job.resends + 1
         try:
             end = RowEnd(samples=await self._engine.ask(call, call.parts))
@@ -345,7 +215,7 @@ class BatchDelivery:
             record.remove()
             return None
         shared = self._shared(record)
-        collector = Collector(self._engine, remote, record, shared, self._row_ended)
+        collector = Collector(self._engine, remote, record, shared, self._row_ended, self._metadata)
         if not await collector.collect(await collector.wait()):
             # It was another program's batch.
             return await self._collect(record, remote)
@@ -362,6 +232,13 @@ class BatchDelivery:
             row = next((row for row in job.wanted.values() if row.custom_id in record.rows), None)
             if row is not None:
                 return job.calls[row.kind]
+        return None
+
+    def _metadata(self, custom_id: str) -> Any:
+        """The metadata of the first input that waits for a row."""
+        for job in self._jobs:
+            if custom_id in job.wanted:
+                return job.wanted[custom_id].waiting[0][0].metadata
         return None
 
     def _row_ended(self, custom_id: str, end: RowEnd) -> None:
@@ -462,23 +339,6 @@ class BatchDelivery:
                 yield
             finally:
                 lease.release()
-
-
-def limits_of_call(call: Call[Any]) -> BatchLimits:
-    """How much one batch of such calls may hold.
-
-    Raises:
-        RequestError: the provider has no batches for it.
-    """
-    limits = limits_of(call.target, call.encoded.operation)
-    if limits is None:
-        raise RequestError(
-            f"{call.target.provider} has no batch API for {call.encoded.operation}: use delivery='live', or "
-            "delivery='auto', which sends live where there is none",
-            provider=call.target.provider,
-            model=call.request.model,
-        )
-    return limits
 
 
 def kept_samples(call: Call[Any], body: bytes) -> Sequence[Sample]:

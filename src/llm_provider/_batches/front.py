@@ -13,7 +13,8 @@ from .._calls.call import Call
 from .._calls.progress import awatched, watched
 from .._errors import LLMError, RequestError
 from .._providers.batches import DAY, module_of
-from .._requests.request import checked_inputs
+from .._requests.checks import DeliveryMode, Resend, one_of
+from .._requests.request import check
 from .._requests.routing import priced_as, resolve
 from .._runtime import event_loop
 from .handle import Batch
@@ -24,10 +25,22 @@ from .progress import BatchProgress
 if TYPE_CHECKING:
     from .._calls.engine import Engine
     from .._money.pricing import PriceTable
-    from .._types import Embeddings, Prompt
+    from .._types.embeddings import Embeddings
+    from .._types.messages import Prompt
 
-_MODES = ("live", "batch", "auto")
-_RESENDS = ("batch", "live")
+_mode, _resend = one_of(DeliveryMode), one_of(Resend)
+
+
+def check_words(delivery: Any, resend: Any) -> None:
+    """Check the parameters of the delivery.
+
+    Raises:
+        RequestError: one of them is none of its words.
+    """
+    if delivery is not None:
+        _mode("delivery", delivery)
+    if resend is not None:
+        _resend("resend", resend)
 
 
 def chosen(
@@ -38,19 +51,20 @@ def chosen(
     "auto" does so if the answers may come back in a day and the batch price is lower.
 
     Raises:
-        RequestError: there is no such delivery, or "batch" has no batch API to go to.
+        RequestError: a batch was asked for, and there is no batch API for the call.
     """
-    if asked not in _MODES:
-        raise RequestError(f"delivery must be 'live', 'batch' or 'auto', not {asked!r}")
     target = resolve(model, parameters.get("base_url"))
-    if asked == "live":
-        return False
     route = target.route
     has_batches = module_of(route.adapter) is not None and (
         route.adapter != "openai" or route.batches is not None
     )
     cached = (parameters.get("cache") or engine.settings.cache) not in ("off", False)
     if asked == "batch":
+        if parameters.get("max_tool_rounds"):
+            raise RequestError(
+                "max_tool_rounds asks the model several times, and a batch asks once: use delivery='live', "
+                "or leave max_tool_rounds out"
+            )
         if not has_batches:
             raise RequestError(
                 f"{target.provider} has no batch API: use delivery='live', or delivery='auto', which sends "
@@ -60,7 +74,14 @@ def chosen(
             )
         return True
     deadline = parameters.get("deadline")
-    if not has_batches or not cached or (deadline is not None and deadline < DAY):
+    if deadline is not None:
+        deadline = check("deadline", deadline)
+    if (
+        not has_batches
+        or not cached
+        or parameters.get("max_tool_rounds")
+        or (deadline is not None and deadline < DAY)
+    ):
         return False
     standard, batch = (
         prices().find(*priced_as(target), variant=variant) for variant in ("standard", "batch")
@@ -92,11 +113,8 @@ class BatchFront:
     def __init__(
         self, engine: Engine, resend: Any, total: int | None, tell: Callable[[Any], object] | None
     ) -> None:
-        resend = "batch" if resend is None else resend
-        if resend not in _RESENDS:
-            raise RequestError(f"resend must be 'batch' or 'live', not {resend!r}")
         self._engine = engine
-        self._resend = resend
+        self._resend: Resend = resend or "batch"
         self._total = total
         self._tell = tell
 
@@ -119,7 +137,7 @@ class BatchFront:
     def handle(self, lookup: Lookup, inputs: Iterable[Prompt], on_error: str) -> Batch:
         """Submit, and return without waiting."""
         work, results, deliver = self._begun(lookup)
-        for index, found in enumerate(lookup(checked_inputs(inputs))):
+        for index, found in enumerate(lookup(inputs)):
             if isinstance(found, Call):
                 work.add(index, found, deliver)
             else:

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 from .._calls.batch_lookup import Lookup
 from .._calls.call import Call
 from .._errors import APITimeoutError, LLMError, RequestError
-from .._requests.delivery_parameters import Resend
-from .._requests.request import checked_inputs
+from .._requests.checks import Resend
 from .._runtime import event_loop
-from .delivery import BatchDelivery, Job
+from .delivery import BatchDelivery
+from .job import Job
 from .journal import Record
 
 if TYPE_CHECKING:
     from .._calls.engine import Engine
-    from .._types import Prompt
+    from .._types.messages import Prompt
 
 _END = -1
 """The index under which the end of a job arrives, with its error if it has one."""
@@ -114,7 +114,7 @@ def iterate(work: BatchWork, inputs: Iterable[Prompt]) -> Iterator[tuple[int, An
     def deliver(index: int, result: Any) -> None:
         arrived.put((index, result))
 
-    for index, found in enumerate(work.lookup(checked_inputs(inputs))):
+    for index, found in enumerate(work.lookup(inputs)):
         if isinstance(found, Call):
             work.add(index, found, deliver)
         else:
@@ -180,7 +180,7 @@ async def looked_up(
                 yield index, found
             index += 1
         return
-    for index, found in enumerate(work.lookup(checked_inputs(inputs))):
+    for index, found in enumerate(work.lookup(inputs)):
         yield index, found
         # While inputs are read, the user's other tasks run.
         await asyncio.sleep(0)

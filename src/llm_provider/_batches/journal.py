@@ -50,8 +50,8 @@ class RowLine(NamedTuple):
     """The cache key of its only part; for several parts, a hash of their keys."""
     parts: tuple[int, ...]
     payload: bytes | None
-    """The payload as canonical JSON, without the number of samples; None for texts, and once it is
-    collected."""
+    """The payload as JSON, without labels and the number of samples; None for texts, and once it is
+    collected. A schema keeps the order of its fields."""
     texts: tuple[str, ...] | None = None
     """The texts of an embedding."""
     keys: tuple[str, ...] = ()
@@ -117,6 +117,8 @@ class Header:
     most_samples: int = 1
     payload: Mapping[str, Any] | None = None
     """The fields beside the texts of an embedding."""
+    labels: Mapping[str, Any] | None = None
+    """Fields that are sent with each row and are no part of its keys."""
     tag: str = ""
 
     @property

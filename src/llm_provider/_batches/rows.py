@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from .._calls.call import Call, Operation, Sample
-from .._calls.chat import CHAT
+from .._calls.chat import CHAT, sent_payload
 from .._calls.embed import EMBED
 from .._errors import LLMError
 from .._limits.timeouts import Patience
@@ -24,6 +24,7 @@ from .._providers.adapter import EncodedRequest
 from .._requests.embed_request import EmbedRequest
 from .._requests.request import Request
 from .._requests.routing import ROUTES, Target
+from .._runtime.canonical_json import canonical
 from .journal import Header, RowLine
 
 OPERATIONS: Mapping[str, Operation[Any]] = {"chat": CHAT, "embed": EMBED}
@@ -54,6 +55,8 @@ class Pending:
     rows: int = 0
     """Rows that have not ended."""
     error: LLMError | None = None
+    metadata: Any = None
+    """The user's value for the input."""
 
 
 @dataclass(slots=True)
@@ -123,8 +126,10 @@ def rows_of_call(
             line = RowLine(name_of(keys), tuple(range(len(group))), None, texts, keys)
             size = sum(len(text) for text in texts) + 100
         else:
-            line = RowLine(name_of(keys), group, call.body, None, keys)
-            size = len(call.body)
+            # As in `Operation.body`, a schema keeps the order of its fields.
+            payload = call.body if call.encoded.structure is None else orjson.dumps(call.encoded.payload)
+            line = RowLine(name_of(keys), group, payload, None, keys)
+            size = len(payload)
         found.append((line, group, size))
     return found
 
@@ -149,6 +154,7 @@ def header_of(call: Call[Any], *, name: str, job: str, account: str) -> Header:
         samples_field=encoded.samples_field,
         most_samples=encoded.most_samples,
         payload=encoded.payload if texts else None,
+        labels=encoded.labels,
         tag=call.tracks.tag,
     )
 
@@ -166,17 +172,41 @@ def call_of(header: Header | None, line: RowLine, shared: Call[Any] | None = Non
     """
     if header is None or (line.payload is None and line.texts is None):
         raise KeyError(f"the journal has no payload of {line.custom_id}")
+    structure = None
     if shared is None:
         shared = call_without_request(header)
+    else:
+        structure = shared.encoded.structure
     call = Call(*_fields_of_call(shared))
     payload = dict(header.payload or {}) if line.payload is None else orjson.loads(line.payload)
     call.encoded = EncodedRequest(
-        header.operation, payload, header.headers, header.samples_field, header.most_samples
+        header.operation,
+        payload,
+        header.headers,
+        header.samples_field,
+        header.most_samples,
+        header.labels,
+        structure=structure,
     )
-    call.body, call.parts, call.first_key = line.payload or b"", line.parts, None
+    call.body = b"" if line.payload is None else canonical(payload)
+    call.parts, call.first_key, call.metadata = line.parts, None, None
     if line.texts is not None:
         call.request = replace(shared.request, inputs=line.texts)
     return call
+
+
+def body_of(header: Header | None, line: RowLine) -> bytes:
+    """The JSON body of a row, as a live request would send it.
+
+    Raises:
+        KeyError: the journal does not have the row's contents any more.
+    """
+    if line.payload is not None and len(line.parts) == 1 and header is not None and not header.labels:
+        return line.payload
+    call = call_of(header, line)
+    if line.texts is not None:
+        return call.operation.body(call, line.parts)
+    return orjson.dumps(sent_payload(call.encoded, len(line.parts)))
 
 
 def target_of(header: Header) -> Target:

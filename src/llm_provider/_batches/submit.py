@@ -15,7 +15,7 @@ from .._errors import LLMError, NotFoundError, UncertainBatchError
 from .._providers.batches import BatchLimits, BatchSpec, RemoteBatch
 from .journal import Header, Journal, Record, content_hash, rows_of
 from .remote import Remote, surely_refused
-from .rows import Spool, Wanted, call_of
+from .rows import Spool, Wanted, body_of
 
 _SETTLING_SECONDS = 2.0
 """Seconds after which a submission whose sender has died is in the provider's list, if it was accepted."""
@@ -219,11 +219,7 @@ class Submitter:
         """Write the file that is sent."""
         with path.open("wb") as file:
             for row in rows_of(record):
-                if len(row.parts) == 1 and row.payload is not None:
-                    body = row.payload
-                else:
-                    call = call_of(record.header, row)
-                    body = call.operation.body(call, row.parts)
+                body = body_of(record.header, row)
                 file.write(self._remote.line(spec, row.custom_id, body) + b"\n")
 
 

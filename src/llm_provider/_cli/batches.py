@@ -13,7 +13,7 @@ from .output import INCOMPLETE_ANSWER, OK
 
 if TYPE_CHECKING:
     from .._batches.handle import Batch
-    from .._client import Client
+    from .._client.client import Client
 
 HELP = """\
 Batches are those that were submitted with this cache directory (LLM_PROVIDER_CACHE_DIR), by any process.
@@ -172,6 +172,6 @@ def _chosen(client: Client, ids: Sequence[str]) -> list[Batch]:
 
 
 def _client() -> Client:
-    from .._client import Client
+    from .._client.client import Client
 
     return Client()

@@ -11,6 +11,7 @@ A line contains no prompt, no answer and no API key.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import threading
 import warnings
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any, cast
 import orjson
 
 from .._errors import RequestError
-from .._types import Usage
+from .._types.usage import Usage
 from .totals import COUNTS, POSTING_KINDS, Key, Posting, PostingKind
 
 if TYPE_CHECKING:
@@ -75,14 +76,18 @@ class LedgerFile:
         self._descriptor = descriptor
         return descriptor
 
-    def append(self, posting: Posting, **facts: str | float | None) -> None:
+    def append(self, posting: Posting, **facts: Any) -> None:
         """Write a posting. The first failure is a `LedgerWarning`, further ones are silent.
 
         Args:
             posting: The posting.
-            **facts: Further fields of the line; those that are None are left out.
+            **facts: Further fields of the line, which JSON can hold; those that are None are left out.
         """
-        line = orjson.dumps(_line(posting, facts), option=orjson.OPT_APPEND_NEWLINE)
+        fields = _line(posting, facts)
+        try:
+            line = orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)
+        except TypeError:  # a number of more than 64 bits, or a lone surrogate
+            line = f"{json.dumps(fields)}\n".encode()
         with self._lock:
             try:
                 if self._descriptor is None:
@@ -184,7 +189,7 @@ def postings(path: str | os.PathLike[str]) -> Iterator[Posting]:
         warnings.warn(message, LedgerWarning, stacklevel=3)
 
 
-def _line(posting: Posting, facts: dict[str, str | float | None]) -> dict[str, Any]:
+def _line(posting: Posting, facts: dict[str, Any]) -> dict[str, Any]:
     line: dict[str, Any] = {"time": posting.time, "outcome": posting.kind}
     line |= zip(_NAMES, posting.key, strict=False)
     if posting.key.delivery != "live":

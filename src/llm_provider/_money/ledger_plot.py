@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from itertools import accumulate
 from typing import TYPE_CHECKING, TypeAlias
 
-from .ledger_views import imported
+from .._runtime.imports import imported, install_command
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     import matplotlib.axes
     import matplotlib.figure
 
-    from .._types import Usage
+    from .._types.usage import Usage
     from .ledger_rows import LedgerRow
 
 _Timeline: TypeAlias = "dict[str, list[tuple[int, Decimal]]]"
 
-_INSTALL = "llm-provider[plot]"
+_INSTALL = install_command("plot")
 
 _CLASSES = ("input", "cache read", "cache write", "reasoning", "output")
 

@@ -48,6 +48,12 @@ class BatchService(NamedTuple):
     """The endpoints that it serves; empty for all that OpenAI's does."""
 
 
+OPENAIS_OPTIONS = frozenset(
+    {"allowed_tools", "metadata", "modalities", "prompt_cache_key", "service_tier", "store", "verbosity"}
+)
+"""Parameters of OpenAI's that few compatible hosts have."""
+
+
 @dataclass(frozen=True, slots=True)
 class Route:
     """One provider: a row of `ROUTES`.
@@ -68,15 +74,21 @@ class Route:
         key_required: Whether a call without an API key fails before it is sent.
         unsupported: Parameters that the API does not have, each with the remedy that the error shows. With
             `n`, samples are sent as separate calls instead.
+        options: Those of OpenAI's options that the API has too; see `OPENAIS_OPTIONS`.
+        stores_answers: Whether the host has OpenAI's Responses API with stored answers.
         spelling: Parameters that the API names differently, each with its name there.
         transport: The HTTP client under the SDK where the user chooses none, by measurement
             (`python -m benchmarks transports`).
         stream_usage: Whether a streamed answer has its usage only if `stream_options` asks for it.
+        json_schema: Whether the API takes a JSON schema for the answer. Where it does not, the prompt asks
+            for it.
         default_effort: Whether the API may accept `reasoning_effort="default"`.
         embedding_limits: How much one request for embeddings may hold, where the adapter is `openai`. Default
             `UNPUBLISHED`.
         batches: The host's batch API, where the adapter is `openai`; None where it has none of OpenAI's
             shape.
+        parts: Parts of messages that OpenAI does not have and the API has: "media in results" of tools, and
+            "thinking" in the content.
         output_only: Fields of an assistant message that other hosts return and this host refuses as input.
         litellm_names: The provider's names in litellm's price map, the one that prefixes its models first.
             Default the provider's own name.
@@ -95,12 +107,16 @@ class Route:
     bare_names: str = r"(?!)"
     key_required: bool = True
     unsupported: Mapping[str, str] = field(default_factory=dict)
+    options: frozenset[str] = frozenset()
+    stores_answers: bool = False
     spelling: Mapping[str, str] = field(default_factory=dict)
     transport: Transport = "aiohttp"
     stream_usage: bool = True
+    json_schema: bool = True
     default_effort: bool = False
     embedding_limits: EmbeddingLimits = UNPUBLISHED
     batches: BatchService | None = None
+    parts: frozenset[str] = frozenset()
     output_only: frozenset[str] = frozenset()
     litellm_names: tuple[str, ...] = ()
     genai_prices_name: str = ""
@@ -122,6 +138,8 @@ class Route:
 
 _NO_LOGPROBS = "leave logprobs out; this host's API has none"
 _NO_SEED = "leave seed out; this host's API has none"
+_NO_SUCH = "leave it out; this host's API has no such parameter"
+_NO_TOP_K = "use top_p; this host's API has no such parameter"
 _NO_DIMENSIONS = "leave it out; this host's API has no such parameter"
 _SEPARATE = "sent as separate calls"
 _REASONING = frozenset(
@@ -139,6 +157,8 @@ _ROWS = (
         embedding_limits=EmbeddingLimits(texts=2_048, tokens=300_000, text_tokens=8_192),
         batches=BatchService(rows=50_000, bytes=200_000_000),
         output_only=_REASONING,
+        options=OPENAIS_OPTIONS,
+        stores_answers=True,
         litellm_names=("openai", "text-completion-openai"),
     ),
     Route("anthropic", "https://api.anthropic.com", adapter="anthropic", bare_names=r"claude-.*"),
@@ -161,11 +181,24 @@ _ROWS = (
         batches=BatchService(50_000, 100_000_000, "batch-api", ("chat/completions",)),
         genai_prices_name="together",
     ),
-    Route("openrouter", "https://openrouter.ai/api/v1", unsupported={"n": _SEPARATE}),
+    Route(
+        "openrouter",
+        "https://openrouter.ai/api/v1",
+        unsupported={"n": _SEPARATE},
+        options=OPENAIS_OPTIONS - {"allowed_tools", "store"},
+        parts=frozenset({"media in results"}),
+    ),
     Route(
         "groq",
         "https://api.groq.com/openai/v1",
-        unsupported={"n": _SEPARATE, "logprobs": _NO_LOGPROBS, "top_logprobs": _NO_LOGPROBS},
+        unsupported={
+            "n": _SEPARATE,
+            "logprobs": _NO_LOGPROBS,
+            "top_logprobs": _NO_LOGPROBS,
+            "logit_bias": _NO_SUCH,
+            "top_k": _NO_TOP_K,
+        },
+        options=frozenset({"service_tier"}),
         default_effort=True,
         batches=BatchService(rows=50_000, bytes=200_000_000, operations=("chat/completions",)),
         # Groq accepts the `reasoning` of its own answers.
@@ -174,13 +207,29 @@ _ROWS = (
     Route(
         "deepseek",
         "https://api.deepseek.com/beta",
-        unsupported={"n": _SEPARATE, "seed": _NO_SEED},
+        unsupported={"n": _SEPARATE, "seed": _NO_SEED, "logit_bias": _NO_SUCH, "top_k": _NO_TOP_K},
+        # Its API has `json_object` only.
+        json_schema=False,
     ),
-    Route("xai", "https://api.x.ai/v1", genai_prices_name="x-ai"),
+    Route(
+        "xai",
+        "https://api.x.ai/v1",
+        unsupported={"top_k": _NO_TOP_K},
+        stores_answers=True,
+        genai_prices_name="x-ai",
+    ),
     Route(
         "mistral",
         "https://api.mistral.ai/v1",
-        unsupported={"logprobs": _NO_LOGPROBS, "top_logprobs": _NO_LOGPROBS},
+        unsupported={
+            "logprobs": _NO_LOGPROBS,
+            "top_logprobs": _NO_LOGPROBS,
+            "logit_bias": _NO_SUCH,
+            "top_k": _NO_TOP_K,
+            "user": _NO_SUCH,
+        },
+        options=frozenset({"metadata"}),
+        parts=frozenset({"media in results", "thinking"}),
         spelling={"seed": "random_seed", "dimensions": "output_dimension"},
         stream_usage=False,
         # Its error says: "Too many tokens in batch. Max is 16384". The length of a text is in its list of
@@ -191,6 +240,8 @@ _ROWS = (
     Route(
         "fireworks_ai",
         "https://api.fireworks.ai/inference/v1",
+        options=frozenset({"prompt_cache_key", "service_tier"}),
+        stores_answers=True,
         litellm_names=("fireworks_ai", "fireworks_ai-embedding-models"),
         genai_prices_name="fireworks",
     ),
@@ -202,9 +253,19 @@ _ROWS = (
             "seed": _NO_SEED,
             "logprobs": _NO_LOGPROBS,
             "top_logprobs": _NO_LOGPROBS,
+            "logit_bias": _NO_SUCH,
         },
     ),
-    Route("local", "http://localhost:8000/v1", key_required=False, default_effort=True),
+    Route(
+        "local",
+        "http://localhost:8000/v1",
+        key_required=False,
+        default_effort=True,
+        # The server decides.
+        options=OPENAIS_OPTIONS,
+        parts=frozenset({"media in results", "thinking"}),
+        stores_answers=True,
+    ),
     Route(
         "litellm",
         None,
@@ -213,6 +274,8 @@ _ROWS = (
         key_required=False,
         default_effort=True,
         unsupported={"n": _SEPARATE},
+        # litellm's `metadata` goes to its loggers and not to the provider.
+        options=OPENAIS_OPTIONS - {"metadata"},
     ),
 )
 

@@ -11,8 +11,10 @@ from typing import Any, TypeAlias
 import orjson
 
 from ..._errors import APIResponseValidationError
-from ..._types import Choice, Delta, FinishReason, Step, ToolCall, ToolCallDelta, Usage, delta_of
-from ..adapter import Answer, count, expect_dict, part
+from ..._types.messages import Delta, FinishReason, Step, ToolCall, ToolCallDelta, delta_of
+from ..._types.response import Choice
+from ..._types.usage import Usage
+from ..adapter import Answer, count, expect_dict, part, same
 from ..errors import error_fields, from_answer
 from .facts import tier_variant
 
@@ -219,7 +221,7 @@ class Assembler:
 
     def _begin(self, index: int, started: Any) -> Step:
         started = expect_dict(started, "content block")
-        if _same(self._open.get(index), started):
+        if same(self._open.get(index), started):
             # The event came twice.
             return ""
         self._open[index] = started
@@ -331,13 +333,6 @@ class Assembler:
             elif written:
                 block["input"] = _parsed(written, cut=cut)
         return {**self._message, "content": blocks}
-
-
-def _same(block: Block | None, other: Block) -> bool:
-    try:
-        return block == other
-    except RecursionError:
-        return False
 
 
 def _model_of(block: Block) -> dict[str, str]:

@@ -6,43 +6,32 @@ import atexit
 import functools
 import os
 import threading
-import warnings
 import weakref
-from collections.abc import (
-    Callable,
-    Collection,
-    Iterable,
-    Mapping,
-)
+from collections.abc import Callable, Collection, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack
 
-from ._batch_methods import BatchMethods
-from ._cache.response_cache import ResponseCache
-from ._calls.call import Operation
-from ._calls.chat import CHAT
-from ._calls.embed import EMBED
-from ._calls.engine import Engine
-from ._calls.recorder import CostRecorder
-from ._errors import LLMError, RequestError
-from ._limits.concurrency import (
-    UNBOUNDED,
-    Concurrency,
-    concurrency,
-    concurrency_of_environment,
-    unasked,
-)
-from ._limits.retry import DEFAULT_MAX_RETRIES
-from ._limits.timeouts import DEFAULT_TIMEOUT, Timeouts
-from ._money.ledger import Ledger
-from ._money.ledger_file import LedgerFile
-from ._money.pricing import PriceTable
-from ._requests.api_keys import KeyList
-from ._requests.embed_request import EmbedParameters, EmbedRequest
-from ._requests.request import CacheMode, Parameters, Request, check, seal
-from ._requests.routing import Transport, priced_as, resolve
-from ._settings import KEPT_BY_DEFAULT, MAX_RESPONSE_BYTES, RateControl, decide, dollars
-from ._types import Embeddings, FinishReason, Prompt, Response, Usage
+from .._cache.response_cache import ResponseCache
+from .._calls.chat import CHAT
+from .._calls.engine import Engine
+from .._calls.recorder import CostRecorder
+from .._errors import RequestError
+from .._limits.concurrency import UNBOUNDED, Concurrency, concurrency, concurrency_of_environment, unasked
+from .._limits.retry import DEFAULT_MAX_RETRIES
+from .._limits.timeouts import DEFAULT_TIMEOUT, Timeouts
+from .._money.ledger import Ledger
+from .._money.ledger_file import LedgerFile
+from .._money.pricing import PriceTable
+from .._requests.api_keys import KeyList
+from .._requests.request import Request, check, seal
+from .._requests.routing import Transport, priced_as, resolve
+from .._requests.signatures import documented, with_parameters
+from .._settings import KEPT_BY_DEFAULT, MAX_RESPONSE_BYTES, RateControl, decide, dollars
+from .._types.messages import FinishReason, Prompt
+from .._types.response import Response
+from .._types.usage import Usage
+from .batch_methods import BatchMethods
+from .embed_methods import EmbedMethods
 
 # The event loop, asyncio and their modules are imported by the first call that is not stored: their import
 # takes longer than the rest of such a call.
@@ -50,12 +39,13 @@ if TYPE_CHECKING:
     from datetime import date
     from decimal import Decimal
 
-    from ._cache.storage.diff import Explanation
-    from ._calls.call import Call
-    from ._calls.stream import Arrived, AsyncStream, Start, Stream
-    from ._estimates.estimate import Estimate
-    from ._limits.scopes import ScopeStatistics
-    from ._money.budget import Budget
+    from .._cache.storage.diff import Explanation
+    from .._calls.call import Call
+    from .._calls.stream import Arrived, AsyncStream, Start, Stream
+    from .._limits.scopes import ScopeStatistics
+    from .._money.budget import Budget
+    from .._requests.checks import CacheMode
+    from .._requests.parameters import Defaults, Parameters
 
 T = TypeVar("T")
 
@@ -63,7 +53,7 @@ _clients: weakref.WeakSet[Client] = weakref.WeakSet()
 """Every client that may have open files or connections."""
 
 
-class Client(BatchMethods):
+class Client(EmbedMethods, BatchMethods):
     """Calls with settings, limits, cache and connections of their own.
 
     The functions of the module do the same on one client with default settings.
@@ -108,15 +98,21 @@ class Client(BatchMethods):
         show_estimate_above: USD. If a `call_many` is likely to cost more, a notebook shows its `Estimate`
             before it begins, made from a sample of its inputs. None shows none, and a script never shows
             one.
+        **defaults: See `Defaults`.
+
+    A call's own parameter wins over a default, and None in a call means that the default applies. `embed`
+    uses those defaults that it has as parameters, but not `extra_body`.
 
     Raises:
         RequestError: a setting is not valid.
+        TypeError: there is no such setting or parameter.
 
     >>> with Client(max_concurrent=8, cache="off") as client:
     ...     client.price("gpt-6.1-sol", Usage(input_tokens=1000))
     Decimal('0.002')
     """
 
+    @with_parameters
     def __init__(
         self,
         *,
@@ -137,7 +133,9 @@ class Client(BatchMethods):
         ledger: str | os.PathLike[str] | None = None,
         strict_model: bool = False,
         show_estimate_above: float | None = 1.0,
+        **defaults: Unpack[Defaults],
     ) -> None:
+        seal(defaults)
         if on_result is not None and not callable(on_result):
             raise RequestError(f"on_result must be callable, not {type(on_result).__name__}")
         settings = decide(
@@ -153,6 +151,14 @@ class Client(BatchMethods):
             budget=budget,
         )
         self._settings = settings
+        self._defaults: Mapping[str, Any] = {}
+        if defaults:
+            from .._requests.defaults import checked_defaults
+
+            settings_of_client = Client.__init__.__kwdefaults__ or {}
+            self._defaults = checked_defaults("Client", defaults, settings_of_client)
+        self._original: Client | None = None
+        self._warned: set[tuple[str, str]] = set()
         asked = concurrency(max_concurrent) or concurrency_of_environment()
         self._concurrency = asked or unasked()
         self._concurrency_of_threads = asked or UNBOUNDED
@@ -176,148 +182,46 @@ class Client(BatchMethods):
 
     def _start(self) -> None:
         """Prepare the end of the process, before the first call that has to be sent."""
+        if self._original is not None:
+            self._original._start()  # noqa: SLF001  # of the same class
+            return
         with self._starting:
             if not self._started:
                 self._started = True
-                from ._runtime import event_loop
+                from .._runtime import event_loop
 
                 # The loop ends before this module's exit function is called, so it closes the clients.
                 event_loop.at_exit(_close_all)
                 closing = weakref.finalize(self, event_loop.close_on_loop, self._engine.close, wait=False)
                 closing.atexit = False
 
-    # --- one call --------------------------------------------------------------------------------------
-
+    @with_parameters
     def call(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
         """See `llm_provider.call`."""
         seal(parameters)
         allowed = self._concurrency_of_threads
         return self._answer("call", CHAT, Request.build, model, messages, parameters, allowed)
 
+    @with_parameters
     async def acall(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
         """See `llm_provider.acall`."""
         seal(parameters)
         return await self._answer_soon("acall", CHAT, Request.build, model, messages, parameters)
 
-    @overload
-    def embed(
-        self,
-        model: str,
-        inputs: Iterable[str],
-        *,
-        dry_run: Literal[False] = False,
-        **parameters: Unpack[EmbedParameters],
-    ) -> Embeddings: ...
-
-    @overload
-    def embed(
-        self,
-        model: str,
-        inputs: Iterable[str],
-        *,
-        dry_run: Literal[True],
-        **parameters: Unpack[EmbedParameters],
-    ) -> Estimate: ...
-
-    def embed(
-        self,
-        model: str,
-        inputs: Iterable[str],
-        *,
-        dry_run: bool = False,
-        **parameters: Unpack[EmbedParameters],
-    ) -> Embeddings | Estimate:
-        """See `llm_provider.embed`."""
-        seal(parameters)
-        front = self._delivery(model, inputs, parameters)
-        if dry_run:
-            from ._estimates.estimate import estimate_texts
-
-            call = self._prepare_texts(model, inputs, parameters)
-            return estimate_texts(self._engine, call, self._prices, self.statistics())
-        if front is not None:
-            return front.embed(lambda: self._prepare_texts(model, inputs, parameters))
-        return self._answer("embed", EMBED, EmbedRequest.build, model, inputs, parameters, self._concurrency)
-
-    def _prepare_texts(self, model: str, inputs: Any, parameters: EmbedParameters) -> Call[Embeddings]:
-        return self._engine.prepare(EMBED, EmbedRequest.build(model, inputs, parameters), self._concurrency)
-
-    async def aembed(
-        self, model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]
-    ) -> Embeddings:
-        """See `llm_provider.aembed`."""
-        seal(parameters)
-        front = self._delivery(model, inputs, parameters)
-        if front is not None:
-            return await front.aembed(lambda: self._prepare_texts(model, inputs, parameters))
-        return await self._answer_soon("aembed", EMBED, EmbedRequest.build, model, inputs, parameters)
-
-    def _answer(
-        self,
-        name: str,
-        operation: Operation[T],
-        build: Callable[[str, Any, Any], Any],
-        model: str,
-        asked: Any,
-        parameters: Any,
-        allowed: Concurrency,
-    ) -> T:
-        """The result of an operation, for the thread that waits for it."""
-        try:
-            call = self._engine.prepare(operation, build(model, asked, parameters), allowed)
-            result = self._engine.lookup(call)
-            if result is None:
-                from ._runtime import event_loop
-
-                event_loop.refuse_own_thread(name)
-                self._start()
-                self._engine.load(call)
-                result = event_loop.wait(event_loop.submit(self._run(call), self._engine.cancel))
-        except LLMError as error:
-            self._tell(error)
-            raise
-        if self._on_result is not None:
-            self._tell(result)
-        return result
-
-    async def _answer_soon(
-        self,
-        name: str,
-        operation: Operation[T],
-        build: Callable[[str, Any, Any], Any],
-        model: str,
-        asked: Any,
-        parameters: Any,
-    ) -> T:
-        """The result of an operation, for the task that awaits it."""
-        from ._runtime import event_loop
-
-        event_loop.refuse_own_thread(name)
-        try:
-            call = self._engine.prepare(operation, build(model, asked, parameters), self._concurrency)
-            result = await self._engine.lookup_soon(call)
-            if result is None:
-                self._start()
-                result = await event_loop.run(self._run(call), self._engine.cancel)
-        except LLMError as error:
-            self._tell(error)
-            raise
-        if self._on_result is not None:
-            self._tell(result)
-        return result
-
+    @with_parameters
     def stream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Stream:
         """See `llm_provider.stream`."""
         seal(parameters)
-        from ._calls.stream import Stream
+        from .._calls.stream import Stream
 
         start = self._start_of_stream("stream", model, messages, parameters, self._concurrency_of_threads)
         return Stream(start, self._tell)
 
+    @with_parameters
     def astream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> AsyncStream:
         """See `llm_provider.astream`."""
         seal(parameters)
-        from ._calls.stream import AsyncStream
+        from .._calls.stream import AsyncStream
 
         start = self._start_of_stream("astream", model, messages, parameters, self._concurrency)
         return AsyncStream(start, self._tell)
@@ -325,19 +229,24 @@ class Client(BatchMethods):
     def _start_of_stream(
         self, name: str, model: str, messages: Prompt, parameters: Parameters, allowed: Concurrency
     ) -> Start:
-        from ._calls.stream import replay
-        from ._runtime import event_loop
+        from .._calls.stream import replay
+        from .._runtime import event_loop
 
         event_loop.refuse_own_thread(name)
         call = self._prepare(model, messages, parameters, allowed)
         if call.request.in_batch is not None:
             raise RequestError(f"in_batch cannot be {call.request.in_batch!r} for a stream: use call()")
         hit = self._engine.lookup(call)
-        if hit is not None:
+        rounds = call.request.max_tool_rounds
+        if hit is not None and rounds is None:
             return replay(hit, call.request.n)
         self._start()
-        if name == "stream":
+        if name == "stream" and hit is None:
             self._engine.load(call)
+        if rounds is not None:
+            from .._calls import tool_loop
+
+            return tool_loop.started(self._engine, call, hit, here=name == "astream")
 
         def start(put: Callable[[Arrived], None]) -> Callable[[], object]:
             return event_loop.Job(self._engine.stream(call, put), put, self._engine.cancel).cancel
@@ -347,16 +256,41 @@ class Client(BatchMethods):
     def _prepare(
         self, model: str, messages: Prompt, parameters: Parameters, allowed: Concurrency
     ) -> Call[Response]:
-        return self._engine.prepare(CHAT, Request.build(model, messages, parameters), allowed)
+        self._fill(parameters)
+        call = self._engine.prepare(CHAT, Request.build(model, messages, parameters), allowed)
+        if call.encoded.dropped:
+            from .._calls.dropping import warn
 
-    def _tell(self, result: Any) -> None:
-        if self._on_result is not None:
-            try:
-                self._on_result(result)
-            except Exception as error:  # an error of the user's function must not lose an answer
-                warnings.warn(f"on_result raised {error!r}; calls go on", RuntimeWarning, stacklevel=3)
+            warn(call, self._warned)
+        return call
 
-    # --- the client itself -----------------------------------------------------------------------------
+    @with_parameters
+    def with_options(self, **options: Unpack[Parameters]) -> Self:
+        """A variant of this client whose calls have other defaults.
+
+        The variant shares everything else with this client: connections, rate limits, cache, budget, usage,
+        ledger and `on_result`. Closing it has no effect; closing this client closes both.
+
+        Args:
+            **options: See `Parameters`.
+
+        Raises:
+            RequestError: a value is invalid.
+            TypeError: there is no such parameter.
+
+        >>> with Client(temperature=0) as client:
+        ...     creative = client.with_options(temperature=1, max_tokens=500)
+        ...     creative.usage is client.usage
+        True
+        """
+        from .._requests.defaults import checked_defaults
+
+        seal(options)
+        variant = object.__new__(type(self))
+        variant.__dict__.update(self.__dict__)
+        variant._defaults = {**self._defaults, **checked_defaults("with_options", options)}
+        variant._original = self._original or self
+        return variant
 
     @property
     def cache(self) -> ResponseCache:
@@ -378,6 +312,7 @@ class Client(BatchMethods):
         """The ledger of this client's calls. It continues to count."""
         return self._usage
 
+    @with_parameters
     def explain_miss(
         self, model: str, messages: Prompt, **parameters: Unpack[Parameters]
     ) -> Explanation | None:
@@ -386,7 +321,7 @@ class Client(BatchMethods):
         Args:
             model: As for `call`.
             messages: One user message, or a list of OpenAI-style messages.
-            **parameters: See `Parameters`. `draw` is the number of the sample.
+            **parameters: See `Parameters`.
 
         Returns:
             None if no call to the same provider and endpoint is stored.
@@ -411,7 +346,7 @@ class Client(BatchMethods):
         self, model: str, usage: Usage, *, service_tier: str | None = None, at: date | None = None
     ) -> Decimal | None:
         """See `llm_provider.price`."""
-        from ._money.quote import quote
+        from .._money.quote import quote
 
         return quote(self._prices(), priced_as(resolve(model)), usage, service_tier, at)
 
@@ -421,14 +356,14 @@ class Client(BatchMethods):
 
     def close(self) -> None:
         """Close connections and files. Calls under way fail; later ones raise `RuntimeError`."""
-        if not self._engine.closed:
+        if self._original is None and not self._engine.closed:
             self._engine.closed = True
             self._close_engine()
             self._close_files()
 
     async def aclose(self) -> None:
         """`close`, awaited."""
-        if not self._engine.closed:
+        if self._original is None and not self._engine.closed:
             self._engine.closed = True
             import asyncio
 
@@ -443,7 +378,7 @@ class Client(BatchMethods):
 
     def _close_engine(self) -> None:
         if self._started:
-            from ._runtime import event_loop
+            from .._runtime import event_loop
 
             event_loop.close_on_loop(self._engine.close)
 
@@ -462,6 +397,9 @@ class Client(BatchMethods):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.aclose()
+
+
+Client.__doc__ = documented(Client.__doc__ or "", "Defaults", "defaults")
 
 
 def _price_table(prices: str | os.PathLike[str] | None) -> PriceTable:

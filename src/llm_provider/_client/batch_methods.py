@@ -1,0 +1,511 @@
+"""The methods of `Client` for many inputs: all results at once, results as they arrive, and estimates."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from abc import abstractmethod
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Sized,
+)
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, Unpack, cast, overload
+
+from .._errors import RequestError
+from .._limits.concurrency import Concurrency, concurrency
+from .._limits.timeouts import DEFAULT_BATCH_PATIENCE
+from .._requests.checks import flag
+from .._requests.inputs import BatchInputs, Inputs, batch_inputs
+from .._requests.request import check, seal
+from .._requests.signatures import with_parameters
+from .._types.messages import Prompt
+from .._types.response import Response, Result
+from .answers import Answers
+
+if TYPE_CHECKING:
+    from .._batches.front import BatchFront
+    from .._batches.handle import Batch
+    from .._calls.batch import Work
+    from .._calls.call import Call
+    from .._estimates.estimate import Estimate, Estimator
+    from .._money.pricing import PriceTable
+    from .._requests.parameters import BatchParameters, Parameters
+    from .._settings import Settings
+    from .._types.results import Results
+
+T = TypeVar("T")
+
+OnError = Literal["return", "raise"]
+Models: TypeAlias = list[str] | tuple[str, ...]
+"""Several models, which get the same inputs."""
+
+
+class BatchMethods(Answers):
+    """The methods of a client for many inputs. `Client` has the attributes that they use."""
+
+    _prices: Callable[[], PriceTable]
+    _settings: Settings
+    _show_estimate_above: float | None
+
+    @abstractmethod
+    def _prepare(
+        self, model: str, messages: Prompt, parameters: Parameters, allowed: Concurrency
+    ) -> Call[Response]: ...
+
+    @with_parameters
+    def iter_many(
+        self, model: str, inputs: Inputs, **parameters: Unpack[BatchParameters]
+    ) -> Iterator[tuple[int, Result]]:
+        """See `llm_provider.iter_many`."""
+        seal(parameters)
+        return self._iterate([(model, _taken(inputs, parameters))], parameters)
+
+    def _iterate(
+        self, asked: Sequence[tuple[str, BatchInputs]], parameters: BatchParameters
+    ) -> Iterator[tuple[int, Result]]:
+        from .._calls.batch import iterate
+        from .._calls.progress import Progress, watched
+
+        (model, inputs), *_ = asked
+        delivery = self._delivery([one for one, _ in asked], inputs.prompts, parameters)
+        show = parameters.pop("progress", None)
+        if delivery is not None:
+            lookup = self._batch("iter_many", model, parameters, inputs.metadata).lookup
+            return delivery.iterate(lookup, cast("Iterable[Prompt]", inputs.prompts), show)
+        batches = self._batches("iter_many", asked, parameters)
+        bar = functools.partial(Progress, _length(batches), show, self.statistics)
+        (work, prompts), *more = batches
+        return watched(iterate(work, prompts, *more), show, self._on_result and self._tell, bar)
+
+    @with_parameters
+    def aiter_many(
+        self,
+        model: str,
+        inputs: Inputs | AsyncIterable[Prompt],
+        **parameters: Unpack[BatchParameters],
+    ) -> AsyncIterator[tuple[int, Result]]:
+        """See `llm_provider.aiter_many`."""
+        seal(parameters)
+        return self._aiterate([(model, _taken(inputs, parameters, awaited=True))], parameters)
+
+    def _aiterate(
+        self, asked: Sequence[tuple[str, BatchInputs]], parameters: BatchParameters
+    ) -> AsyncIterator[tuple[int, Result]]:
+        from .._calls.batch import aiterate
+        from .._calls.progress import Progress, awatched
+
+        (model, inputs), *_ = asked
+        delivery = self._delivery([one for one, _ in asked], inputs.prompts, parameters)
+        show = parameters.pop("progress", None)
+        if delivery is not None:
+            lookup = self._batch("aiter_many", model, parameters, inputs.metadata).lookup
+            return delivery.aiterate(lookup, inputs.prompts, show)
+        batches = self._batches("aiter_many", asked, parameters)
+        bar = functools.partial(Progress, _length(batches), show, self.statistics)
+        (work, prompts), *more = batches
+        return awatched(aiterate(work, prompts, *more), show, self._on_result and self._tell, bar)
+
+    def _batches(
+        self, name: str, asked: Sequence[tuple[str, BatchInputs]], parameters: BatchParameters
+    ) -> list[tuple[Work, Any]]:
+        """The batch of each model, with its prompts. They share one budget."""
+        if parameters.get("budget") is not None:
+            parameters["budget"] = check("budget", parameters["budget"])
+        return [
+            (self._batch(name, model, parameters.copy(), inputs.metadata), inputs.prompts)
+            for model, inputs in asked
+        ]
+
+    def _batch(
+        self, name: str, model: str, parameters: BatchParameters, metadata: Callable[[Prompt], Any] | None
+    ) -> Work:
+        """How the calls of a batch are made and sent.
+
+        An invalid model or parameter would fail every input, so it is found here, once.
+        """
+        from .._calls.batch import Work
+        from .._calls.batch_lookup import batch_lookup, run_described
+        from .._calls.early_stop import EarlyStop
+        from .._runtime import event_loop
+
+        event_loop.refuse_own_thread(name)
+        self._fill(parameters)
+        allowed = concurrency(parameters.pop("max_concurrent", None)) or self._concurrency
+        first: Call[Response] | None = None
+        early_stop = EarlyStop()
+
+        def prepare(prompt: Prompt) -> Call[Response]:
+            nonlocal first
+            call = self._prepare(model, prompt, cast("Parameters", parameters), allowed)
+            if first is None:
+                # It is made here, for the template. Its deadline and patience are those of the whole batch.
+                first = call
+                if parameters.get("outage_patience") is None and self._settings.outage_patience is None:
+                    call.patience.seconds = DEFAULT_BATCH_PATIENCE
+            call.deadline, call.patience, call.early_stop = first.deadline, first.patience, early_stop
+            return call
+
+        self._start()
+        lookup, engine = batch_lookup(self._engine, prepare, metadata), self._engine
+        run: Callable[[Call[Response]], Awaitable[Response]] = self._run
+        load: Callable[[Call[Response]], object] = engine.load
+        # `prepare` has set it.
+        if cast("Call[Response]", first).request.max_tool_rounds is not None:
+            from .._calls import tool_loop
+
+            lookup, run = tool_loop.batch_of(engine, prepare, metadata, here=name == "aiter_many")
+            load = _load_nothing
+        if metadata is not None:
+            run = functools.partial(run_described, run)
+        return Work(lookup, run, engine.cancel, allowed.most, load, early_stop)
+
+    def _front(self, models: Sequence[str], inputs: object, parameters: BatchParameters) -> BatchFront:
+        """The batch delivery of a call that does not wait.
+
+        Raises:
+            RequestError: the call is live.
+        """
+        if parameters.get("delivery") != "batch":
+            raise RequestError("wait=False needs delivery='batch': a live call ends with its process")
+        parameters.pop("progress", None)
+        front = self._delivery(models, inputs, parameters)
+        assert front is not None
+        return front
+
+    def batches(self) -> list[Batch]:
+        """See `llm_provider.batches`."""
+        from .._batches.handle import found_batches
+
+        self._start()
+        return found_batches(self._engine)
+
+    def _estimator(self, model: str, parameters: BatchParameters, *, counted: bool = True) -> Estimator:
+        from .._estimates.estimate import Estimator
+
+        for name in ("progress", "delivery", "resend"):
+            parameters.pop(name, None)  # type: ignore[misc]  # the names are known
+        allowed = concurrency(parameters.pop("max_concurrent", None)) or self._concurrency
+
+        def prepare(prompt: Prompt) -> Call[Response]:
+            return self._prepare(model, prompt, cast("Parameters", parameters), allowed)
+
+        return Estimator(self._engine, prepare, self._prices, self.statistics(), counted=counted)
+
+    @overload
+    def call_many(
+        self,
+        model: str,
+        inputs: Inputs,
+        *,
+        on_error: Literal["return"] = "return",
+        dry_run: Literal[False] = False,
+        wait: Literal[True] = True,
+        **parameters: Unpack[BatchParameters],
+    ) -> Results[Result]: ...
+
+    @overload
+    def call_many(
+        self,
+        model: str,
+        inputs: Inputs,
+        *,
+        on_error: Literal["raise"],
+        dry_run: Literal[False] = False,
+        wait: Literal[True] = True,
+        **parameters: Unpack[BatchParameters],
+    ) -> Results[Response]: ...
+
+    @overload
+    def call_many(
+        self,
+        model: str,
+        inputs: Inputs,
+        *,
+        on_error: OnError = "return",
+        dry_run: Literal[False] = False,
+        wait: Literal[False],
+        **parameters: Unpack[BatchParameters],
+    ) -> Batch: ...
+
+    @overload
+    def call_many(
+        self,
+        model: str,
+        inputs: Inputs,
+        *,
+        on_error: OnError = "return",
+        dry_run: Literal[True],
+        wait: bool = True,
+        **parameters: Unpack[BatchParameters],
+    ) -> Estimate: ...
+
+    @overload
+    def call_many(
+        self,
+        model: Models,
+        inputs: Inputs,
+        *,
+        on_error: Literal["return"] = "return",
+        dry_run: Literal[False] = False,
+        wait: Literal[True] = True,
+        **parameters: Unpack[BatchParameters],
+    ) -> dict[str, Results[Result]]: ...
+
+    @overload
+    def call_many(
+        self,
+        model: Models,
+        inputs: Inputs,
+        *,
+        on_error: Literal["raise"],
+        dry_run: Literal[False] = False,
+        wait: Literal[True] = True,
+        **parameters: Unpack[BatchParameters],
+    ) -> dict[str, Results[Response]]: ...
+
+    @overload
+    def call_many(
+        self,
+        model: Models,
+        inputs: Inputs,
+        *,
+        on_error: OnError = "return",
+        dry_run: Literal[True],
+        wait: bool = True,
+        **parameters: Unpack[BatchParameters],
+    ) -> dict[str, Estimate]: ...
+
+    @with_parameters
+    def call_many(
+        self,
+        model: str | Models,
+        inputs: Inputs,
+        *,
+        on_error: OnError = "return",
+        dry_run: bool = False,
+        wait: bool = True,
+        **parameters: Unpack[BatchParameters],
+    ) -> Results[Result] | Results[Response] | Estimate | Batch | dict[str, Any]:
+        """See `llm_provider.call_many`."""
+        seal(parameters)
+        _check_on_error(on_error)
+        flag("wait", wait)
+        if dry_run:
+            if isinstance(model, (list, tuple)):
+                each = _for_each(model, _taken(inputs, parameters))
+                return {
+                    one: self.estimate(one, cast("Inputs", part.prompts), **parameters) for one, part in each
+                }
+            return self.estimate(model, inputs, **parameters)
+        from .._calls.batch import in_order
+
+        asked = _taken(inputs, parameters)
+        each = _for_each(model, asked) if isinstance(model, (list, tuple)) else [(model, asked)]
+        if not wait:
+            front = self._front([one for one, _ in each], asked.prompts, parameters)
+            lookup = self._batch("call_many", each[0][0], parameters, asked.metadata).lookup
+            return front.handle(lookup, cast("Iterable[Prompt]", asked.prompts), on_error)
+        for one, _ in each:
+            self._show_estimate(one, asked.prompts, parameters)
+        ordered = in_order(dict(self._iterate(each, parameters)), on_error)
+        return _by_model(model, ordered) if isinstance(model, (list, tuple)) else ordered
+
+    @overload
+    async def acall_many(
+        self,
+        model: str,
+        inputs: Inputs | AsyncIterable[Prompt],
+        *,
+        on_error: Literal["return"] = "return",
+        dry_run: Literal[False] = False,
+        wait: Literal[True] = True,
+        **parameters: Unpack[BatchParameters],
+    ) -> Results[Result]: ...
+
+    @overload
+    async def acall_many(
+        self,
+        model: str,
+        inputs: Inputs | AsyncIterable[Prompt],
+        *,
+        on_error: Literal["raise"],
+        dry_run: Literal[False] = False,
+        wait: Literal[True] = True,
+        **parameters: Unpack[BatchParameters],
+    ) -> Results[Response]: ...
+
+    @overload
+    async def acall_many(
+        self,
+        model: str,
+        inputs: Inputs | AsyncIterable[Prompt],
+        *,
+        on_error: OnError = "return",
+        dry_run: Literal[False] = False,
+        wait: Literal[False],
+        **parameters: Unpack[BatchParameters],
+    ) -> Batch: ...
+
+    @overload
+    async def acall_many(
+        self,
+        model: str,
+        inputs: Inputs | AsyncIterable[Prompt],
+        *,
+        on_error: OnError = "return",
+        dry_run: Literal[True],
+        wait: bool = True,
+        **parameters: Unpack[BatchParameters],
+    ) -> Estimate: ...
+
+    @overload
+    async def acall_many(
+        self,
+        model: Models,
+        inputs: Inputs | AsyncIterable[Prompt],
+        *,
+        on_error: Literal["return"] = "return",
+        dry_run: Literal[False] = False,
+        wait: Literal[True] = True,
+        **parameters: Unpack[BatchParameters],
+    ) -> dict[str, Results[Result]]: ...
+
+    @overload
+    async def acall_many(
+        self,
+        model: Models,
+        inputs: Inputs | AsyncIterable[Prompt],
+        *,
+        on_error: Literal["raise"],
+        dry_run: Literal[False] = False,
+        wait: Literal[True] = True,
+        **parameters: Unpack[BatchParameters],
+    ) -> dict[str, Results[Response]]: ...
+
+    @overload
+    async def acall_many(
+        self,
+        model: Models,
+        inputs: Inputs | AsyncIterable[Prompt],
+        *,
+        on_error: OnError = "return",
+        dry_run: Literal[True],
+        wait: bool = True,
+        **parameters: Unpack[BatchParameters],
+    ) -> dict[str, Estimate]: ...
+
+    @with_parameters
+    async def acall_many(
+        self,
+        model: str | Models,
+        inputs: Inputs | AsyncIterable[Prompt],
+        *,
+        on_error: OnError = "return",
+        dry_run: bool = False,
+        wait: bool = True,
+        **parameters: Unpack[BatchParameters],
+    ) -> Results[Result] | Results[Response] | Estimate | Batch | dict[str, Any]:
+        """See `llm_provider.acall_many`."""
+        seal(parameters)
+        _check_on_error(on_error)
+        flag("wait", wait)
+        if dry_run:
+            from .._estimates.estimate import aestimate
+
+            asked = _taken(inputs, parameters, awaited=True)
+            if isinstance(model, (list, tuple)):
+                return {
+                    one: await aestimate(self._estimator(one, parameters.copy()), part.prompts)
+                    for one, part in _for_each(model, asked)
+                }
+            return await aestimate(self._estimator(model, parameters), asked.prompts)
+        from .._calls.batch import in_order
+
+        asked = _taken(inputs, parameters, awaited=True)
+        each = _for_each(model, asked) if isinstance(model, (list, tuple)) else [(model, asked)]
+        if not wait:
+            front = self._front([one for one, _ in each], asked.prompts, parameters)
+            lookup = self._batch("acall_many", each[0][0], parameters, asked.metadata).lookup
+            return await front.ahandle(lookup, asked.prompts, on_error)
+        for one, _ in each:
+            self._show_estimate(one, asked.prompts, parameters)
+        results = {index: result async for index, result in self._aiterate(each, parameters)}
+        ordered = in_order(results, on_error)
+        return _by_model(model, ordered) if isinstance(model, (list, tuple)) else ordered
+
+    @with_parameters
+    def estimate(self, model: str, inputs: Inputs, **parameters: Unpack[BatchParameters]) -> Estimate:
+        """See `llm_provider.estimate`."""
+        seal(parameters)
+        from .._estimates.estimate import estimate
+
+        asked = _taken(inputs, parameters)
+        return estimate(self._estimator(model, parameters), cast("Iterable[Prompt]", asked.prompts))
+
+    def _show_estimate(self, model: str, inputs: object, parameters: BatchParameters) -> None:
+        if "ipykernel" in sys.modules and self._show_estimate_above is not None:
+            from .._estimates.estimate import show
+
+            if isinstance(inputs, Sequence) and not isinstance(inputs, (str, bytes)):
+                show(
+                    self._estimator(model, parameters.copy(), counted=False),
+                    inputs,
+                    self._show_estimate_above,
+                )
+
+
+def _check_on_error(on_error: str) -> None:
+    if on_error not in ("return", "raise"):
+        raise RequestError(f"on_error must be 'return' or 'raise', not {on_error!r}")
+
+
+def _taken(inputs: Any, parameters: BatchParameters, *, awaited: bool = False) -> BatchInputs:
+    """The checked inputs, without whose arguments the parameters are those of a call."""
+    rows, metadata = parameters.pop("rows", None), parameters.get("metadata")
+    if isinstance(metadata, Mapping):
+        # It describes every request, and is sent.
+        metadata = None
+    else:
+        parameters.pop("metadata", None)
+    return batch_inputs(inputs, rows, metadata, awaited=awaited)
+
+
+def _for_each(models: Sequence[str], asked: BatchInputs) -> list[tuple[str, BatchInputs]]:
+    """The same inputs for each of several models.
+
+    Raises:
+        TypeError: the inputs are an asynchronous iterable.
+        RequestError: there is no model, or one is named twice.
+    """
+    if not models:
+        raise RequestError("model is an empty list; give the name of one model at least")
+    twice = [model for place, model in enumerate(models) if model in models[:place]]
+    if twice:
+        raise RequestError(f"model has {twice[0]!r} twice; the results are found by the name of their model")
+    if isinstance(asked.prompts, AsyncIterable):
+        raise TypeError("several models need inputs that can be read more than once, such as a list")
+    prompts = list(asked.prompts)
+    metadata = None if asked.metadata is None else [asked.metadata(prompt) for prompt in prompts]
+    return [(model, batch_inputs(prompts, metadata=metadata)) for model in models]
+
+
+def _by_model(models: Sequence[str], results: Results[Result]) -> dict[str, Results[Result]]:
+    """The results of several models, which follow each other, by the name of the model."""
+    count = len(results) // len(models)
+    return {model: results[place * count : (place + 1) * count] for place, model in enumerate(models)}
+
+
+def _load_nothing(_: Call[Response]) -> None:
+    """Each round loads its adapter by itself."""
+
+
+def _length(batches: Sequence[tuple[Work, object]]) -> int | None:
+    lengths = [len(inputs) for _, inputs in batches if isinstance(inputs, Sized)]
+    return sum(lengths) if len(lengths) == len(batches) else None

@@ -1,0 +1,366 @@
+"""A complete answer: `Response`."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias
+
+from .._errors import (
+    READERS,
+    FailedAttempt,
+    LengthFinishReasonError,
+    LLMError,
+    OutputError,
+    RefusalError,
+    RequestError,
+    SchemaMismatchError,
+    shown,
+)
+from .._json_values import json_value
+from .._runtime.frozen import quickly_made
+from .messages import FinishReason, Message, ToolCall, ToolResult
+from .usage import NO_TIMING, CostSource, Timing, Usage, cost_text, usage_from_dict
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    from .._schemas.reading import ParsedFrom, Reading
+
+    T_co = TypeVar("T_co", covariant=True, default=Any)
+else:
+    # The default is for type checkers, and before Python 3.13 `typing` has none.
+    from typing import TypeVar
+
+    T_co = TypeVar("T_co", covariant=True)
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """One sample of an answer. `message` can be appended to the conversation."""
+
+    text: str = ""
+    reasoning: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    finish_reason: FinishReason = "stop"
+    message: Message = field(default_factory=dict)
+    logprobs: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolRounds:
+    """The rounds of a call with `max_tool_rounds`."""
+
+    responses: tuple[Response, ...]
+    messages: tuple[Message, ...]
+    results: tuple[ToolResult, ...]
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Response(Generic[T_co]):
+    """A complete answer. It is the same whether it was streamed, awaited or read from the cache.
+
+    For type checkers, `Response[City]` is a response whose `parsed` is a `City`.
+
+    `cost` is the cost of this call in USD: 0 for a cache hit, None where it is unknown. `cost_source` tells
+    where it comes from: "reply" if the provider reported it, "prices" for the price table, "litellm" for
+    litellm's price map, None for a cache hit and an unknown cost. `model` is the model that answered, as the
+    provider names it. `failures` are the requests of this call that failed before
+    one succeeded, and those whose answers did not match `response_format`. `schema_in_prompt` says that the
+    provider could not enforce the schema, so the prompt asked for it. `raw` is the provider's unchanged
+    answer. `dropped` has the parameters that `unsupported="drop"` left out. `metadata` is that of the input
+    in its batch.
+
+    The answer to a call with `max_tool_rounds` is the last one of the model. Its `usage`, `cost`, `timing`
+    and `failures` are the sums of all `rounds`, and `timing.total` contains the time of the tools.
+    """
+
+    choices: tuple[Choice, ...]
+    usage: Usage
+    model: str
+    provider: str
+    id: str | None = None
+    cost: float | None = None
+    cost_source: CostSource | None = None
+    cached: bool = False
+    timing: Timing = NO_TIMING
+    failures: tuple[FailedAttempt, ...] = field(default=(), repr=False)
+    body: bytes = field(default=b"null", repr=False)
+    response_format: Any = field(default=None, repr=False, compare=False)
+    metadata: Any = field(default=None, repr=False)
+    tool_rounds: ToolRounds | None = field(default=None, repr=False)
+    dropped: tuple[str, ...] = ()
+    schema_in_prompt: bool = field(default=False, repr=False)
+
+    @property
+    def text(self) -> str:
+        """The text of the first sample; empty if the model only called tools."""
+        return self.choices[0].text
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts of all `n` samples."""
+        return [choice.text for choice in self.choices]
+
+    @property
+    def reasoning(self) -> str:
+        """The reasoning of the first sample as far as the provider shows it; empty if it shows none."""
+        return self.choices[0].reasoning
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The function calls that the first sample requests."""
+        return self.choices[0].tool_calls
+
+    @property
+    def finish_reason(self) -> FinishReason:
+        """Why the first sample ended."""
+        return self.choices[0].finish_reason
+
+    @property
+    def message(self) -> Message:
+        """The first sample as an assistant message, signatures included, to continue the conversation."""
+        return self.choices[0].message
+
+    @property
+    def logprobs(self) -> Any:
+        """Log probabilities of the first sample in the provider's form, or None."""
+        return self.choices[0].logprobs
+
+    @property
+    def rounds(self) -> tuple[Response, ...]:
+        """The answers of the model, one for each round of `max_tool_rounds`; else this one alone."""
+        return (self,) if self.tool_rounds is None else self.tool_rounds.responses
+
+    @property
+    def tool_results(self) -> tuple[ToolResult, ...]:
+        """The results of the tools that `max_tool_rounds` ran, in the order of their calls."""
+        return () if self.tool_rounds is None else self.tool_rounds.results
+
+    @property
+    def messages(self) -> list[Message]:
+        """The whole conversation of a call with `max_tool_rounds`, to be continued by another call.
+
+        It has the system prompt, the messages of the call, the answers of all rounds and the results of the
+        tools.
+
+        Raises:
+            RuntimeError: the call had no `max_tool_rounds`.
+        """
+        if self.tool_rounds is None:
+            raise RuntimeError(
+                "messages holds the conversation of a call with max_tool_rounds; without it, append "
+                "response.message to your own list"
+            )
+        return list(self.tool_rounds.messages)
+
+    @property
+    def raw(self) -> Any:
+        """The provider's answer in its own wire format, as Python values.
+
+        It is a list of answers if the samples of the call were sent as separate requests.
+        """
+        return json.loads(self.body)
+
+    @property
+    def parsed(self) -> T_co:
+        """The answer as a value of the type in `response_format`, or as Python values for a JSON schema.
+
+        None if no JSON was requested. `None` never stands for an answer that cannot be read.
+
+        Raises:
+            RefusalError: the model refused, or a content filter stopped it.
+            LengthFinishReasonError: the answer was cut at its token limit.
+            SchemaMismatchError: the text is not JSON, or does not match the schema.
+        """
+        reading = self._read(self.choices[0])
+        # Without a response format, the parameter of the type is Any.
+        return None if reading is None else reading.value  # type: ignore[return-value]
+
+    @property
+    def all_parsed(self) -> list[T_co]:
+        """`parsed` of all `n` samples; empty if no JSON was requested. It raises what `parsed` raises."""
+        readings = map(self._read, self.choices)
+        return [reading.value for reading in readings if reading is not None]
+
+    @property
+    def parsed_from(self) -> ParsedFrom | None:
+        """Where the JSON of `parsed` was; None if no JSON was requested.
+
+        "text" is the whole text, "fence" a Markdown code block, "prose" among words. It raises what `parsed`
+        raises.
+        """
+        reading = self._read(self.choices[0])
+        return None if reading is None else reading.source
+
+    def _read(self, choice: Choice) -> Reading | None:
+        if self.response_format is None or self.response_format == {"type": "text"}:
+            return None
+        where: dict[str, Any] = {"provider": self.provider, "model": self.model}
+        reason = choice.finish_reason
+        if reason in ("refusal", "content_filter"):
+            raise RefusalError(f"there is nothing to parse: finish_reason is {reason!r}", **where)
+        if reason == "length":
+            raise LengthFinishReasonError("the answer was cut at its token limit; raise max_tokens", **where)
+        # Most answers are not parsed, and a hit loads as little as possible.
+        from .._schemas.reading import NoMatchError, read
+        from .._schemas.structure import structure_of
+
+        structure = structure_of(self.response_format)
+        try:
+            return None if structure is None else read(choice.text, structure)
+        except NoMatchError as error:
+            problem = str(error)
+        called = ", and the model called tools" if choice.tool_calls else ""
+        raise SchemaMismatchError(
+            f"the answer does not match response_format: {problem}{called}",
+            text=choice.text,
+            validation_error=problem,
+            usage=self.usage,
+            cost=self.cost,
+            **where,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The response as JSON-ready values, from which `from_dict` makes an equal one.
+
+        The attributes of the first sample come first, `choices` has every sample, and `body` is the
+        provider's answer as JSON text. `parsed` is None where it would raise. A type in
+        `response_format` becomes its JSON schema.
+        """
+        try:
+            parsed = self.parsed
+        except OutputError:
+            parsed = None
+        described = self.response_format
+        if described is not None and not isinstance(described, Mapping):
+            from .._schemas.structure import structure_of
+
+            structure = structure_of(described)
+            if structure is not None:
+                named = {"name": structure.name, "schema": structure.schema}
+                described = {"type": "json_schema", "json_schema": named}
+        facts = {name: getattr(self, name) for name in _RESPONSE_FIELDS}
+        return {
+            "text": self.text,
+            "finish_reason": self.finish_reason,
+            "reasoning": self.reasoning,
+            "tool_calls": json_value(self.tool_calls),
+            "parsed": json_value(parsed),
+            **json_value(facts | {"response_format": described, "body": _written(self.body)}),
+        }
+
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any], *, response_format: Any = None) -> Response:
+        """The response that `to_dict` wrote.
+
+        Args:
+            facts: The dict. Fields that a response does not have are ignored.
+            response_format: The pydantic model for `parsed`, which the dict has as a JSON schema only.
+
+        Raises:
+            RequestError: it is not the dict of a response.
+
+        >>> answer = Response(choices=(Choice(text="4"),), usage=Usage(), model="m", provider="p")
+        >>> Response.from_dict(json.loads(json.dumps(answer.to_dict()))) == answer
+        True
+        """
+        known = {name: facts[name] for name in _RESPONSE_FIELDS if name in facts}
+        try:
+            known["choices"] = tuple(map(_choice, known["choices"]))
+            known["usage"] = usage_from_dict(known["usage"])
+            known["timing"] = Timing(**known.get("timing") or {})
+            known["failures"] = READERS["failures"](known.get("failures") or ())
+            known["body"] = _read(known.get("body", "null"))
+            known["dropped"] = tuple(known.get("dropped") or ())
+            known["tool_rounds"] = _tool_rounds(known.get("tool_rounds"))
+            if response_format is not None:
+                known["response_format"] = response_format
+            return cls(**known)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            found = f"the dict of {facts['error']}" if facts.get("error") else shown(dict(facts))
+            raise RequestError(f"this is not the dict of a response: {found} ({error!r})") from None
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        text = self.text if len(self.text) <= 80 else f"{self.text[:77]}..."
+        return (
+            f"Response({text!r}, model={self.model!r}, finish_reason={self.finish_reason!r}, "
+            f"tokens={self.usage.input_tokens}+{self.usage.output_tokens}, "
+            f"{cost_text(self.cost, cached=self.cached)})"
+        )
+
+    def _repr_html_(self) -> str:
+        import html
+
+        facts = (
+            f"{self.provider} · {self.model} · {self.finish_reason} · "
+            f"{self.usage.input_tokens} + {self.usage.output_tokens} tokens · "
+            f"{cost_text(self.cost, cached=self.cached)} · {self.timing.total:.2f} s"
+        )
+        return (
+            f'<div><div style="white-space: pre-wrap">{html.escape(self.text)}</div>'
+            f"<small>{html.escape(facts)}</small></div>"
+        )
+
+
+_RESPONSE_FIELDS = tuple(entry.name for entry in fields(Response))
+
+
+def _choice(facts: Mapping[str, Any]) -> Choice:
+    calls = tuple(ToolCall(**call) for call in facts["tool_calls"])
+    return Choice(**{**facts, "tool_calls": calls})
+
+
+def _tool_rounds(facts: Mapping[str, Any] | None) -> ToolRounds | None:
+    """The rounds, in which the exception of a tool is its text."""
+    if facts is None:
+        return None
+    return ToolRounds(
+        responses=tuple(map(Response.from_dict, facts["responses"])),
+        messages=tuple(facts["messages"]),
+        results=tuple(
+            ToolResult(
+                call=ToolCall(**{**result["call"], "tool": None}),
+                content=result["content"],
+                error=None if result["error"] is None else RuntimeError(result["error"]),
+            )
+            for result in facts["results"]
+        ),
+    )
+
+
+def _written(body: bytes) -> str | dict[str, str]:
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(body).decode()}
+
+
+def _read(body: str | Mapping[str, str]) -> bytes:
+    return body.encode() if isinstance(body, str) else base64.b64decode(body["base64"])
+
+
+Result: TypeAlias = Response[Any] | LLMError
+"""The result of one input of a batch."""
+
+
+def result_from_dict(facts: Mapping[str, Any]) -> Result:
+    """The response or the error that `to_dict` wrote.
+
+    Raises:
+        RequestError: it is the dict of neither.
+    """
+    return LLMError.from_dict(facts) if facts.get("error") else Response.from_dict(facts)
+
+
+READERS["response"] = Response.from_dict
+READERS["results"] = lambda results: [
+    result_from_dict(each) if isinstance(each, dict) else each for each in results
+]

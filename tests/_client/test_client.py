@@ -1,0 +1,221 @@
+"""Client: settings, ownership, closing."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from llm_provider import (
+    BudgetExceededError,
+    Client,
+    MissingAPIKeyError,
+    RequestError,
+    Usage,
+    price,
+)
+from llm_provider.simulator import Simulator
+from support import wait_until
+
+MODEL = "gpt-6.1-sol"
+
+
+def test_keys_of_the_client_win_over_the_environment(simulator: Simulator, own_cache: Path) -> None:
+    simulator.configure(require_key="sk-right-key")
+    with Client(cache_dir=own_cache, keys={"openai": "sk-right-key"}) as client:
+        assert client.call(MODEL, "1+1?").text == "2"
+        assert client.call("claude-sonnet-5-5", "1+1?", api_key="sk-right-key").text == "2"
+
+
+def test_a_missing_key_names_its_variables(monkeypatch: pytest.MonkeyPatch, own_cache: Path) -> None:
+    with Client(cache_dir=own_cache) as client:
+        for model, variable in [
+            (MODEL, "OPENAI_API_KEY"), ("claude-sonnet-5-5", "ANTHROPIC_API_KEY"),
+            ("gemini-3.8-flash", "GEMINI_API_KEY or GOOGLE_API_KEY"), ("groq/x", "GROQ_API_KEY"),
+        ]:  # fmt: skip
+            with pytest.raises(MissingAPIKeyError, match=variable):
+                client.call(model, "Hi")
+
+
+def test_a_server_of_the_users_own_needs_no_key(llm_simulator: Simulator, own_cache: Path) -> None:
+    with Client(cache_dir=own_cache) as client:
+        for model in ("openai/any", "local/any", "groq/any"):
+            assert client.call(model, "1+1?", base_url=llm_simulator.url("local")).text == "2"
+        assert client.call("claude-x", "1+1?", base_url=llm_simulator.url("anthropic")).text == "2"
+        assert client.call("gemini-x", "1+1?", base_url=llm_simulator.url("gemini")).text == "2"
+
+
+def test_prices_of_the_users_own(tmp_path: Path) -> None:
+    table = tmp_path / "prices.csv"
+    table.write_text(
+        "provider,model,variant,min_input_tokens,input,cache_read,cache_write,cache_write_1h,output,"
+        "effective_from,source,as_of\nlocal,mine,standard,0,1,,,,2,,me,2026-11-20\n"
+    )
+    usage = Usage(input_tokens=1_000_000, output_tokens=500_000)
+    with Client(prices=table) as client:
+        assert client.price("local/mine", usage) == Decimal(2)
+        assert client.price("gpt-6.1-sol", usage) == price("gpt-6.1-sol", usage) is not None
+    assert price("local/mine", usage) is None
+
+
+@pytest.mark.parametrize("content", [None, "", "model;price\nx;1\n"])
+def test_a_wrong_price_file_is_found_before_anything_is_sent(tmp_path: Path, content: str | None) -> None:
+    table = tmp_path / "prices.csv"
+    if content is not None:
+        table.write_text(content)
+    with pytest.raises(RequestError, match="prices"):
+        Client(prices=table)
+
+
+def test_a_call_of_a_closed_client_raises(simulator: Simulator, own_cache: Path) -> None:
+    with Client(cache_dir=own_cache) as client:
+        client.call(MODEL, "Hi")
+    with pytest.raises(RuntimeError, match="closed"):
+        client.call(MODEL, "Hi")
+    client.close()
+
+
+def test_asynchronous_context(simulator: Simulator, own_cache: Path) -> None:
+    async def main() -> str:
+        async with Client(cache_dir=own_cache) as client:
+            return (await client.acall(MODEL, "1+1?")).text
+
+    assert asyncio.run(main()) == "2"
+
+
+def test_a_dropped_client_closes_its_connections(simulator: Simulator, own_cache: Path) -> None:
+    client = Client(cache_dir=own_cache)
+    client.call(MODEL, "Hi")
+    engine = client._engine
+    del client
+    gc.collect()
+    assert wait_until(lambda: engine._state is None)
+
+
+def test_connections_are_shared(client: Client, simulator: Simulator) -> None:
+    for number in range(20):
+        client.call(MODEL, f"item {number}")
+        client.call(MODEL, f"item {number}", api_key="sk-another-key", cache="off")
+    assert simulator.ledger().connections == 1
+
+
+def test_clients_have_limits_of_their_own(simulator: Simulator, tmp_path: Path) -> None:
+    with Client(cache_dir=tmp_path) as one, Client(cache_dir=tmp_path) as other:
+        one.call(MODEL, "Hi")
+        assert (len(one.statistics()), len(other.statistics())) == (1, 0)
+        assert other.call(MODEL, "Hi").cached
+
+
+def test_a_loop_that_ended_within_an_iteration_does_not_block_another(
+    simulator: Simulator, own_cache: Path
+) -> None:
+    with Client(cache_dir=own_cache) as client:
+        client.call(MODEL, "Hi")
+        for _ in range(40):
+            loop = asyncio.new_event_loop()
+            looking = client.acall(MODEL, "Hi")
+            # Its first step reads, and nothing of the loop runs after it.
+            loop.call_soon(looking.send, None)
+            loop.call_soon(loop.stop)
+            loop.run_forever()
+            looking.close()
+            loop.close()
+        assert asyncio.run(asyncio.wait_for(client.acall(MODEL, "Hi"), 10)).cached
+
+
+class TestDefaults:
+    """Defaults for the parameters of calls, and variants of a client."""
+
+    def test_every_way_to_call_uses_them(self, simulator: Simulator, own_cache: Path) -> None:
+        url = simulator.url("openai")
+        with Client(
+            cache_dir=own_cache, base_url=url, api_key="sk-1", max_tokens=50, system="Be brief."
+        ) as client:
+            answer = client.call(MODEL, "1+1?")
+            assert asyncio.run(client.acall(MODEL, "1+1?")).cached
+            with client.stream(MODEL, "1+1?") as deltas:
+                list(deltas)
+            assert deltas.response.cached
+            assert client.call_many(MODEL, ["1+1?"])[0].cached  # type: ignore[union-attr]  # an answer
+            assert client.explain_miss(MODEL, "1+1?") is not None
+            assert len(client.embed("text-embedding-3-small", ["a"])) == 1
+            assert not client.call(MODEL, "1+1?", max_tokens=51).cached
+            assert client.call(MODEL, "1+1?", max_tokens=None, seed=None).cached
+        with Client(cache_dir=own_cache) as plain:
+            asked = {"max_tokens": 50, "system": "Be brief.", "base_url": url}
+            assert plain.call(MODEL, "1+1?", **asked).text == answer.text  # type: ignore[arg-type]
+            assert plain.call(MODEL, "1+1?", **asked).cached  # type: ignore[arg-type]
+
+    def test_a_wrong_one_is_found_at_once(self) -> None:
+        with pytest.raises(TypeError, match="did you mean 'temperature'"):
+            Client(temprature=0)  # type: ignore[call-arg]  # wrong on purpose
+        with pytest.raises(RequestError, match="top_k must be"):
+            Client(top_k=0)
+        with Client() as client, pytest.raises(TypeError, match=r"write Client\(keys="):
+            client.with_options(keys={})  # type: ignore[call-arg]  # wrong on purpose
+
+    def test_no_key_is_shown(self) -> None:
+        with Client(api_key="sk-very-secret") as client:
+            assert "very-secret" not in repr(vars(client.with_options(api_key="sk-very-secret-too")))
+
+    def test_a_variant_shares_all_but_its_defaults(self, simulator: Simulator, own_cache: Path) -> None:
+        with Client(cache_dir=own_cache, budget=1, max_tokens=50) as client:
+            variant = client.with_options(max_tokens=60, cache="refresh").with_options(seed=None)
+            assert variant.call(MODEL, "1+1?").text == "2"
+            assert not variant.call(MODEL, "1+1?").cached
+            assert client.call(MODEL, "1+1?", max_tokens=60).cached
+            assert not client.call(MODEL, "1+1?").cached
+            assert (variant.usage, variant.budget, variant.cache) == (
+                client.usage,
+                client.budget,
+                client.cache,
+            )
+            assert len(variant.statistics()) == len(client.statistics()) == 1
+            with variant:
+                pass
+            # Closing a variant closes nothing.
+            assert variant.call(MODEL, "1+1?").text == "2"
+        with pytest.raises(RuntimeError, match="closed"):
+            variant.call(MODEL, "1+1?")
+
+    def test_a_variant_keeps_its_client_alive(self, simulator: Simulator, own_cache: Path) -> None:
+        variant = Client(cache_dir=own_cache).with_options(max_tokens=50)
+        gc.collect()
+        assert variant.call(MODEL, "1+1?").text == "2"
+        assert variant.call(MODEL, "1+1?").cached
+
+    def test_a_budget_of_a_variant_is_one_for_all_of_its_calls(
+        self, simulator: Simulator, own_cache: Path
+    ) -> None:
+        with Client(cache_dir=own_cache) as client:
+            variant = client.with_options(budget=0.006, max_tokens=50)
+            variant.call(MODEL, "1+1?")
+            with pytest.raises(BudgetExceededError):
+                for number in range(100):
+                    variant.call(MODEL, f"{number}+1?")
+
+
+def test_calls_that_differ_in_the_user_share_an_answer(simulator: Simulator, own_cache: Path) -> None:
+    with Client(cache_dir=own_cache) as client:
+        first = client.call(MODEL, "1+1?", user="one", metadata={"run": "1"}, prompt_cache_key="a")
+        assert not first.cached
+        assert client.call(MODEL, "1+1?", user="two").cached
+        assert client.call(MODEL, "1+1?").cached
+        assert not client.call(MODEL, "1+1?", service_tier="flex").cached
+        with client.stream(MODEL, "1+3?", user="three") as deltas:
+            list(deltas)
+    whole, _, streamed = [request.body for request in simulator.requests()]
+    assert (whole["user"], whole["metadata"], whole["prompt_cache_key"]) == ("one", {"run": "1"}, "a")
+    assert streamed["user"] == "three"
+
+
+def test_the_service_tier_is_in_the_estimate() -> None:
+    with Client() as client:
+        costs = {
+            tier: client.estimate(MODEL, ["1+1?"], max_tokens=100, service_tier=tier).cost.high  # type: ignore[arg-type, union-attr]
+            for tier in ("default", "priority")
+        }
+    assert costs["priority"] > costs["default"]

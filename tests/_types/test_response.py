@@ -1,0 +1,193 @@
+"""A complete answer, and the value in it."""
+
+import copy
+import dataclasses
+import json
+import pickle
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from llm_provider._errors import (
+    FailedAttempt,
+    JSONSchemaValidationError,
+    LengthFinishReasonError,
+    RateLimitError,
+    RefusalError,
+    RequestError,
+    SchemaMismatchError,
+)
+from llm_provider._types.messages import ToolCall
+from llm_provider._types.response import Choice, Response
+from llm_provider._types.usage import Timing, Usage
+
+COUNTS = st.builds(Usage, **{field.name: st.integers(0, 10**9) for field in dataclasses.fields(Usage)})
+DEEP = "[" * 100_000
+
+
+class City(BaseModel):
+    name: str
+    people: int
+
+
+def response(text: str = "Hello", **fields: Any) -> Response:
+    choice = {
+        name: fields.pop(name)
+        for name in ("finish_reason", "reasoning", "tool_calls", "message")
+        if name in fields
+    }
+    defaults: dict[str, Any] = {
+        "usage": Usage(input_tokens=10, output_tokens=5),
+        "model": "m",
+        "provider": "p",
+    }
+    return Response(choices=(Choice(text=text, **choice),), **{**defaults, **fields})
+
+
+class TestResponse:
+    def test_the_first_sample_is_at_hand(self) -> None:
+        calls = (ToolCall(id="1", name="f", arguments="{}"),)
+        message = {"role": "assistant", "content": "a"}
+        first = Choice(
+            text="a",
+            reasoning="r",
+            tool_calls=calls,
+            finish_reason="tool_calls",
+            message=message,
+            logprobs=[1],
+        )
+        answer = dataclasses.replace(response(), choices=(first, Choice(text="b")))
+        assert (answer.text, answer.texts, str(answer)) == ("a", ["a", "b"], "a")
+        assert (answer.reasoning, answer.tool_calls, answer.finish_reason) == ("r", calls, "tool_calls")
+        assert (answer.message, answer.logprobs) == (message, [1])
+
+    def test_raw_is_the_body(self) -> None:
+        assert response(body=b'{"id": "x"}').raw == {"id": "x"}
+        assert response().raw is None
+
+    def test_is_frozen_and_pickles(self) -> None:
+        answer = response(cost=0.5, timing=Timing(total=1.0, attempts=1), response_format=City)
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            answer.cost = 0  # type: ignore[misc]  # on purpose
+        for back in (pickle.loads(pickle.dumps(answer)), copy.deepcopy(answer)):
+            assert back == answer
+            assert back.response_format is City
+
+    @pytest.mark.parametrize(
+        "answer",
+        [
+            response(
+                "ü", cost=0.1, cost_source="prices", id="x", metadata={"id": 7}, body='{"a": "ü"}'.encode()
+            ),
+            response(cost=0.0, cached=True, timing=Timing(total=1.0, first_token=0.5), body=b"\xff"),
+            response(
+                "",
+                finish_reason="tool_calls",
+                reasoning="r",
+                tool_calls=(ToolCall(id="1", name="f", arguments="{", type="custom"),),
+                message={"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]},
+                failures=(FailedAttempt(error="RateLimitError", status=429, maybe_billed=True),),
+            ),
+            dataclasses.replace(response(), choices=(Choice(text="a", logprobs={"x": [-0.1]}), Choice())),
+        ],
+    )
+    def test_comes_back_from_json(self, answer: Response) -> None:
+        facts = answer.to_dict()
+        assert Response.from_dict(json.loads(json.dumps(facts))) == answer
+        assert (facts["text"], facts["finish_reason"]) == (answer.text, answer.finish_reason)
+
+    def test_what_was_parsed_is_in_the_dict(self) -> None:
+        answer = response('{"name": "Bern", "people": 134000}', response_format=City)
+        facts = json.loads(json.dumps(answer.to_dict()))
+        assert facts["parsed"] == {"name": "Bern", "people": 134000}
+        assert Response.from_dict(facts).parsed == facts["parsed"]
+        assert Response.from_dict(facts, response_format=City).parsed == City(name="Bern", people=134000)
+        assert response("no JSON", response_format=City).to_dict()["parsed"] is None
+
+    @pytest.mark.parametrize("facts", [{}, {"choices": 1}, response().to_dict() | {"usage": {"tokens": 1}}])
+    def test_what_is_not_its_dict_is_refused(self, facts: dict[str, Any]) -> None:
+        with pytest.raises(RequestError, match="not the dict of a response"):
+            Response.from_dict(facts)
+        with pytest.raises(RequestError, match="the dict of RateLimitError"):
+            Response.from_dict(RateLimitError("slow").to_dict())
+
+    def test_shows_the_text_the_tokens_and_the_cost(self) -> None:
+        assert repr(response(cost=0.0123)) == (
+            "Response('Hello', model='m', finish_reason='stop', tokens=10+5, $0.012300)"
+        )
+        assert "cost unknown" in repr(response())
+        assert "cached" in repr(response(cached=True, cost=0.0))
+        assert len(repr(response("x" * 10_000))) < 200
+
+    def test_a_notebook_shows_it_without_running_it(self) -> None:
+        shown = response("<script>alert(1)</script> & more", model="<m>")._repr_html_()
+        assert "<script>" not in shown
+        assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; more" in shown
+        assert "&lt;m&gt;" in shown
+
+
+class TestParsed:
+    def test_a_pydantic_model_is_an_instance(self) -> None:
+        assert response('{"name": "Bern", "people": 134591}', response_format=City).parsed == City(
+            name="Bern", people=134591
+        )
+
+    @pytest.mark.parametrize(
+        "asked", [{"type": "json_object"}, {"type": "json_schema", "json_schema": {"schema": {}}}]
+    )
+    def test_a_dict_is_python_values(self, asked: dict[str, Any]) -> None:
+        assert response('{"a": 1}', response_format=asked).parsed == {"a": 1}
+
+    @pytest.mark.parametrize("asked", [None, {"type": "text"}])
+    def test_is_none_where_no_json_was_asked_for(self, asked: Any) -> None:
+        assert response("Hello", response_format=asked).parsed is None
+
+    @pytest.mark.parametrize(
+        ("reason", "kind"),
+        [("refusal", RefusalError), ("content_filter", RefusalError), ("length", LengthFinishReasonError)],
+    )
+    def test_says_why_there_is_nothing_to_parse(self, reason: str, kind: type[Exception]) -> None:
+        with pytest.raises(kind):
+            _ = response("{", finish_reason=reason, response_format=City).parsed
+
+    @pytest.mark.parametrize("asked", [City, {"type": "json_object"}])
+    @pytest.mark.parametrize("text", ["", "no json", DEEP])
+    def test_what_does_not_match_is_our_error(self, text: str, asked: Any) -> None:
+        with pytest.raises(JSONSchemaValidationError) as caught:
+            _ = response(text, response_format=asked).parsed
+        assert (caught.value.provider, caught.value.model, caught.value.maybe_billed) == ("p", "m", True)
+
+    def test_the_error_holds_the_answer_and_the_reason(self) -> None:
+        with pytest.raises(SchemaMismatchError, match="called tools") as caught:
+            _ = response(
+                "", response_format=City, cost=0.5, tool_calls=(ToolCall(id="1", name="f", arguments="{}"),)
+            ).parsed
+        error = caught.value
+        assert (error.text, error.validation_error, error.cost) == ("", "it is empty", 0.5)
+        assert error.usage == Usage(input_tokens=10, output_tokens=5)
+
+    def test_says_where_the_json_was(self) -> None:
+        city = '{"name": "Bern", "people": 1}'
+        assert response(city, response_format=City).parsed_from == "text"
+        assert response(f"```json\n{city}\n```", response_format=City).parsed_from == "fence"
+        assert response(f"It is {city}.", response_format=City).parsed_from == "prose"
+        assert response("Hello").parsed_from is None
+
+    def test_all_samples(self) -> None:
+        choices = tuple(Choice(text=str(number)) for number in range(3))
+        answer = dataclasses.replace(response(response_format=int), choices=choices)
+        assert (answer.parsed, answer.all_parsed) == (0, [0, 1, 2])
+        assert response("Hello").all_parsed == []
+        cut = (*choices, Choice(text="4", finish_reason="length"))
+        with pytest.raises(LengthFinishReasonError):
+            _ = dataclasses.replace(answer, choices=cut).all_parsed
+
+    def test_is_generic_for_type_checkers_and_at_run_time(self) -> None:
+        assert Response[City] == Response[City] != Response[int]
+        assert response(response_format=City).__class__ is Response
+
+    def test_a_wrong_field_is_our_error(self) -> None:
+        with pytest.raises(JSONSchemaValidationError, match="people"):
+            _ = response(json.dumps({"name": "Bern", "people": "many"}), response_format=City).parsed
