@@ -188,7 +188,8 @@ class AdaptiveController:
         if in_flight >= max_in_flight:
             return math.inf
         estimator = self._estimator
-        if estimator.open and in_flight < at_once + self._answered:
+        window = self._window
+        if in_flight < window.unpaced and (not estimator.open or in_flight < at_once + self._answered):
             ready = max(now, self.gate)
         else:
             ready = estimator.ready_at(
@@ -196,8 +197,8 @@ class AdaptiveController:
             )
             ready = max(ready, self.gate)
         wanted = not self.refusals and in_flight < min(at_once, FIRST_WINDOW + self._answered)
-        if in_flight >= self._window.size and not wanted:
-            ready = max(ready, self._window.ready_at(now, in_flight))
+        if in_flight >= window.size and not wanted:
+            ready = max(ready, window.ready_at(now, in_flight))
         if self._levels is not None:
             request_level, token_level = self._levels
             mean = self._tokens_sent / self._number
@@ -220,7 +221,7 @@ class AdaptiveController:
         estimator = self._estimator
         rate = estimator.rate
         if estimator.open:
-            free = self.in_flight < at_once + self._answered
+            free = self.in_flight < min(at_once + self._answered, self._window.unpaced)
             charge = 0.0 if free else 1.0
             self._first_at = min(self._first_at, now)
         else:
@@ -333,6 +334,7 @@ class AdaptiveController:
         self.refusals += 1
         self._refusal_latency += (now - ticket.at - self._refusal_latency) * 0.2
         self._window.ended(ticket, self._number, None)
+        self._window.refused(ticket, self._number)
         if headroom is not None:
             self.on_headers(ticket, headroom)
         if self._levels is not None and ticket.number > self._predicted_after:
@@ -344,9 +346,8 @@ class AdaptiveController:
                 return False
         elif self._is_random(now, ticket, retry_after):
             self._count(ticket)
-            if self._estimator.open and not self._window.suspected:
-                self._window.suspects(now, ticket, self._number)
             if self._estimator.open and self._refused.few:
+                self._window.suspects(now, ticket, self._number)
                 self.gate = max(self.gate, now + self._refusal_latency)
             return True
         elif self._levels is None and ticket.number > self._cut:
@@ -414,11 +415,12 @@ class AdaptiveController:
     def _begin_episode(self, now: float, ticket: Ticket) -> None:
         estimator, opening = self._estimator, self._estimator.open
         # The first refusal of the open phase tells a cap best: later, more are in flight than it allows.
-        told = opening and self._window.suspected
+        told = opening and self._window.guessed
         if told or not self._window.suspects(now, ticket, self._number):
             if opening:
                 self._close_estimator(ticket.rate, ticket)
             else:
+                self._window.doubt(ticket)
                 mean = self._tokens_sent / self._number
                 estimator.learn(
                     ticket, self._mark, mean, max(1.0, self._squared_tokens / self._number / mean**2)

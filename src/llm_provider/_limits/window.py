@@ -6,7 +6,7 @@ import math
 from typing import Any, Self
 
 from .rate_estimator import Ticket
-from .state import count, flag, number, positive, restore, state_of
+from .state import count, counts, flag, number, positive, restore, state_of
 
 FIRST_WINDOW = 256
 """Requests in flight at most before any answer, so a server that hangs does not get more."""
@@ -17,6 +17,8 @@ _CAP_PROOF = 3
 """Refusals at one concurrency, without successes there, that prove a cap. As many below a cap disprove it."""
 _PLAIN = 8
 """Requests in flight from which on two refusals at the same number are hardly a coincidence."""
+_PENDING = 64
+"""Twice the number of the last refusals that are kept."""
 _CAP_PROBE = 9.0
 """Seconds between attempts above a known cap: at a cap of 32 and 2 s of latency, 7 refusals per 1,000
 requests."""
@@ -40,6 +42,13 @@ class ConcurrencyWindow:
         self.notable = math.inf
         """Number of requests in flight from which on a success tells something about a cap."""
         self.cap = math.inf
+        self.unpaced = math.inf
+        """Requests in flight below which the rate estimator need not be asked. A guessed cap lowers it, and a
+        limit on the rate makes it 0 unless the guess explains the refusals."""
+        self._unguessed = math.inf
+        """The same without a guess."""
+        self._guesses = True
+        """Whether a cap may be guessed: at the first refusals only."""
         self._brake = math.inf
         self._release = 1.1
         """Factor on the brake after each cohort that was fast enough."""
@@ -49,6 +58,9 @@ class ConcurrencyWindow:
         self._suspect = math.inf
         self._suspected_number, self._suspected_at = 0, 0.0
         self._accepted_there = self._refused_there = self._refused_below = 0
+        self._pending: list[int] = []
+        """Pairs of numbers, one for each of the last refusals: that of the refused request, and that of the newest
+        one when the refusal arrived. Requests between them counted the refused one as in flight."""
         self._changed = 0
         self._probe_at = math.inf
         self._probe = 1
@@ -88,17 +100,30 @@ class ConcurrencyWindow:
 
     def succeeded(self, now: float, ticket: Ticket) -> None:
         """Record a success at or above `notable`, where a cap is known or suspected."""
-        if ticket.in_flight >= self._suspect and ticket.number > self._suspected_number:
+        if ticket.number > self._suspected_number and self._admitted(ticket) >= self._suspect:
             self._accepted_there += 1
+            self._drop_guess()
         if ticket.in_flight > self.cap and ticket.number > self._changed:
             self.cap = ticket.in_flight
             self._probe = max(1, min(2 * self._probe, ticket.in_flight // 2))
             self._probe_at = now
             self._resize()
 
+    def _admitted(self, ticket: Ticket) -> int:
+        """Requests in flight when one was sent, without those whose refusal was on its way."""
+        pending = self._pending
+        return ticket.in_flight - sum(
+            pending[at] < ticket.number <= pending[at + 1] for at in range(0, len(pending), 2)
+        )
+
+    def _drop_guess(self) -> None:
+        self.unpaced, self._guesses = self._unguessed, False
+
     def limited(self) -> None:
         """End the slow start: the rate is limited, not the number in flight."""
-        self.slow_start = False
+        self.slow_start, self._unguessed = False, 0.0
+        if self.unpaced == math.inf:
+            self._drop_guess()
         self._resize()
 
     def explains(self, now: float, ticket: Ticket, sent: int) -> bool:
@@ -120,9 +145,19 @@ class ConcurrencyWindow:
         return True
 
     @property
-    def suspected(self) -> bool:
-        """Whether a refusal may have been one of a cap."""
-        return self._suspect < math.inf
+    def guessed(self) -> bool:
+        """Whether the first refusals may have been those of a cap."""
+        return 0 < self.unpaced < math.inf
+
+    def refused(self, ticket: Ticket, sent: int) -> None:
+        """Record any refusal. `sent` is the number of the newest request."""
+        self._pending += ticket.number, sent
+        del self._pending[:-_PENDING]
+
+    def doubt(self, ticket: Ticket) -> None:
+        """Record a refusal that the rate explains, if a guessed cap does not."""
+        if ticket.in_flight <= self.unpaced:
+            self._drop_guess()
 
     def may_explain(self, ticket: Ticket) -> bool:
         """Whether a refusal was at the same concurrency as an earlier one, which may be a cap."""
@@ -136,21 +171,32 @@ class ConcurrencyWindow:
         Returns:
             Whether it has proved a cap. `sent` is the number of the newest request.
         """
-        here = ticket.in_flight
+        here = self._admitted(ticket)
         if here == 1:
             return False  # a cap below one does not exist
+        burst = ticket.number <= max(self._pending[1:-2:2], default=0)
+        if self._guesses and burst and self.guessed:
+            # It was sent before the first refusal had arrived.
+            if here < self._suspect:
+                self._suspect, self.unpaced = here, here - 1
+                self._resize()
+            return True
         if (
             abs(here - self._suspect) > _CAP_CLOSENESS * here
             or 4 * self._accepted_there > self._refused_there + 1
         ):
             self._suspect, self._suspected_number, self._suspected_at = here, ticket.number, now
             self._accepted_there, self._refused_there = 0, 1
+            if self._guesses and not self.guessed:
+                self.unpaced = here - 1
+            else:
+                self._drop_guess()
             self._resize()
             return False
         self._refused_there += 1
         # Evidence against the cap needs at least one round trip to arrive.
         if self._refused_there < _CAP_PROOF or not 0 < self._latency < now - self._suspected_at:
-            return False
+            return self.guessed
         self.cap, self._suspect = max(1, here - 1), math.inf
         self._probe, self._probe_at, self._changed = 1, now + _CAP_PROBE, sent
         self._refused_below = 0
@@ -202,7 +248,8 @@ class ConcurrencyWindow:
 
 
 _FIELDS = {
-    "size": positive, "slow_start": flag, "notable": number, "cap": positive, "first": count, "most": count,
+    "size": positive, "slow_start": flag, "notable": number, "cap": positive, "unpaced": number,
+    "_unguessed": number, "_guesses": flag, "_pending": counts, "first": count, "most": count,
     "_brake": positive, "_release": positive, "_braked_at": positive, "_suspect": positive,
     "_suspected_number": count, "_suspected_at": number, "_accepted_there": count, "_refused_there": count,
     "_refused_below": count, "_changed": count, "_probe_at": number, "_probe": count, "_at_once": count,
