@@ -229,6 +229,8 @@ class AdaptiveController:
         if estimator.spend(now, charge):
             self._mark = Mark(self._number, now, self._tokens_sent, fresh=True, rate=math.inf, in_flight=0)
             self._refused.cancel_trial()
+        if self.in_flight < self._window.unpaced:
+            estimator.limit_debt(self._window.unpaced)
         self._number += 1
         self._tokens_sent += tokens
         self._squared_tokens += tokens * tokens
@@ -346,11 +348,13 @@ class AdaptiveController:
                 return False
         elif self._is_random(now, ticket, retry_after):
             self._count(ticket)
-            if self._estimator.open and self._refused.few:
+            if self._estimator.open and (self._refused.few or self._window.guessed):
                 self._window.suspects(now, ticket, self._number)
+            if self._estimator.open and self._refused.few:
                 self.gate = max(self.gate, now + self._refusal_latency)
             return True
         elif self._levels is None and ticket.number > self._cut:
+            self._window.doubt(ticket)
             if self._accepted_since_cut(ticket) >= 1 or self._estimator.open:
                 self._failures = 0
                 self._begin_episode(now, ticket)
@@ -420,7 +424,6 @@ class AdaptiveController:
             if opening:
                 self._close_estimator(ticket.rate, ticket)
             else:
-                self._window.doubt(ticket)
                 mean = self._tokens_sent / self._number
                 estimator.learn(
                     ticket, self._mark, mean, max(1.0, self._squared_tokens / self._number / mean**2)

@@ -273,6 +273,10 @@ class RateEstimator:
         self._credit = credit - charge
         return idle
 
+    def limit_debt(self, most: float) -> None:
+        """Forgive the credit beyond a number of requests that were sent without any."""
+        self._credit = max(self._credit, -most)
+
     def give_back(self, charge: float) -> None:
         """Return the credit of a request that was not sent."""
         self._credit += charge

@@ -61,6 +61,8 @@ class ConcurrencyWindow:
         self._pending: list[int] = []
         """Pairs of numbers, one for each of the last refusals: that of the refused request, and that of the newest
         one when the refusal arrived. Requests between them counted the refused one as in flight."""
+        self._burst = 0
+        """Number of the newest request at the last refusal that counted as evidence for a cap."""
         self._changed = 0
         self._probe_at = math.inf
         self._probe = 1
@@ -174,19 +176,19 @@ class ConcurrencyWindow:
         here = self._admitted(ticket)
         if here == 1:
             return False  # a cap below one does not exist
-        burst = ticket.number <= max(self._pending[1:-2:2], default=0)
-        if self._guesses and burst and self.guessed:
-            # It was sent before the first refusal had arrived.
+        if self.guessed and ticket.number <= self._burst:
+            # It was sent before the former refusal had arrived.
             if here < self._suspect:
                 self._suspect, self.unpaced = here, here - 1
                 self._resize()
-            return True
-        if (
-            abs(here - self._suspect) > _CAP_CLOSENESS * here
-            or 4 * self._accepted_there > self._refused_there + 1
+            return False
+        # The refusals of more requests in flight may be on their way, so more than the guess is no contradiction.
+        elsewhere = abs(here - self._suspect) > _CAP_CLOSENESS * here
+        if (elsewhere and not (self.guessed and here > self._suspect)) or (
+            4 * self._accepted_there > self._refused_there + 1
         ):
             self._suspect, self._suspected_number, self._suspected_at = here, ticket.number, now
-            self._accepted_there, self._refused_there = 0, 1
+            self._accepted_there, self._refused_there, self._burst = 0, 1, sent
             if self._guesses and not self.guessed:
                 self.unpaced = here - 1
             else:
@@ -194,10 +196,11 @@ class ConcurrencyWindow:
             self._resize()
             return False
         self._refused_there += 1
+        self._burst = sent
         # Evidence against the cap needs at least one round trip to arrive.
         if self._refused_there < _CAP_PROOF or not 0 < self._latency < now - self._suspected_at:
-            return self.guessed
-        self.cap, self._suspect = max(1, here - 1), math.inf
+            return False
+        self.cap, self._suspect = max(1.0, self._suspect - 1), math.inf
         self._probe, self._probe_at, self._changed = 1, now + _CAP_PROBE, sent
         self._refused_below = 0
         self._resize()
@@ -249,7 +252,7 @@ class ConcurrencyWindow:
 
 _FIELDS = {
     "size": positive, "slow_start": flag, "notable": number, "cap": positive, "unpaced": number,
-    "_unguessed": number, "_guesses": flag, "_pending": counts, "first": count, "most": count,
+    "_unguessed": number, "_guesses": flag, "_pending": counts, "_burst": count, "first": count, "most": count,
     "_brake": positive, "_release": positive, "_braked_at": positive, "_suspect": positive,
     "_suspected_number": count, "_suspected_at": number, "_accepted_there": count, "_refused_there": count,
     "_refused_below": count, "_changed": count, "_probe_at": number, "_probe": count, "_at_once": count,
