@@ -378,7 +378,7 @@ class AdaptiveController:
                 return False
             return not random_refusals.follow_rate(ticket.number)
         if random_refusals.trial:
-            random = random_refusals.judge(now, ticket.number, due=ticket.phase > EARLY)
+            random = random_refusals.judge(now, ticket.number, self._refusal_latency, due=ticket.phase > EARLY)
             if random is None:
                 return True
             if not random:
@@ -392,7 +392,7 @@ class AdaptiveController:
         if not random_refusals.worth_a_trial(estimator.estimate):
             return False
         if not random_refusals.just_passed(ticket.number):
-            random_refusals.begin_trial(self._number, now + 2 * self._refusal_latency)
+            random_refusals.begin_trial(self._number)
             estimator.burst(now, TRIAL)
         return True
 

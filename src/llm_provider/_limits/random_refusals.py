@@ -200,12 +200,13 @@ class RandomRefusals:
         self.highest = max(self.highest, estimate)
         return self._doubt > 0 or estimate < _FALLEN ** (1 + self._failed) * self.highest
 
-    def judge(self, now: float, number: int, *, due: bool) -> bool | None:
+    def judge(self, now: float, number: int, latency: float, *, due: bool) -> bool | None:
         """Judge a trial: many requests that were sent at once, right after a refusal.
 
         Args:
             now: Seconds.
             number: Number of a request that was refused since the trial began.
+            latency: Seconds that a refusal takes.
             due: Whether a refusal of the limit is due at this phase of the sweep, so that it is no surprise.
 
         Returns:
@@ -214,6 +215,8 @@ class RandomRefusals:
         self._trial_refused += self.trial < number <= self.trial + TRIAL
         random = self._trial_refused <= _TRIAL_REFUSED
         if random and now < self._trial_until:
+            if number > self.trial + TRIAL:  # The trial was sent before.
+                self._trial_until = min(self._trial_until, now + latency)
             return None
         self._tried, self.trial = self.trial, 0
         if random:
@@ -236,9 +239,9 @@ class RandomRefusals:
         """Whether the last trial was so recent that its result still holds for a refused request."""
         return self._doubt > 0 and number <= self._tried + _REPEATED
 
-    def begin_trial(self, number: int, until: float) -> None:
-        """Record that a trial begins after a request, and that its refusals arrive until a time."""
-        self.trial, self._trial_refused, self._trial_until = number, 0, until
+    def begin_trial(self, number: int) -> None:
+        """Record that a trial begins after a request."""
+        self.trial, self._trial_refused, self._trial_until = number, 0, math.inf
 
     def _keep(self, number: int, refused: int) -> None:
         """Move the requests until this one into the record."""
