@@ -228,7 +228,7 @@ class AdaptiveController:
             charge = tokens * self._number / self._tokens_sent if estimator.by_tokens else 1.0
         if estimator.spend(now, charge):
             self._mark = Mark(self._number, now, self._tokens_sent, fresh=True, rate=math.inf, in_flight=0)
-            self._refused.cancel_trial()
+            self._refused.slow_trial()
         if self.in_flight < self._window.unpaced:
             estimator.limit_debt(self._window.unpaced)
         self._number += 1

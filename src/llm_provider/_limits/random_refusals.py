@@ -28,7 +28,7 @@ import bisect
 import math
 from typing import Any, Self
 
-from .state import InvalidStateError, count, number, positive, restore, state_of
+from .state import InvalidStateError, count, flag, number, positive, restore, state_of
 
 _PROOF = 4.5
 """Sum of the log-likelihood ratios from which on the refusals follow our rate: three or four in a row."""
@@ -81,7 +81,7 @@ class RandomRefusals:
     """
 
     __slots__ = (
-        "_carried", "_doubt", "_failed", "_passed", "_proof", "_recent", "_refused", "_sent", "_since",
+        "_carried", "_doubt", "_failed", "_passed", "_proof", "_recent", "_refused", "_sent", "_since", "_slow",
         "_trial_refused", "_trial_until", "_tried", "highest", "trial",
     )  # fmt: skip
 
@@ -100,6 +100,7 @@ class RandomRefusals:
         of the former trial."""
         self.highest = 0.0
         """The highest estimate since a trial found a limit."""
+        self._slow = False
         self._trial_until = 0.0
         """Time at which the refusals of the trial have arrived."""
         self._doubt = 0
@@ -219,6 +220,9 @@ class RandomRefusals:
                 self._trial_until = min(self._trial_until, now + latency)
             return None
         self._tried, self.trial = self.trial, 0
+        if random and self._slow:
+            self.highest = 0.0
+            return None
         if random:
             self._doubt, self._failed = min(self._doubt + 1, _MOST_DOUBT), 0
             self._passed += 1
@@ -230,10 +234,9 @@ class RandomRefusals:
         self._passed, self.highest = 0, 0.0
         return False
 
-    def cancel_trial(self) -> None:
-        """Record that the requests of a trial, if there is one, were not sent at once."""
-        if self.trial:
-            self.trial, self.highest = 0, 0.0
+    def slow_trial(self) -> None:
+        """Record that the requests of a trial, if there is one, are not sent at once: it cannot pass."""
+        self._slow = self.trial > 0
 
     def just_passed(self, number: int) -> bool:
         """Whether the last trial was so recent that its result still holds for a refused request."""
@@ -242,6 +245,7 @@ class RandomRefusals:
     def begin_trial(self, number: int) -> None:
         """Record that a trial begins after a request."""
         self.trial, self._trial_refused, self._trial_until = number, 0, math.inf
+        self._slow = False
 
     def _keep(self, number: int, refused: int) -> None:
         """Move the requests until this one into the record."""
@@ -262,5 +266,5 @@ def _weights(refused: float, sent: float) -> tuple[float, float]:
 _FIELDS = {
     "_proof": positive, "_since": count, "_sent": number, "_refused": number, "_carried": number,
     "_doubt": count, "_failed": count, "_passed": count, "highest": number, "trial": count, "_tried": count,
-    "_trial_refused": count, "_trial_until": number,
+    "_trial_refused": count, "_trial_until": number, "_slow": flag,
 }  # fmt: skip
