@@ -265,6 +265,8 @@ class AdaptiveController:
             self._failures = 0
         self._answered += 1
         window = self._window
+        if ticket.in_flight > window.served:
+            window.served = ticket.in_flight
         if ticket.in_flight >= window.notable:
             window.succeeded(now, ticket)
         if window.slow_start:

@@ -45,6 +45,8 @@ class ConcurrencyWindow:
         self.unpaced = math.inf
         """Requests in flight below which the rate estimator need not be asked. A guessed cap lowers it, and a
         limit on the rate makes it 0 unless the guess explains the refusals."""
+        self.served = 0
+        """Most requests in flight at one that was served."""
         self._unguessed = math.inf
         """The same without a guess."""
         self._guesses = True
@@ -189,7 +191,7 @@ class ConcurrencyWindow:
         ):
             self._suspect, self._suspected_number, self._suspected_at = here, ticket.number, now
             self._accepted_there, self._refused_there, self._burst = 0, 1, sent
-            if self._guesses and not self.guessed:
+            if self._guesses and not self.guessed and here > self.served:
                 self.unpaced = here - 1
             else:
                 self._drop_guess()
@@ -251,7 +253,7 @@ class ConcurrencyWindow:
 
 
 _FIELDS = {
-    "size": positive, "slow_start": flag, "notable": number, "cap": positive, "unpaced": number,
+    "size": positive, "slow_start": flag, "notable": number, "cap": positive, "unpaced": number, "served": count,
     "_unguessed": number, "_guesses": flag, "_pending": counts, "_burst": count, "first": count, "most": count,
     "_brake": positive, "_release": positive, "_braked_at": positive, "_suspect": positive,
     "_suspected_number": count, "_suspected_at": number, "_accepted_there": count, "_refused_there": count,
