@@ -380,7 +380,7 @@ class AdaptiveController:
                 return False
             return not random_refusals.follow_rate(ticket.number)
         if random_refusals.trial:
-            random = random_refusals.judge(now, ticket.number, self._refusal_latency, due=ticket.phase > EARLY)
+            random = random_refusals.judge(now, ticket.number, due=ticket.phase > EARLY)
             if random is None:
                 return True
             if not random:
@@ -391,10 +391,12 @@ class AdaptiveController:
         isolated = self._accepted_since_cut(ticket) >= _ISOLATED
         if long or not isolated or now < self.gate or self._window.may_explain(ticket):
             return False
-        if not random_refusals.worth_a_trial(estimator.estimate):
+        if not random_refusals.worth_a_trial(estimator.estimate, self._mark.accepted(ticket)):
+            return False
+        if random_refusals.likely and random_refusals.follow_rate(ticket.number, opening=False):
             return False
         if not random_refusals.just_passed(ticket.number):
-            random_refusals.begin_trial(self._number)
+            random_refusals.begin_trial(self._number, now + 2 * self._refusal_latency)
             estimator.burst(now, TRIAL)
         return True
 

@@ -49,6 +49,7 @@ _RISE = 2.5
 _LEAST_RISEN, _MOST_RISEN = 0.4, 0.75
 """The share of the limit's hypothesis: this multiple of the random share, within these bounds."""
 
+_SUSTAINED = 16
 _REPEATED = 24
 """Requests from a trial until the next one, if it found no limit."""
 _SURE = 1.0
@@ -82,7 +83,7 @@ class RandomRefusals:
 
     __slots__ = (
         "_carried", "_doubt", "_failed", "_passed", "_proof", "_recent", "_refused", "_sent", "_since", "_slow",
-        "_trial_refused", "_trial_until", "_tried", "highest", "trial",
+        "_trial_refused", "_trial_until", "_tried", "highest", "sustained", "trial",
     )  # fmt: skip
 
     def __init__(self, proof: float = 0.0) -> None:
@@ -98,6 +99,7 @@ class RandomRefusals:
         self.trial = self._trial_refused = self._tried = 0
         """Number of the last request before a trial, or 0; how many of the trial were refused; and the number
         of the former trial."""
+        self.sustained = 0.0
         self.highest = 0.0
         """The highest estimate since a trial found a limit."""
         self._slow = False
@@ -134,7 +136,7 @@ class RandomRefusals:
         """Whether the record is so short that every refusal may be the first of a limit."""
         return self._refused + len(self._recent) <= _FEW
 
-    def follow_rate(self, number: int) -> bool:
+    def follow_rate(self, number: int, *, opening: bool = True) -> bool:
         """Record the refusal of a request.
 
         Args:
@@ -165,7 +167,8 @@ class RandomRefusals:
             total += per_refused
             if total >= self._proof + min(_EACH * (self._refused + random), _MOST_MORE):
                 self._keep(began, random)
-                self._doubt, self._failed = 0, int(self._refused < _SURE)
+                if opening:
+                    self._doubt, self._failed = 0, int(self._refused < _SURE)
                 recent.clear()
                 self._carried = 0.0
                 if self._refused > _MOST_SHARE * self._sent:
@@ -196,18 +199,23 @@ class RandomRefusals:
         """Whether so many trials in a row found no limit that it may be higher."""
         return self._passed >= _GROWING
 
-    def worth_a_trial(self, estimate: float) -> bool:
+    def worth_a_trial(self, estimate: float, accepted: int) -> bool:
         """Whether a refusal at a known limit is so likely random that it is worth a trial."""
         self.highest = max(self.highest, estimate)
-        return self._doubt > 0 or estimate < _FALLEN ** (1 + self._failed) * self.highest
+        if accepted >= _SUSTAINED:
+            self.sustained = max(self.sustained, estimate)
+        return (
+            self._doubt > 0
+            or estimate < _FALLEN ** (1 + self._failed) * self.highest
+            or estimate < _FALLEN ** max(1, self._failed) * self.sustained
+        )
 
-    def judge(self, now: float, number: int, latency: float, *, due: bool) -> bool | None:
+    def judge(self, now: float, number: int, *, due: bool) -> bool | None:
         """Judge a trial: many requests that were sent at once, right after a refusal.
 
         Args:
             now: Seconds.
             number: Number of a request that was refused since the trial began.
-            latency: Seconds that a refusal takes.
             due: Whether a refusal of the limit is due at this phase of the sweep, so that it is no surprise.
 
         Returns:
@@ -215,13 +223,11 @@ class RandomRefusals:
         """
         self._trial_refused += self.trial < number <= self.trial + TRIAL
         random = self._trial_refused <= _TRIAL_REFUSED
-        if random and now < self._trial_until:
-            if number > self.trial + TRIAL:  # The trial was sent before.
-                self._trial_until = min(self._trial_until, now + latency)
+        if random and (now < self._trial_until or number <= self.trial + TRIAL):
             return None
         self._tried, self.trial = self.trial, 0
         if random and self._slow:
-            self.highest = 0.0
+            self.highest = self.sustained = 0.0
             return None
         if random:
             self._doubt, self._failed = min(self._doubt + 1, _MOST_DOUBT), 0
@@ -231,7 +237,7 @@ class RandomRefusals:
             self._failed += 1
         elif not due:
             self._doubt = max(0, self._doubt - 2)
-        self._passed, self.highest = 0, 0.0
+        self._passed, self.highest, self.sustained = 0, 0.0, 0.0
         return False
 
     def slow_trial(self) -> None:
@@ -242,9 +248,9 @@ class RandomRefusals:
         """Whether the last trial was so recent that its result still holds for a refused request."""
         return self._doubt > 0 and number <= self._tried + _REPEATED
 
-    def begin_trial(self, number: int) -> None:
-        """Record that a trial begins after a request."""
-        self.trial, self._trial_refused, self._trial_until = number, 0, math.inf
+    def begin_trial(self, number: int, until: float) -> None:
+        """Record that a trial begins after a request, and that its refusals arrive until a time."""
+        self.trial, self._trial_refused, self._trial_until = number, 0, until
         self._slow = False
 
     def _keep(self, number: int, refused: int) -> None:
@@ -265,6 +271,6 @@ def _weights(refused: float, sent: float) -> tuple[float, float]:
 
 _FIELDS = {
     "_proof": positive, "_since": count, "_sent": number, "_refused": number, "_carried": number,
-    "_doubt": count, "_failed": count, "_passed": count, "highest": number, "trial": count, "_tried": count,
+    "_doubt": count, "_failed": count, "_passed": count, "highest": number, "sustained": number, "trial": count, "_tried": count,
     "_trial_refused": count, "_trial_until": number, "_slow": flag,
 }  # fmt: skip
