@@ -50,11 +50,12 @@ _LEAST_RISEN, _MOST_RISEN = 0.4, 0.75
 """The share of the limit's hypothesis: this multiple of the random share, within these bounds."""
 
 _SUSTAINED = 16
+_EXP = 1.5
 _REPEATED = 24
 """Requests from a trial until the next one, if it found no limit."""
 _SURE = 1.0
 """Random refusals before a limit was found, below which it is not doubted soon."""
-_FALLEN = 0.4
+_FALLEN = 0.75
 """Factor by which refusals must reduce the estimate until a trial is worth its price."""
 TRIAL, _TRIAL_REFUSED = 8, 4
 """Requests of a trial, and how many of them are refused at most if no limit is exhausted: at a share of 30 %,
@@ -206,8 +207,8 @@ class RandomRefusals:
             self.sustained = max(self.sustained, estimate)
         return (
             self._doubt > 0
-            or estimate < _FALLEN ** (1 + self._failed) * self.highest
-            or estimate < _FALLEN ** max(1, self._failed) * self.sustained
+            or estimate < _FALLEN ** (1 + _EXP * self._failed) * self.highest
+            or estimate < _FALLEN ** max(1, _EXP * self._failed) * self.sustained
         )
 
     def judge(self, now: float, number: int, *, due: bool) -> bool | None:

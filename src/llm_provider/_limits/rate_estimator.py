@@ -70,7 +70,7 @@ _DUE_FROM, _DUE_UNTIL, _AGREEING = 0.7, 1.35, 3
 seventy."""
 _GROWTH = 2.0
 """Seconds in which the late rate grows e-fold, so a doubled limit is found in two seconds."""
-_RG = 10.0
+_RG = 3.0
 _GENTLE_GROWTH = 10.0
 """Seconds of the same growth where a late refusal may be chance (a shared limit) or is normal (fixed
 windows)."""
