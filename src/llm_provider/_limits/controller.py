@@ -388,16 +388,20 @@ class AdaptiveController:
             estimator.restore(random_refusals.highest, grow=random_refusals.grow)
         elif ticket.number <= self._cut:
             return random_refusals.likely
-        isolated = self._accepted_since_cut(ticket) >= _ISOLATED
-        if long or not isolated or now < self.gate or self._window.may_explain(ticket):
+        if long or now < self.gate or self._window.may_explain(ticket):
             return False
-        if not random_refusals.worth_a_trial(estimator.estimate, self._mark.accepted(ticket)):
+        if random_refusals.likely:
+            more = random_refusals.follow_rate(ticket.number, opening=False)
+            if random_refusals.just_passed(ticket.number) and not more:
+                return True
+        elif (
+            estimator.by_tokens
+            or self._accepted_since_cut(ticket) < _ISOLATED
+            or not random_refusals.worth_a_trial(estimator.estimate, self._mark.accepted(ticket))
+        ):
             return False
-        if random_refusals.likely and random_refusals.follow_rate(ticket.number, opening=False):
-            return False
-        if not random_refusals.just_passed(ticket.number):
-            random_refusals.begin_trial(self._number, now + 2 * self._refusal_latency)
-            estimator.burst(now, TRIAL)
+        random_refusals.begin_trial(self._number, now + 2 * self._refusal_latency)
+        estimator.burst(now, TRIAL)
         return True
 
     def _is_hopeless(self, now: float) -> bool:

@@ -206,8 +206,7 @@ class RandomRefusals:
         if accepted >= _SUSTAINED:
             self.sustained = max(self.sustained, estimate)
         return (
-            self._doubt > 0
-            or estimate < _FALLEN ** (1 + _EXP * self._failed) * self.highest
+            estimate < _FALLEN ** (1 + _EXP * self._failed) * self.highest
             or estimate < _FALLEN ** max(1, _EXP * self._failed) * self.sustained
         )
 
