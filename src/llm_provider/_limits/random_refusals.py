@@ -50,7 +50,7 @@ _LEAST_RISEN, _MOST_RISEN = 0.4, 0.75
 """The share of the limit's hypothesis: this multiple of the random share, within these bounds."""
 
 _SUSTAINED = 16
-_EXP = 1.5
+_EXP = 2.5
 _REPEATED = 24
 """Requests from a trial until the next one, if it found no limit."""
 _SURE = 1.0
