@@ -48,7 +48,7 @@ failures."""
 _FAST_REFUSAL = 0.5
 """Seconds. If refusals come faster than this, the answer to a single probe is awaited."""
 
-_ISOLATED = 1
+_ISOLATED = 2
 """Requests that are accepted between a cut and a refusal, if it is a random one."""
 _LONG_WAIT = 5.0
 """Seconds of Retry-After from which on a single refusal is one of a limit."""
