@@ -229,8 +229,6 @@ class AdaptiveController:
         if estimator.spend(now, charge):
             self._mark = Mark(self._number, now, self._tokens_sent, fresh=True, rate=math.inf, in_flight=0)
             self._refused.slow_trial()
-        if self.in_flight < self._window.unpaced:
-            estimator.limit_debt(self._window.unpaced)
         self._number += 1
         self._tokens_sent += tokens
         self._squared_tokens += tokens * tokens
@@ -240,6 +238,8 @@ class AdaptiveController:
             self.gate = now + 2 * self._refusal_latency
             estimator.hold(self.gate)
         window = self._window
+        if self.in_flight <= window.unpaced < math.inf:
+            estimator.limit_debt(window.unpaced)
         window.most = max(window.most, self.in_flight)
         if self.in_flight > window.cap:
             window.sent(now)
