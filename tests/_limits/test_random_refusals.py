@@ -66,26 +66,33 @@ def test_a_trial_is_judged_when_its_refusals_have_arrived() -> None:
     refusals = RandomRefusals()
     refusals.begin_trial(100, 1.0)
     assert refusals.judge(0.9, 150, due=False) is None
+    assert refusals.judge(1.0, 100 + TRIAL, due=False) is None, "later ones may still be on their way"
     assert refusals.judge(1.0, 151, due=False) is True
 
 
 def test_a_trial_comes_after_a_fall_and_each_failed_one_requires_a_larger_fall() -> None:
     refusals = RandomRefusals()
-    assert [refusals.worth_a_trial(rate) for rate in (100.0, 50.0, 39.0)] == [False, False, True]
+    assert [refusals.worth_a_trial(rate, 4) for rate in (100.0, 80.0, 74.0)] == [False, False, True]
     assert trial(TRIAL, refusals) is False
-    assert [refusals.worth_a_trial(rate) for rate in (39.0, 15.0, 6.0)] == [False, False, True]
+    assert [refusals.worth_a_trial(rate, 4) for rate in (100.0, 40.0, 36.0)] == [False, False, True]
 
 
-def test_after_a_trial_without_a_limit_every_refusal_is_worth_one() -> None:
+def test_after_a_failed_trial_a_sustained_rate_is_worth_one_sooner() -> None:
     refusals = RandomRefusals()
-    refusals.worth_a_trial(100.0)
+    assert trial(TRIAL, refusals) is False
+    assert [refusals.worth_a_trial(rate, 16) for rate in (100.0, 50.0, 48.0)] == [False, False, True]
+
+
+def test_refusals_are_likely_random_until_a_trial_finds_a_limit_that_was_not_due() -> None:
+    refusals = RandomRefusals()
+    refusals.worth_a_trial(100.0, 4)
     assert trial(0, refusals) is True
     assert refusals.highest == 100.0
-    assert refusals.worth_a_trial(100.0)
+    assert refusals.likely
     assert trial(TRIAL, refusals, due=True) is False
-    assert refusals.worth_a_trial(100.0), "a limit that was due is no surprise"
+    assert refusals.likely, "a limit that was due is no surprise"
     assert trial(TRIAL, refusals) is False
-    assert not refusals.worth_a_trial(100.0)
+    assert not refusals.likely
 
 
 def test_the_rate_grows_after_three_trials_without_a_limit() -> None:
@@ -99,11 +106,19 @@ def test_the_rate_grows_after_three_trials_without_a_limit() -> None:
 
 def test_a_trial_that_was_not_sent_at_once_proves_nothing() -> None:
     refusals = RandomRefusals()
-    refusals.worth_a_trial(100.0)
     refusals.begin_trial(100, 1.0)
-    refusals.cancel_trial()
+    refusals.slow_trial()
+    assert refusals.judge(2.0, 200, due=False) is None
     assert refusals.trial == 0
-    assert not refusals.worth_a_trial(39.0)
+    assert not refusals.likely
+
+
+def test_a_trial_that_was_not_sent_at_once_can_find_a_limit() -> None:
+    refusals = RandomRefusals()
+    refusals.begin_trial(100, 1.0)
+    refusals.slow_trial()
+    judged = [refusals.judge(0.1, number, due=False) for number in range(101, 106)]
+    assert judged == [None, None, None, None, False]
 
 
 NUMBERS = st.lists(st.integers(1, 500), max_size=60)
@@ -118,7 +133,7 @@ def test_a_restored_record_judges_like_the_stored_one(before: list[int], after: 
     restored = RandomRefusals.from_state(json.loads(json.dumps(record.to_state())))
     for number in after:
         assert record.follow_rate(number) == restored.follow_rate(number)
-        assert record.worth_a_trial(number) == restored.worth_a_trial(number)
+        assert record.worth_a_trial(number, number) == restored.worth_a_trial(number, number)
     assert restored.to_state() == record.to_state()
 
 

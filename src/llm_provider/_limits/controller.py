@@ -6,6 +6,7 @@ flight), the rate estimator (requests per second), and the headers as long as th
 | state | entered by | requests per second | effect of a refusal |
 |---|---|---|---|
 | open | the start | 80, doubled every 2 s | random: none; else ends it: half of the rate, a wide step |
+| guessing | first refusals | any, below a cap | below the cap: ends the guess; third above: capped |
 | sweeping | any refusal | estimate minus to plus a step | when due: mean of all intervals, narrower step |
 | | | | early: newest interval; after one that was due: following |
 | late | no refusal when due | grows exponentially | between the accepted and the sent rate, wider step |
@@ -37,7 +38,7 @@ from .rate_estimator import EARLY, Mark, RateEstimator, Ticket
 from .state import InvalidStateError, count, flag, number, positive, restore, state_of
 from .window import COHORT, FIRST_WINDOW, ConcurrencyWindow
 
-_STATE_VERSION = 4
+_STATE_VERSION = 5
 """Version of the states of a controller and all of its parts. Any change of their fields needs a new one."""
 
 _LONGEST_GATE = 60.0
@@ -187,8 +188,7 @@ class AdaptiveController:
         in_flight = self.in_flight
         if in_flight >= max_in_flight:
             return math.inf
-        estimator = self._estimator
-        window = self._window
+        estimator, window = self._estimator, self._window
         if in_flight < window.unpaced and (not estimator.open or in_flight < at_once + self._answered):
             ready = max(now, self.gate)
         else:
@@ -218,8 +218,7 @@ class AdaptiveController:
 
     def sent(self, now: float, tokens: float = 1.0, at_once: int = 0) -> Ticket:
         """Count a request as in flight; it is sent at once."""
-        estimator = self._estimator
-        rate = estimator.rate
+        estimator, rate = self._estimator, self._estimator.rate
         if estimator.open:
             free = self.in_flight < min(at_once + self._answered, self._window.unpaced)
             charge = 0.0 if free else 1.0
@@ -265,8 +264,7 @@ class AdaptiveController:
             self._failures = 0
         self._answered += 1
         window = self._window
-        if ticket.in_flight > window.served:
-            window.served = ticket.in_flight
+        window.served = max(window.served, ticket.in_flight)
         if ticket.in_flight >= window.notable:
             window.succeeded(now, ticket)
         if window.slow_start:
@@ -350,10 +348,10 @@ class AdaptiveController:
                 return False
         elif self._is_random(now, ticket, retry_after):
             self._count(ticket)
-            if self._estimator.open and (self._refused.few or self._window.guessed):
+            few = self._refused.few
+            if self._estimator.open and (few or self._window.guessed):
                 self._window.suspects(now, ticket, self._number)
-            if self._estimator.open and self._refused.few:
-                self.gate = max(self.gate, now + self._refusal_latency)
+                self.gate = max(self.gate, now + self._refusal_latency) if few else self.gate
             return True
         elif self._levels is None and ticket.number > self._cut:
             self._window.doubt(ticket)
@@ -388,16 +386,15 @@ class AdaptiveController:
             estimator.restore(random_refusals.highest, grow=random_refusals.grow)
         elif ticket.number <= self._cut:
             return random_refusals.likely
+        isolated = self._accepted_since_cut(ticket) >= _ISOLATED and not estimator.by_tokens
         if long or now < self.gate or self._window.may_explain(ticket):
             return False
         if random_refusals.likely:
             more = random_refusals.follow_rate(ticket.number, opening=False)
             if random_refusals.just_passed(ticket.number) and not more:
                 return True
-        elif (
-            estimator.by_tokens
-            or self._accepted_since_cut(ticket) < _ISOLATED
-            or not random_refusals.worth_a_trial(estimator.estimate, self._mark.accepted(ticket))
+        elif not isolated or not random_refusals.worth_a_trial(
+            estimator.estimate, self._mark.accepted(ticket)
         ):
             return False
         random_refusals.begin_trial(self._number, now + 2 * self._refusal_latency)
@@ -465,8 +462,7 @@ class AdaptiveController:
             return
         if self._levels is None:
             self._levels, self._predicted_after = (Level(), Level()), self._number
-        request_level, token_level = self._levels
-        fits = True
+        (request_level, token_level), fits = self._levels, True
         if headroom.requests is not None:
             fits = request_level.read(at=ticket.at, used=ticket.number, allowance=headroom.requests)
         if headroom.tokens is not None:
@@ -495,8 +491,7 @@ _FIELDS = {
     "in_flight": count, "gate": number, "refusals": count, "_number": count, "_tokens_sent": number,
     "_answered": count, "_first_at": number, "_squared_tokens": number, "_estimated": positive,
     "_used": positive, "_cut": count, "_cut_refused": count, "_failures": count, "_failing_since": number,
-    "_probing": flag,
-    "_refusal_latency": number, "_predicted_after": count, "_margin": positive,
+    "_probing": flag, "_refusal_latency": number, "_predicted_after": count, "_margin": positive,
 }  # fmt: skip
 _PARTS: dict[str, Any] = {
     "estimator": RateEstimator, "window": ConcurrencyWindow, "mark": Mark, "refused": RandomRefusals,

@@ -18,8 +18,9 @@ Once a limit is known, the requests keep close to it, and a share says nothing: 
 and the refusals of each of them look random. A **trial** decides: several requests are sent at once, right
 after the refusal. An empty bucket refuses most of them, whoever has emptied it. Random refusals take their
 share. A trial of a limit costs some refusals. So the first one comes after refusals have reduced the estimate
-to a part, and after each one that has found a limit, the part is smaller. If a trial finds no limit, every
-refusal is worth one, until trials find limits where none was due.
+to a part, and after each one that has found a limit, the part is smaller. If a trial finds no limit, the
+refusals of the next requests count as random too, unless Page's test finds more than the share. Then, and
+after these requests, a refusal is worth another trial, until trials find limits where none was due.
 """
 
 from __future__ import annotations
@@ -49,14 +50,15 @@ _RISE = 2.5
 _LEAST_RISEN, _MOST_RISEN = 0.4, 0.75
 """The share of the limit's hypothesis: this multiple of the random share, within these bounds."""
 
-_SUSTAINED = 16
-_EXP = 2.5
 _REPEATED = 24
-"""Requests from a trial until the next one, if it found no limit."""
+"""Requests from a trial until the next one, if it found no limit and no more was refused since."""
 _SURE = 1.0
 """Random refusals before a limit was found, below which it is not doubted soon."""
-_FALLEN = 0.75
-"""Factor by which refusals must reduce the estimate until a trial is worth its price."""
+_FALLEN, _AFTER_FAILURE = 0.75, 2.5
+"""Factor by which refusals must reduce the estimate until a trial is worth its price, and the power of this
+factor that each trial which has found a limit adds."""
+_SUSTAINED = 16
+"""Requests that were accepted between two refusals, if an estimate is more than a passing value."""
 TRIAL, _TRIAL_REFUSED = 8, 4
 """Requests of a trial, and how many of them are refused at most if no limit is exhausted: at a share of 30 %,
 six trials in a hundred are wrong."""
@@ -83,8 +85,9 @@ class RandomRefusals:
     """
 
     __slots__ = (
-        "_carried", "_doubt", "_failed", "_passed", "_proof", "_recent", "_refused", "_sent", "_since", "_slow",
-        "_trial_refused", "_trial_until", "_tried", "highest", "sustained", "trial",
+        "_carried", "_doubt", "_failed", "_passed", "_proof", "_recent", "_refused", "_sent", "_since",
+        "_slow",
+        "_sustained", "_trial_refused", "_trial_until", "_tried", "highest", "trial",
     )  # fmt: skip
 
     def __init__(self, proof: float = 0.0) -> None:
@@ -100,10 +103,10 @@ class RandomRefusals:
         self.trial = self._trial_refused = self._tried = 0
         """Number of the last request before a trial, or 0; how many of the trial were refused; and the number
         of the former trial."""
-        self.sustained = 0.0
-        self.highest = 0.0
-        """The highest estimate since a trial found a limit."""
+        self.highest = self._sustained = 0.0
+        """The highest estimate since a trial found a limit, and the highest at which many were accepted."""
         self._slow = False
+        """Whether the requests of the trial are not sent at once."""
         self._trial_until = 0.0
         """Time at which the refusals of the trial have arrived."""
         self._doubt = 0
@@ -142,6 +145,7 @@ class RandomRefusals:
 
         Args:
             number: Number of the request.
+            opening: Whether no limit was known before.
 
         Returns:
             Whether more is refused than the random share explains. The record is then as it was before.
@@ -201,14 +205,19 @@ class RandomRefusals:
         return self._passed >= _GROWING
 
     def worth_a_trial(self, estimate: float, accepted: int) -> bool:
-        """Whether a refusal at a known limit is so likely random that it is worth a trial."""
+        """Whether a refusal at a known limit is so likely random that it is worth a trial.
+
+        Args:
+            estimate: Requests per second.
+            accepted: Requests that were accepted since the former refusal.
+        """
         self.highest = max(self.highest, estimate)
         if accepted >= _SUSTAINED:
-            self.sustained = max(self.sustained, estimate)
-        return (
-            estimate < _FALLEN ** (1 + _EXP * self._failed) * self.highest
-            or estimate < _FALLEN ** max(1, _EXP * self._failed) * self.sustained
-        )
+            self._sustained = max(self._sustained, estimate)
+        power = _AFTER_FAILURE * self._failed
+        fallen: float = _FALLEN ** (1 + power) * self.highest
+        sustained: float = _FALLEN ** max(1, power) * self._sustained
+        return estimate < max(fallen, sustained)
 
     def judge(self, now: float, number: int, *, due: bool) -> bool | None:
         """Judge a trial: many requests that were sent at once, right after a refusal.
@@ -227,7 +236,7 @@ class RandomRefusals:
             return None
         self._tried, self.trial = self.trial, 0
         if random and self._slow:
-            self.highest = self.sustained = 0.0
+            self.highest = self._sustained = 0.0
             return None
         if random:
             self._doubt, self._failed = min(self._doubt + 1, _MOST_DOUBT), 0
@@ -237,7 +246,7 @@ class RandomRefusals:
             self._failed += 1
         elif not due:
             self._doubt = max(0, self._doubt - 2)
-        self._passed, self.highest, self.sustained = 0, 0.0, 0.0
+        self._passed, self.highest, self._sustained = 0, 0.0, 0.0
         return False
 
     def slow_trial(self) -> None:
@@ -271,6 +280,7 @@ def _weights(refused: float, sent: float) -> tuple[float, float]:
 
 _FIELDS = {
     "_proof": positive, "_since": count, "_sent": number, "_refused": number, "_carried": number,
-    "_doubt": count, "_failed": count, "_passed": count, "highest": number, "sustained": number, "trial": count, "_tried": count,
+    "_doubt": count, "_failed": count, "_passed": count, "highest": number, "_sustained": number,
+    "trial": count, "_tried": count,
     "_trial_refused": count, "_trial_until": number, "_slow": flag,
 }  # fmt: skip

@@ -70,10 +70,11 @@ _DUE_FROM, _DUE_UNTIL, _AGREEING = 0.7, 1.35, 3
 seventy."""
 _GROWTH = 2.0
 """Seconds in which the late rate grows e-fold, so a doubled limit is found in two seconds."""
-_RG = 3.0
 _GENTLE_GROWTH = 10.0
 """Seconds of the same growth where a late refusal may be chance (a shared limit) or is normal (fixed
 windows)."""
+_RESTORED_GROWTH = 3.0
+"""Seconds of the same growth after random refusals had reduced the estimate."""
 _GROWTH_REQUESTS = 10.0
 """Requests in which the late rate grows at most e-fold, a tenth for each of them."""
 _LATE_CUT = 0.85
@@ -275,7 +276,7 @@ class RateEstimator:
         return idle
 
     def limit_debt(self, most: float) -> None:
-        """Forgive the credit beyond a number of requests that were sent without any."""
+        """Limit the debt that is left by requests which were sent without credit."""
         self._credit = max(self._credit, -most)
 
     def give_back(self, charge: float) -> None:
@@ -327,7 +328,7 @@ class RateEstimator:
         """
         self.estimate = max(self.estimate, estimate)
         if grow:
-            self.phase, self._growth = max(self.phase, _LATE), _RG
+            self.phase, self._growth = max(self.phase, _LATE), _RESTORED_GROWTH
 
     @property
     def collapsed(self) -> bool:

@@ -43,14 +43,14 @@ class ConcurrencyWindow:
         """Number of requests in flight from which on a success tells something about a cap."""
         self.cap = math.inf
         self.unpaced = math.inf
-        """Requests in flight below which the rate estimator need not be asked. A guessed cap lowers it, and a
-        limit on the rate makes it 0 unless the guess explains the refusals."""
-        self.served = 0
-        """Most requests in flight at one that was served."""
+        """Requests in flight below which the rate is not limited: a guessed cap, infinity before the first
+        refusal, and 0 if the guess is wrong and the rate is limited."""
         self._unguessed = math.inf
-        """The same without a guess."""
+        """The value of `unpaced` without a guess."""
         self._guesses = True
         """Whether a cap may be guessed: at the first refusals only."""
+        self.served = 0
+        """Requests in flight at which one was served: a cap is not lower."""
         self._brake = math.inf
         self._release = 1.1
         """Factor on the brake after each cohort that was fast enough."""
@@ -61,8 +61,8 @@ class ConcurrencyWindow:
         self._suspected_number, self._suspected_at = 0, 0.0
         self._accepted_there = self._refused_there = self._refused_below = 0
         self._pending: list[int] = []
-        """Pairs of numbers, one for each of the last refusals: that of the refused request, and that of the newest
-        one when the refusal arrived. Requests between them counted the refused one as in flight."""
+        """Pairs of numbers for each of the last refusals: that of the refused request, and that of the newest
+        request when the refusal arrived. Requests between them counted the refused one as in flight."""
         self._burst = 0
         """Number of the newest request at the last refusal that counted as evidence for a cap."""
         self._changed = 0
@@ -160,7 +160,7 @@ class ConcurrencyWindow:
 
     def doubt(self, ticket: Ticket) -> None:
         """Record a refusal that the rate explains, if a guessed cap does not."""
-        if ticket.in_flight <= self.unpaced:
+        if ticket.in_flight <= self.unpaced < math.inf:
             self._drop_guess()
 
     def may_explain(self, ticket: Ticket) -> bool:
@@ -184,7 +184,7 @@ class ConcurrencyWindow:
                 self._suspect, self.unpaced = here, here - 1
                 self._resize()
             return False
-        # The refusals of more requests in flight may be on their way, so more than the guess is no contradiction.
+        # Other refusals may still be on their way, so more in flight than guessed is no contradiction.
         elsewhere = abs(here - self._suspect) > _CAP_CLOSENESS * here
         if (elsewhere and not (self.guessed and here > self._suspect)) or (
             4 * self._accepted_there > self._refused_there + 1
@@ -253,8 +253,9 @@ class ConcurrencyWindow:
 
 
 _FIELDS = {
-    "size": positive, "slow_start": flag, "notable": number, "cap": positive, "unpaced": number, "served": count,
-    "_unguessed": number, "_guesses": flag, "_pending": counts, "_burst": count, "first": count, "most": count,
+    "size": positive, "slow_start": flag, "notable": number, "cap": positive, "unpaced": number,
+    "served": count, "_unguessed": number, "_guesses": flag, "_pending": counts, "_burst": count,
+    "first": count, "most": count,
     "_brake": positive, "_release": positive, "_braked_at": positive, "_suspect": positive,
     "_suspected_number": count, "_suspected_at": number, "_accepted_there": count, "_refused_there": count,
     "_refused_below": count, "_changed": count, "_probe_at": number, "_probe": count, "_at_once": count,
