@@ -312,6 +312,15 @@ def test_a_concurrency_cap_is_found_and_kept() -> None:
     assert refused < 50
 
 
+@pytest.mark.parametrize(("cap", "latency"), [(5, 0.5), (12, 0.3), (40, 1.0)])
+def test_a_cap_without_hints_is_used_from_its_first_refusals_on(cap: int, latency: float) -> None:
+    _, (served,), refused = run(
+        lambda now, serving: float(serving >= cap), 20, latency=latency, retry_after=False
+    )
+    assert served > 0.92 * cap / latency * (20 - latency)
+    assert refused < 20
+
+
 def test_a_refusal_with_nothing_else_in_flight_proves_no_cap() -> None:
     controller, now = AdaptiveController(), 0.0
     for _ in range(40):
