@@ -72,14 +72,13 @@ def test_a_trial_is_judged_when_its_refusals_have_arrived() -> None:
 
 def test_a_trial_comes_after_a_fall_and_each_failed_one_requires_a_larger_fall() -> None:
     refusals = RandomRefusals()
-    assert [refusals.worth_a_trial(rate, 4) for rate in (100.0, 80.0, 74.0)] == [False, False, True]
-    assert trial(TRIAL, refusals) is False
     assert [refusals.worth_a_trial(rate, 4) for rate in (100.0, 40.0, 36.0)] == [False, False, True]
-
-
-def test_after_a_failed_trial_a_sustained_rate_is_worth_one_sooner() -> None:
-    refusals = RandomRefusals()
     assert trial(TRIAL, refusals) is False
+    assert [refusals.worth_a_trial(rate, 4) for rate in (100.0, 18.0, 17.0)] == [False, False, True]
+
+
+def test_a_fall_from_a_sustained_rate_is_worth_a_trial_sooner() -> None:
+    refusals = RandomRefusals()
     assert [refusals.worth_a_trial(rate, 16) for rate in (100.0, 50.0, 48.0)] == [False, False, True]
 
 

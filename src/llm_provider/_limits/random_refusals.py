@@ -111,8 +111,8 @@ class RandomRefusals:
         """Time at which the refusals of the trial have arrived."""
         self._doubt = 0
         """Trials that found no limit, less two for each that found one where none was due."""
-        self._failed = 0
-        """Trials that found a limit since the last one that found none."""
+        self._failed = 1
+        """Trials that found a limit since the last one that found none, and 1 at the start."""
         self._passed = 0
         """Trials that found no limit since the last one that found one."""
 
