@@ -618,7 +618,7 @@ def test_a_damaged_state_is_refused_as_a_whole(
         AdaptiveController.from_state(state)
 
 
-@pytest.mark.parametrize("version", [0, 1, 2, 3, 6, "4", None, 4.5])
+@pytest.mark.parametrize("version", [0, 1, 2, 3, 4, 6, "5", None, 4.5])
 def test_a_state_of_another_version_is_refused(version: Any) -> None:
     state = AdaptiveController().to_state()
     assert AdaptiveController.from_state(state).in_flight == 0
