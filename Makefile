@@ -4,14 +4,18 @@
 
 PYTHON ?= python3
 MATRIX_PYTHONS ?= 3.11 3.12 3.13
-# The tests that depend on the versions of the SDKs. constraints/ holds three resolutions: with-litellm (the newest
+# The tests that depend on the versions of the SDKs; the matrix takes all of tests/_providers. constraints/ holds three resolutions: with-litellm (the newest
 # versions that litellm allows, openai 2), highest (openai 3, no litellm) and lowest (every lower bound of
 # pyproject.toml).
-SDK_TESTS := tests/end_to_end/test_routes.py tests/end_to_end/test_failures.py tests/_providers tests/conformance
+SDK_TESTS := tests/end_to_end/test_routes.py tests/end_to_end/test_failures.py tests/conformance tests/_providers/gemini \
+	tests/_providers/test_sdk_connection.py tests/_providers/test_http_client.py tests/_providers/test_errors.py
 
 # More than half of a test's time is waiting, so four processes keep two processors busy. A process that has finished
 # its own tests takes over tests that another has not begun.
 PARALLEL := --numprocesses 4 --dist worksteal
+
+# With the rehearsals of the benchmarks, which `make test` leaves out.
+WITH_LONG := -m "not integration and not matrix"
 
 UV := .venv/bin/uv
 RUN := .venv/bin/python
@@ -29,8 +33,8 @@ export UV_SYSTEM_CERTS := true
 .DELETE_ON_ERROR:
 .PRECIOUS: .venv-%/.ready
 .SECONDEXPANSION:
-.PHONY: help setup demo test coverage test-matrix test-integration matrix fuzz reliability features lint types format lock \
-	build bench clean
+.PHONY: help setup demo test coverage test-matrix test-long test-integration matrix fuzz reliability stubs features lint types \
+	format lock build bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -45,7 +49,7 @@ test: setup .venv-highest/.ready .venv-lowest/.ready ## lint, types, SDK tests o
 	@$(RUN) -m pytest $(PARALLEL)
 
 coverage: setup ## the full suite with branch coverage, which must reach the floor of pyproject.toml (takes half as long again)
-	@$(RUN) -m pytest $(PARALLEL) --cov --cov-report=term:skip-covered
+	@$(RUN) -m pytest $(PARALLEL) $(WITH_LONG) --cov --cov-report=term:skip-covered
 
 # Two of these run at once, so each prints its output in one piece.
 sdk-tests-%: .venv-%/.ready
@@ -58,14 +62,18 @@ test-matrix: .venv/.uv ## the same tests on every Python of MATRIX_PYTHONS
 		if ! PYENV_VERSION=$$version $(UV) python find $$version >/dev/null 2>&1; then \
 			skipped="$$skipped $$version"; continue; \
 		fi; \
-		$(MAKE) --no-print-directory sdk-tests-highest-$$version sdk-tests-lowest-$$version || exit 1; \
+		$(MAKE) --no-print-directory sdk-tests-highest-$$version sdk-tests-lowest-$$version \
+			SDK_TESTS="tests/end_to_end/test_routes.py tests/end_to_end/test_failures.py tests/conformance tests/_providers" || exit 1; \
 		$(MAKE) --no-print-directory .venv-with-litellm-$$version/.ready || exit 1; \
 		echo "== full suite on python $$version"; \
-		.venv-with-litellm-$$version/bin/python -m pytest $(PARALLEL) || exit 1; \
+		.venv-with-litellm-$$version/bin/python -m pytest $(PARALLEL) $(WITH_LONG) || exit 1; \
 	done; \
 	for version in $$skipped; do echo "SKIPPED: python$$version was not found" >&2; done
 
-test-integration: .venv-integration/.ready ## tests against a llama.cpp server (its wheel compiles for minutes, once)
+test-long: setup ## rehearse every benchmark with a few calls
+	@$(RUN) -m pytest $(PARALLEL) -m long
+
+test-integration: .venv-integration/.ready .venv-proxy/.ready ## tests against llama.cpp (its wheel compiles for minutes, once) and litellm's proxy
 	@.venv-integration/bin/python -m pytest -m integration tests/integration
 
 matrix: setup ## every fault on every route in every way to call; `make test` takes a sample
@@ -95,12 +103,16 @@ lock: .venv/.uv ## resolve every file of constraints/ anew; UPGRADE= keeps pins 
 	@$(call lock,highest,pyproject.toml --extra simulator --group build --group test)
 	@$(COMPILE) pyproject.toml --extra litellm --extra plot --no-deps --resolution lowest-direct -o build/floors.txt
 	@$(call lock,lowest,pyproject.toml --all-extras --group build --group test -c build/floors.txt)
-	@$(call lock,integration,pyproject.toml --group build --group test --group integration)
+	@$(call lock,integration,pyproject.toml --extra simulator --group build --group test --group integration)
+	@$(call lock,proxy,--group proxy)
 	@$(call lock,bootstrap,--group build -c constraints/with-litellm.txt)
 	@for source in benchmarks/requirements/*.in; do $(COMPILE) --generate-hashes $$source -o $${source%.in}.txt || exit 1; done
 
 build: setup ## build the sdist and the wheel into dist/
 	@$(UV) build --quiet --no-build-isolation --python $(RUN) --out-dir dist
+
+stubs: setup ## write the signatures of the public functions anew from _requests/parameters.py
+	@PYTHONPATH=src:tests $(RUN) -m end_to_end.stubs
 
 features: setup ## write docs/features.md anew from what passes tests/conformance
 	@PYTHONPATH=tests $(RUN) -m conformance.features
@@ -135,10 +147,10 @@ endef
 	@PYENV_VERSION=$(word 2,$(subst -3., 3.,$*)) $(UV) venv --quiet --allow-existing --python $(or $(word 2,$(subst -3., 3.,$*)),$(RUN)) .venv-$*
 	@$(call install,.venv-$*,$(firstword $(subst -3., 3.,$*)))
 
-# install,<environment>,<resolution>: installs exactly the pinned packages, then this project in editable form.
-# Only llama-cpp-python has no wheel, so no other resolution may build a package.
+# install,<environment>,<resolution>: installs exactly the pinned packages, then this project in editable form. The
+# proxy runs without it. Only llama-cpp-python has no wheel, so no other resolution may build a package.
 define install
 $(UV) pip sync --quiet --require-hashes $(if $(filter integration,$(2)),,--no-build) --python $(1)/bin/python constraints/$(2).txt \
-	&& $(UV) pip install --quiet --no-deps --no-build-isolation --python $(1)/bin/python --editable . \
+	$(if $(filter proxy,$(2)),,&& $(UV) pip install --quiet --no-deps --no-build-isolation --python $(1)/bin/python --editable .) \
 	&& touch $(1)/.ready
 endef

@@ -50,6 +50,10 @@ GOALS = (
     Goal("gemini_public_of_sdk", "calls", f"Gemini by public methods alone: {_CPU}, of the SDK's", 0.55),
     Goal("rate_of_litellm", "levels", f"{_RATE}, of litellm's", 4.0, at_least=True),
     Goal("rate_of_sdk", "levels", f"{_RATE}, of openai 3 as documented", 2.8, at_least=True),
+    Goal(
+        "format_1", "formats", "encoding and decoding a call of one message, slowest direct route", 60, "µs"
+    ),
+    Goal("format_40", "formats", "the same with 40 messages", 150, "µs"),
     Goal("write_at_32", "calls", "a stored write more, c = 32", 120, "µs"),
     Goal("write_at_256", "calls", "a stored write more, c = 256", 90, "µs"),
     Goal("many_of_acall", "calls", "CPU per call of `call_many`, of `acall`'s", 0.85),
@@ -95,6 +99,12 @@ GOALS = (
     Goal("import_of_litellm", "startup", "`import llm_provider`, of `import litellm`", 0.02),
     Goal("first_call_of_sdk", "startup", "first live answer of a cold process, of the SDK's own", 1.05),
     Goal("first_hit", "startup", "first hit as a whole process", 100, "ms"),
+    Goal(
+        "import_failures",
+        "import_race",
+        "first calls while the main thread imports SDKs: failed processes",
+        0,
+    ),
     Goal("memory_growth", "memory", "RSS over the second half of 50,000 calls", 5, "MB"),
     Goal("descriptor_growth", "memory", "file descriptors over the second half of 50,000 calls", 0),
     Goal("hit_of_floor", "cache", "a hit, decoded, of the bare FanoutCache's", 3.0),

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
 
+import pandas
 import pytest
 
 from llm_provider import (
@@ -64,6 +69,162 @@ def test_inputs_must_be_an_iterable_of_prompts(client: Client, inputs: object) -
         client.call_many(MODEL, inputs)  # type: ignore[arg-type]  # wrong on purpose
     with pytest.raises(TypeError, match="iterable of prompts"):
         asyncio.run(client.acall_many(MODEL, inputs))  # type: ignore[arg-type]  # wrong on purpose
+
+
+@pytest.mark.parametrize("front", ["sync", "async"])
+def test_rows_fill_a_template_and_metadata_travels_with_them(
+    simulator: Simulator, own_cache: Path, front: str
+) -> None:
+    rows = [{"sum": "1+1", "id": 1}, {"sum": "fails", "id": 2}, {"sum": "2+2", "id": 3}]
+    simulator.inject(Fault(finish="no_choices"), times=None, match="fails")
+    told: list[object] = []
+    file = own_cache.parent / "calls.jsonl"
+    with Client(
+        cache_dir=own_cache, on_result=lambda result: told.append(result.metadata), ledger=file
+    ) as client:
+        client.call(MODEL, "What is 1+1?")
+        asked: dict[str, Any] = {"rows": rows, "metadata": lambda row: {"id": row["id"]}}
+        if front == "sync":
+            results = client.call_many(MODEL, "What is {sum}?", **asked)
+            (missed, *_) = client.call_many(MODEL, ["new"], metadata=[4], cache="only")
+        else:
+            results = asyncio.run(client.acall_many(MODEL, "What is {sum}?", **asked))
+            (missed, *_) = asyncio.run(client.acall_many(MODEL, ["new"], metadata=[4], cache="only"))
+        assert client.estimate(MODEL, "What is {sum}?", **asked).inputs == 3
+    assert results.texts == ["2", None, "4"]
+    assert [result.metadata for result in results] == [{"id": 1}, {"id": 2}, {"id": 3}]
+    assert results[0].cached
+    assert missed.metadata == 4
+    assert results.to_pandas()["id"].tolist() == [1, 2, 3]
+    assert told[0] is None
+    assert sorted(map(str, told[1:])) == ["4", "{'id': 1}", "{'id': 2}", "{'id': 3}"]
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert {line["outcome"]: line.get("metadata") for line in lines[1:]} == {
+        "hit": {"id": 1}, "failed": {"id": 2}, "answered": {"id": 3}
+    }  # fmt: skip
+
+
+MODELS = [MODEL, "claude-sonnet-5-5", "gemini-3.8-flash"]
+
+
+@pytest.mark.parametrize("front", ["sync", "async"])
+def test_several_models_get_the_same_inputs(client: Client, simulator: Simulator, front: str) -> None:
+    inputs = (f"What is {number}+0?" for number in (0, 1, 2))
+    asked: dict[str, Any] = {
+        "max_tokens": 50,
+        "metadata": ["a", "b", "c"],
+        "budget": 1.0,
+        "max_concurrent": 2,
+    }
+    if front == "sync":
+        found = client.call_many(MODELS, inputs, **asked)
+    else:
+        found = asyncio.run(client.acall_many(tuple(MODELS), inputs, **asked))
+    assert list(found) == MODELS
+    for results in found.values():
+        assert results.texts == ["0", "1", "2"]
+        assert [result.metadata for result in results] == ["a", "b", "c"]
+    assert [results[0].provider for results in found.values()] == ["openai", "anthropic", "gemini"]
+    assert sum(results.cost for results in found.values()) == pytest.approx(float(client.usage.spent))
+
+
+def test_several_models_share_a_budget_and_raise_together(client: Client, simulator: Simulator) -> None:
+    budget = Budget(0.000001)
+    with pytest.raises(BatchError, match=r"6 of 6 calls failed") as caught:
+        client.call_many(MODELS, ["a", "b"], max_tokens=1000, budget=budget, on_error="raise")
+    assert {type(error) for error in caught.value.errors.values()} == {BudgetExceededError}
+    assert simulator.ledger().requests == 0
+
+
+@pytest.mark.parametrize("front", ["sync", "async"])
+def test_an_estimate_for_several_models_has_one_of_each(client: Client, front: str) -> None:
+    if front == "sync":
+        found = client.call_many(MODELS, ["a", "b"], max_tokens=50, dry_run=True)
+    else:
+        found = asyncio.run(client.acall_many(MODELS, ["a", "b"], max_tokens=50, dry_run=True))
+    assert {model: expected.inputs for model, expected in found.items()} == dict.fromkeys(MODELS, 2)
+
+
+@pytest.mark.parametrize(
+    ("models", "error", "said"),
+    [
+        ([], RequestError, "model is an empty list"),
+        ([MODEL, "claude-sonnet-5-5", MODEL], RequestError, f"model has '{MODEL}' twice"),
+        ([MODEL, 3], RequestError, "3 is not a model name"),
+        ([MODEL, "gpt-oss-120b"], UnknownModelError, "gpt-oss-120b"),
+    ],
+)
+def test_several_models_are_checked_before_anything_is_sent(
+    client: Client, simulator: Simulator, models: Any, error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        client.call_many(models, ["a"])
+    assert simulator.ledger().requests == 0
+
+
+def test_a_model_that_hangs_does_not_hold_the_others(simulator: Simulator, own_cache: Path) -> None:
+    simulator.inject(Fault(hang=True), provider="openai", times=None)
+    answered: list[object] = []
+
+    async def sweep(client: Client) -> None:
+        inputs = [f"number {number}" for number in range(40)]
+        task = asyncio.create_task(client.acall_many(MODELS[:2], inputs, max_concurrent=1, max_tokens=50))
+        assert await asyncio.to_thread(wait_until, lambda: len(answered) == len(inputs))
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    with Client(cache_dir=own_cache, on_result=answered.append) as client:
+        asyncio.run(sweep(client))
+    assert wait_until(lambda: simulator.ledger().in_flight == 0)
+
+
+def test_asynchronous_inputs_are_for_one_model(client: Client) -> None:
+    async def questions() -> AsyncIterator[str]:
+        yield "Why?"
+
+    with pytest.raises(TypeError, match="several models need inputs that can be read more than once"):
+        asyncio.run(client.acall_many(MODELS, questions()))
+
+
+def test_metadata_that_json_cannot_hold_loses_no_answer(simulator: Simulator, own_cache: Path) -> None:
+    class Odd:
+        def to_dict(self) -> None:
+            raise ValueError("no")
+
+    file, values = own_cache.parent / "calls.jsonl", [2**80, "\ud800", Odd(), {1, 2}]
+    with Client(cache_dir=own_cache, ledger=file) as client:
+        results = client.call_many(
+            MODEL, [f"number {n}" for n in range(4)], metadata=values, max_concurrent=1
+        )
+    assert [result.metadata for result in results] == values
+    lines = [json.loads(line)["metadata"] for line in file.read_text().splitlines()]
+    assert lines[:2] == values[:2]
+    assert lines[2].startswith("<")
+    assert lines[3] == [1, 2]
+
+
+@pytest.mark.parametrize("front", ["sync", "async"])
+@pytest.mark.parametrize(
+    ("inputs", "rows"),
+    [
+        (pandas.DataFrame({"question": ["Why?"]}), None),
+        (pandas.Series(["Why?", None]), None),
+        ("{answer}", [{"question": "Why?"}]),
+        ([{"role": "user", "content": "Hi"}], None),
+    ],
+)
+def test_inputs_that_are_no_prompts_are_refused_before_anything_is_sent(
+    client: Client, simulator: Simulator, front: str, inputs: Any, rows: Any
+) -> None:
+    with pytest.raises((TypeError, RequestError)):
+        if front == "sync":
+            client.iter_many(MODEL, inputs, rows=rows)
+        else:
+            asyncio.run(client.acall_many(MODEL, inputs, rows=rows))
+    with pytest.raises((TypeError, RequestError)):
+        client.call_many(MODEL, inputs, rows=rows, dry_run=True)
+    assert simulator.ledger().requests == 0
 
 
 @pytest.mark.parametrize("front", ["sync", "async"])

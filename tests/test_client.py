@@ -13,6 +13,7 @@ import pytest
 
 from llm_provider import (
     BadRequestError,
+    BudgetExceededError,
     Client,
     LLMError,
     MissingAPIKeyError,
@@ -169,3 +170,98 @@ def test_a_loop_that_ended_within_an_iteration_does_not_block_another(
             looking.close()
             loop.close()
         assert asyncio.run(asyncio.wait_for(client.acall(MODEL, "Hi"), 10)).cached
+
+
+class TestDefaults:
+    """Defaults for the parameters of calls, and variants of a client."""
+
+    def test_every_way_to_call_uses_them(self, simulator: Simulator, own_cache: Path) -> None:
+        url = simulator.url("openai")
+        with Client(
+            cache_dir=own_cache, base_url=url, api_key="sk-1", max_tokens=50, system="Be brief."
+        ) as client:
+            answer = client.call(MODEL, "1+1?")
+            assert asyncio.run(client.acall(MODEL, "1+1?")).cached
+            with client.stream(MODEL, "1+1?") as deltas:
+                list(deltas)
+            assert deltas.response.cached
+            assert client.call_many(MODEL, ["1+1?"])[0].cached  # type: ignore[union-attr]  # an answer
+            assert client.explain_miss(MODEL, "1+1?") is not None
+            assert len(client.embed("text-embedding-3-small", ["a"])) == 1
+            assert not client.call(MODEL, "1+1?", max_tokens=51).cached
+            assert client.call(MODEL, "1+1?", max_tokens=None, seed=None).cached
+        with Client(cache_dir=own_cache) as plain:
+            asked = {"max_tokens": 50, "system": "Be brief.", "base_url": url}
+            assert plain.call(MODEL, "1+1?", **asked).text == answer.text  # type: ignore[arg-type]
+            assert plain.call(MODEL, "1+1?", **asked).cached  # type: ignore[arg-type]
+
+    def test_a_wrong_one_is_found_at_once(self) -> None:
+        with pytest.raises(TypeError, match="did you mean 'temperature'"):
+            Client(temprature=0)  # type: ignore[call-arg]  # wrong on purpose
+        with pytest.raises(RequestError, match="top_k must be"):
+            Client(top_k=0)
+        with Client() as client, pytest.raises(TypeError, match=r"write Client\(keys="):
+            client.with_options(keys={})  # type: ignore[call-arg]  # wrong on purpose
+
+    def test_no_key_is_shown(self) -> None:
+        with Client(api_key="sk-very-secret") as client:
+            assert "very-secret" not in repr(vars(client.with_options(api_key="sk-very-secret-too")))
+
+    def test_a_variant_shares_all_but_its_defaults(self, simulator: Simulator, own_cache: Path) -> None:
+        with Client(cache_dir=own_cache, budget=1, max_tokens=50) as client:
+            variant = client.with_options(max_tokens=60, cache="refresh").with_options(seed=None)
+            assert variant.call(MODEL, "1+1?").text == "2"
+            assert not variant.call(MODEL, "1+1?").cached
+            assert client.call(MODEL, "1+1?", max_tokens=60).cached
+            assert not client.call(MODEL, "1+1?").cached
+            assert (variant.usage, variant.budget, variant.cache) == (
+                client.usage,
+                client.budget,
+                client.cache,
+            )
+            assert len(variant.statistics()) == len(client.statistics()) == 1
+            with variant:
+                pass
+            # Closing a variant closes nothing.
+            assert variant.call(MODEL, "1+1?").text == "2"
+        with pytest.raises(RuntimeError, match="closed"):
+            variant.call(MODEL, "1+1?")
+
+    def test_a_variant_keeps_its_client_alive(self, simulator: Simulator, own_cache: Path) -> None:
+        variant = Client(cache_dir=own_cache).with_options(max_tokens=50)
+        gc.collect()
+        assert variant.call(MODEL, "1+1?").text == "2"
+        assert variant.call(MODEL, "1+1?").cached
+
+    def test_a_budget_of_a_variant_is_one_for_all_of_its_calls(
+        self, simulator: Simulator, own_cache: Path
+    ) -> None:
+        with Client(cache_dir=own_cache) as client:
+            variant = client.with_options(budget=0.006, max_tokens=50)
+            variant.call(MODEL, "1+1?")
+            with pytest.raises(BudgetExceededError):
+                for number in range(100):
+                    variant.call(MODEL, f"{number}+1?")
+
+
+def test_calls_that_differ_in_the_user_share_an_answer(simulator: Simulator, own_cache: Path) -> None:
+    with Client(cache_dir=own_cache) as client:
+        first = client.call(MODEL, "1+1?", user="one", metadata={"run": "1"}, prompt_cache_key="a")
+        assert not first.cached
+        assert client.call(MODEL, "1+1?", user="two").cached
+        assert client.call(MODEL, "1+1?").cached
+        assert not client.call(MODEL, "1+1?", service_tier="flex").cached
+        with client.stream(MODEL, "1+3?", user="three") as deltas:
+            list(deltas)
+    whole, _, streamed = [request.body for request in simulator.requests()]
+    assert (whole["user"], whole["metadata"], whole["prompt_cache_key"]) == ("one", {"run": "1"}, "a")
+    assert streamed["user"] == "three"
+
+
+def test_the_service_tier_is_in_the_estimate() -> None:
+    with Client() as client:
+        costs = {
+            tier: client.estimate(MODEL, ["1+1?"], max_tokens=100, service_tier=tier).cost.high  # type: ignore[arg-type, union-attr]
+            for tier in ("default", "priority")
+        }
+    assert costs["priority"] > costs["default"]

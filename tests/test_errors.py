@@ -2,8 +2,10 @@
 
 import copy
 import inspect
+import json
 import pickle
 import re
+import traceback
 from decimal import Decimal
 from typing import Any
 
@@ -17,6 +19,7 @@ from llm_provider._errors import (
     BatchError,
     BudgetExceededError,
     CacheMissError,
+    FailedAttempt,
     InternalServerError,
     LLMError,
     ModelDriftError,
@@ -25,6 +28,9 @@ from llm_provider._errors import (
     ProviderError,
     RateLimitError,
     RequestError,
+    SchemaMismatchError,
+    ToolArgumentsError,
+    ToolRoundsExceededError,
     UnsupportedParameterError,
 )
 from llm_provider._types import Choice, Response, Usage
@@ -46,6 +52,11 @@ EXTRA: dict[type[LLMError], dict[str, Any]] = {
     CacheMissError: {"key": "0" * 64},
     ModelDriftError: {"served": "gpt-5.5-2026-11-19", "served_before": "gpt-5.5-2026-10-21"},
     BudgetExceededError: {"budget": Decimal(5), "spent": Decimal("4.5"), "needed": Decimal(1)},
+    ToolArgumentsError: {"tool_call_id": "1", "tool_name": "add", "arguments": "{}"},
+    ToolRoundsExceededError: {
+        "response": Response(choices=(Choice(),), usage=Usage(), model="m", provider="p")
+    },
+    SchemaMismatchError: {"text": "{", "validation_error": "it is not JSON", "cost": 0.5},
     BatchError: {"results": [RateLimitError("slow"), 1]},
 }
 
@@ -71,6 +82,19 @@ class TestEveryClass:
             for name in vars(error).keys() - {"results"}:
                 assert getattr(back, name) == getattr(error, name)
             assert repr(getattr(back, "results", None)) == repr(getattr(error, "results", None))
+
+    def test_comes_back_from_json(self, kind: type[LLMError]) -> None:
+        error = make(kind, **FACTS)
+        error.failures = (FailedAttempt(error="RateLimitError", status=429, waited=0.5, maybe_billed=True),)
+        error.cost, error.usage, error.metadata = 0.5, Usage(input_tokens=3), {"id": 7}
+        facts = error.to_dict()
+        back = LLMError.from_dict(json.loads(json.dumps(facts)))
+        assert type(back) is kind
+        assert str(back) == str(error)
+        assert (back.failures, back.cost, back.usage) == (error.failures, 0.5, error.usage)
+        assert back.to_dict() == facts
+        for name in EXTRA.get(kind, {}).keys() - {"results"}:
+            assert getattr(back, name) == getattr(error, name)
 
     def test_carries_its_facts(self, kind: type[LLMError]) -> None:
         error = make(kind, **FACTS)
@@ -108,6 +132,41 @@ def test_what_may_pass_is_retried() -> None:
 def test_a_request_error_is_a_value_error_too() -> None:
     assert issubclass(RequestError, ValueError)
     assert not issubclass(ProviderError, ValueError)
+
+
+def test_an_error_has_the_facts_of_a_response_that_it_knows_and_raises_itself_for_the_others() -> None:
+    error = RateLimitError("slow")
+    assert (error.cost, error.usage, error.cached, error.failures) == (0, None, False, ())
+    assert APITimeoutError("late").cost is None
+    answer = Response(choices=(Choice(text="4"),), usage=Usage(), model="m", provider="p")
+    public = {name for name in dir(answer) if not name.startswith("_")} - {"from_dict", "to_dict"}
+    assert public - set(dir(error)) == _errors._OF_RESPONSES
+    for name in _errors._OF_RESPONSES:
+        with pytest.raises(RateLimitError) as caught:
+            getattr(error, name)
+        assert caught.value is error
+    with pytest.raises(RateLimitError):
+        hasattr(error, "text")
+    with pytest.raises(AttributeError, match="'RateLimitError' object has no attribute 'txt'"):
+        _ = error.txt  # type: ignore[attr-defined]  # on purpose
+
+
+def test_reading_attributes_again_and_again_keeps_no_frames() -> None:
+    error = RateLimitError("slow")
+    for _ in range(3):
+        with pytest.raises(RateLimitError):
+            _ = error.text
+    assert error.__traceback__ is not None
+    # The frame of the last reader, and that of the attribute.
+    assert len(traceback.extract_tb(error.__traceback__)) == 2
+
+
+@pytest.mark.parametrize(
+    "facts", [{}, {"error": "Response", "message": ""}, {"error": "LLMError"}, {"error": 1}]
+)
+def test_what_is_not_the_dict_of_an_error_is_refused(facts: dict[str, object]) -> None:
+    with pytest.raises(RequestError, match="not the dict of an error"):
+        LLMError.from_dict(facts)
 
 
 def test_a_batch_error_tells_which_calls_failed() -> None:

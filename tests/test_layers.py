@@ -15,9 +15,13 @@ PACKAGE = Path(__file__).parents[1] / "src" / "llm_provider"
 # From the bottom up, one row per folder or module of the top level: a room imports from the rooms above it in
 # this list only. "" is llm_provider/__init__.py.
 LAYERS: tuple[str, ...] = (
+    "_json_values",
     "_errors",
     "_runtime",
+    "_schemas",
     "_types",
+    "_results_views",
+    "_results",
     "_limits",
     "_money",
     "_cache",

@@ -11,7 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from llm_provider._errors import JSONSchemaValidationError, LengthFinishReasonError, RefusalError
+from llm_provider._errors import (
+    FailedAttempt,
+    JSONSchemaValidationError,
+    LengthFinishReasonError,
+    RateLimitError,
+    RefusalError,
+    RequestError,
+    SchemaMismatchError,
+)
 from llm_provider._types import Choice, Delta, Embeddings, Response, Timing, ToolCall, ToolCallDelta, Usage
 from support import RunScript
 
@@ -101,6 +109,44 @@ class TestResponse:
         for back in (pickle.loads(pickle.dumps(answer)), copy.deepcopy(answer)):
             assert back == answer
             assert back.response_format is City
+
+    @pytest.mark.parametrize(
+        "answer",
+        [
+            response(
+                "ü", cost=0.1, cost_source="prices", id="x", metadata={"id": 7}, body='{"a": "ü"}'.encode()
+            ),
+            response(cost=0.0, cached=True, timing=Timing(total=1.0, first_token=0.5), body=b"\xff"),
+            response(
+                "",
+                finish_reason="tool_calls",
+                reasoning="r",
+                tool_calls=(ToolCall(id="1", name="f", arguments="{", type="custom"),),
+                message={"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]},
+                failures=(FailedAttempt(error="RateLimitError", status=429, maybe_billed=True),),
+            ),
+            dataclasses.replace(response(), choices=(Choice(text="a", logprobs={"x": [-0.1]}), Choice())),
+        ],
+    )
+    def test_comes_back_from_json(self, answer: Response) -> None:
+        facts = answer.to_dict()
+        assert Response.from_dict(json.loads(json.dumps(facts))) == answer
+        assert (facts["text"], facts["finish_reason"]) == (answer.text, answer.finish_reason)
+
+    def test_what_was_parsed_is_in_the_dict(self) -> None:
+        answer = response('{"name": "Bern", "people": 134000}', response_format=City)
+        facts = json.loads(json.dumps(answer.to_dict()))
+        assert facts["parsed"] == {"name": "Bern", "people": 134000}
+        assert Response.from_dict(facts).parsed == facts["parsed"]
+        assert Response.from_dict(facts, response_format=City).parsed == City(name="Bern", people=134000)
+        assert response("no JSON", response_format=City).to_dict()["parsed"] is None
+
+    @pytest.mark.parametrize("facts", [{}, {"choices": 1}, response().to_dict() | {"usage": {"tokens": 1}}])
+    def test_what_is_not_its_dict_is_refused(self, facts: dict[str, Any]) -> None:
+        with pytest.raises(RequestError, match="not the dict of a response"):
+            Response.from_dict(facts)
+        with pytest.raises(RequestError, match="the dict of RateLimitError"):
+            Response.from_dict(RateLimitError("slow").to_dict())
 
     def test_shows_the_text_the_tokens_and_the_cost(self) -> None:
         assert repr(response(cost=0.0123)) == (
@@ -212,6 +258,35 @@ class TestParsed:
         with pytest.raises(JSONSchemaValidationError) as caught:
             _ = response(text, response_format=asked).parsed
         assert (caught.value.provider, caught.value.model, caught.value.maybe_billed) == ("p", "m", True)
+
+    def test_the_error_holds_the_answer_and_the_reason(self) -> None:
+        with pytest.raises(SchemaMismatchError, match="called tools") as caught:
+            _ = response(
+                "", response_format=City, cost=0.5, tool_calls=(ToolCall(id="1", name="f", arguments="{}"),)
+            ).parsed
+        error = caught.value
+        assert (error.text, error.validation_error, error.cost) == ("", "it is empty", 0.5)
+        assert error.usage == Usage(input_tokens=10, output_tokens=5)
+
+    def test_says_where_the_json_was(self) -> None:
+        city = '{"name": "Bern", "people": 1}'
+        assert response(city, response_format=City).parsed_from == "text"
+        assert response(f"```json\n{city}\n```", response_format=City).parsed_from == "fence"
+        assert response(f"It is {city}.", response_format=City).parsed_from == "prose"
+        assert response("Hello").parsed_from is None
+
+    def test_all_samples(self) -> None:
+        choices = tuple(Choice(text=str(number)) for number in range(3))
+        answer = dataclasses.replace(response(response_format=int), choices=choices)
+        assert (answer.parsed, answer.all_parsed) == (0, [0, 1, 2])
+        assert response("Hello").all_parsed == []
+        cut = (*choices, Choice(text="4", finish_reason="length"))
+        with pytest.raises(LengthFinishReasonError):
+            _ = dataclasses.replace(answer, choices=cut).all_parsed
+
+    def test_is_generic_for_type_checkers_and_at_run_time(self) -> None:
+        assert Response[City] == Response[City] != Response[int]
+        assert response(response_format=City).__class__ is Response
 
     def test_a_wrong_field_is_our_error(self) -> None:
         with pytest.raises(JSONSchemaValidationError, match="people"):

@@ -73,7 +73,7 @@ def _by_public_methods(target: Target) -> Client:
     return Ours(target)
 
 
-OURS = ("llm-provider", "openai", "anthropic", "google-genai", "aiohttp")
+OURS = ("llm-provider-call", "openai", "anthropic", "google-genai", "aiohttp")
 
 CLIENTS = [
     Offer("ours", "ours-openai3", Ours, OURS, ROUTES, "this library"),

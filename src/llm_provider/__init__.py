@@ -6,6 +6,8 @@ next to nothing before it makes its first call.
 
 from __future__ import annotations
 
+import os as _os
+import sys as _sys
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 
@@ -56,6 +58,9 @@ if TYPE_CHECKING:
         RateLimitError,
         RefusalError,
         RequestError,
+        SchemaMismatchError,
+        ToolArgumentsError,
+        ToolRoundsExceededError,
         UnknownModelError,
         UnknownPriceError,
         UnsupportedParameterError,
@@ -72,8 +77,8 @@ if TYPE_CHECKING:
     from ._money.pricing import PriceWarning
     from ._money.track import track
     from ._requests.api_keys import KeyWarning
-    from ._requests.embed_request import EmbedParameters
-    from ._requests.request import BatchParameters, Parameters
+    from ._requests.parameters import BatchParameters, EmbedParameters, Parameters
+    from ._results import Cost, Results
     from ._tokens.range import Range
     from ._types import (
         Choice,
@@ -86,6 +91,7 @@ if TYPE_CHECKING:
         Timing,
         ToolCall,
         ToolCallDelta,
+        ToolResult,
         Usage,
     )
 
@@ -108,6 +114,7 @@ __all__ = [
     "Choice",
     "Client",
     "ContextWindowExceededError",
+    "Cost",
     "Delta",
     "EmbedParameters",
     "Embeddings",
@@ -142,13 +149,18 @@ __all__ = [
     "RefusalError",
     "RequestError",
     "Response",
+    "Results",
+    "SchemaMismatchError",
     "ScopeStatistics",
     "SharedControllerWarning",
     "Stream",
     "Timeouts",
     "Timing",
+    "ToolArgumentsError",
     "ToolCall",
     "ToolCallDelta",
+    "ToolResult",
+    "ToolRoundsExceededError",
     "UnknownModelError",
     "UnknownPriceError",
     "UnsupportedParameterError",
@@ -175,9 +187,8 @@ _HOMES = (
     "_client",
     "_types",
     "_errors",
+    "_results",
     "_limits.timeouts",
-    "_requests.request",
-    "_requests.embed_request",
     "_requests.api_keys",
     "_cache.response_cache",
     "_cache.storage.diff",
@@ -192,8 +203,35 @@ _HOMES = (
     "_limits.scopes",
     "_estimates.estimate",
     "_money.budget",
+    "_requests.parameters",
     "_limits.shared_controller",
 )
+
+
+def _warn_of_the_other_distribution() -> None:
+    """Warn if `llm-provider` of the package index is installed too: its files replace those of this package.
+
+    Its metadata lies in a folder of a fixed name. To import `importlib.metadata` takes longer than all the
+    rest of this module.
+    """
+    for folder in _sys.path:
+        if folder.endswith("-packages"):
+            try:
+                names = _os.listdir(folder)  # noqa: PTH208 - pathlib takes long to import
+            except OSError:
+                continue
+            if any(name.startswith("llm_provider-") and name.endswith(".dist-info") for name in names):
+                import warnings
+
+                warnings.warn(
+                    f"another project named 'llm-provider' is installed in {folder}, and has the same import "
+                    "name as this one: pip uninstall llm-provider, then install llm-provider-call again",
+                    stacklevel=3,
+                )
+                return
+
+
+_warn_of_the_other_distribution()
 
 
 def __getattr__(name: str) -> object:

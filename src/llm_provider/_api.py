@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
-from typing import TYPE_CHECKING, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
-from ._batch_methods import OnError
+from ._batch_methods import Models, OnError
 from ._client import Client
 from ._money.ledger import Ledger
-from ._requests.embed_request import EmbedParameters
-from ._requests.request import BatchParameters, Parameters, seal
+from ._requests.inputs import Inputs
+from ._requests.request import seal
+from ._requests.signatures import with_parameters
 from ._types import Embeddings, Prompt, Response, Result, Usage
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     from ._calls.stream import AsyncStream, Stream
     from ._estimates.estimate import Estimate
+    from ._requests.parameters import BatchParameters, EmbedParameters, Parameters
+    from ._results import Results
 
 _default: dict[int, Client] = {}
 
@@ -31,6 +34,7 @@ def default_client() -> Client:
     return client if client is not None else _default.setdefault(process, Client())
 
 
+@with_parameters
 def call(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
     """Ask a model and wait for the answer.
 
@@ -57,6 +61,7 @@ def call(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Resp
     return default_client().call(model, messages, **parameters)
 
 
+@with_parameters
 async def acall(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
     """`call` for any event loop. Cancelling it cancels the request at the server.
 
@@ -86,6 +91,7 @@ def embed(
 ) -> Estimate: ...
 
 
+@with_parameters
 def embed(
     model: str, inputs: Iterable[str], *, dry_run: bool = False, **parameters: Unpack[EmbedParameters]
 ) -> Embeddings | Estimate:
@@ -122,12 +128,14 @@ def embed(
     return default_client().embed(model, inputs, **parameters)
 
 
+@with_parameters
 async def aembed(model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]) -> Embeddings:
     """`embed` for any event loop. Cancelling it cancels the requests at the server."""
     seal(parameters)
     return await default_client().aembed(model, inputs, **parameters)
 
 
+@with_parameters
 def stream(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Stream:
     """Ask a model and read the answer as it is written.
 
@@ -148,6 +156,7 @@ def stream(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> St
     return default_client().stream(model, messages, **parameters)
 
 
+@with_parameters
 def astream(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> AsyncStream:
     """`stream` for `async for` and `async with`; call it inside a running event loop."""
     seal(parameters)
@@ -157,18 +166,29 @@ def astream(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> A
 @overload
 def call_many(
     model: str,
-    inputs: Iterable[Prompt],
+    inputs: Inputs,
     *,
-    on_error: OnError = "return",
+    on_error: Literal["return"] = "return",
     dry_run: Literal[False] = False,
     **parameters: Unpack[BatchParameters],
-) -> list[Result]: ...
+) -> Results[Result]: ...
 
 
 @overload
 def call_many(
     model: str,
-    inputs: Iterable[Prompt],
+    inputs: Inputs,
+    *,
+    on_error: Literal["raise"],
+    dry_run: Literal[False] = False,
+    **parameters: Unpack[BatchParameters],
+) -> Results[Response]: ...
+
+
+@overload
+def call_many(
+    model: str,
+    inputs: Inputs,
     *,
     on_error: OnError = "return",
     dry_run: Literal[True],
@@ -176,25 +196,61 @@ def call_many(
 ) -> Estimate: ...
 
 
+@overload
 def call_many(
-    model: str,
-    inputs: Iterable[Prompt],
+    model: Models,
+    inputs: Inputs,
+    *,
+    on_error: Literal["return"] = "return",
+    dry_run: Literal[False] = False,
+    **parameters: Unpack[BatchParameters],
+) -> dict[str, Results[Result]]: ...
+
+
+@overload
+def call_many(
+    model: Models,
+    inputs: Inputs,
+    *,
+    on_error: Literal["raise"],
+    dry_run: Literal[False] = False,
+    **parameters: Unpack[BatchParameters],
+) -> dict[str, Results[Response]]: ...
+
+
+@overload
+def call_many(
+    model: Models,
+    inputs: Inputs,
+    *,
+    on_error: OnError = "return",
+    dry_run: Literal[True],
+    **parameters: Unpack[BatchParameters],
+) -> dict[str, Estimate]: ...
+
+
+@with_parameters
+def call_many(
+    model: str | Models,
+    inputs: Inputs,
     *,
     on_error: OnError = "return",
     dry_run: bool = False,
     **parameters: Unpack[BatchParameters],
-) -> list[Result] | Estimate:
+) -> Results[Result] | Results[Response] | Estimate | dict[str, Any]:
     """Ask a model many prompts at once. The results are in the order of the inputs.
 
     Each answer is stored before it counts as done: after an interruption, a second run sends only the rest.
 
     Args:
-        model: As for `call`.
-        inputs: Any iterable of prompts.
+        model: As for `call`. A list of models gives each the same inputs, side by side and with one budget,
+            and returns a dict with the results of each.
+        inputs: Any iterable of prompts, or a column of a data frame. With `rows` it is a template: text with
+            `{fields}` that name columns, or a function of a row.
         on_error: "return" puts the error of a failed call in its place; "raise" raises a `BatchError`,
             which holds all results, after every other call has finished.
         dry_run: Send nothing, and return an `Estimate` instead; see `estimate`.
-        **parameters: `max_concurrent` and `progress`, see `BatchParameters`, and all of `Parameters`.
+        **parameters: See `BatchParameters`.
 
     Raises:
         RequestError: the model or a parameter is not valid. Nothing was sent.
@@ -207,26 +263,39 @@ def call_many(
     ['2', '5']
     """
     seal(parameters)
-    if dry_run:
-        return default_client().estimate(model, inputs, **parameters)
-    return default_client().call_many(model, inputs, on_error=on_error, **parameters)
+    client: Any = default_client()
+    found: Results[Result] | Estimate | dict[str, Any] = client.call_many(
+        model, inputs, on_error=on_error, dry_run=dry_run, **parameters
+    )
+    return found
 
 
 @overload
 async def acall_many(
     model: str,
-    inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+    inputs: Inputs | AsyncIterable[Prompt],
     *,
-    on_error: OnError = "return",
+    on_error: Literal["return"] = "return",
     dry_run: Literal[False] = False,
     **parameters: Unpack[BatchParameters],
-) -> list[Result]: ...
+) -> Results[Result]: ...
 
 
 @overload
 async def acall_many(
     model: str,
-    inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+    inputs: Inputs | AsyncIterable[Prompt],
+    *,
+    on_error: Literal["raise"],
+    dry_run: Literal[False] = False,
+    **parameters: Unpack[BatchParameters],
+) -> Results[Response]: ...
+
+
+@overload
+async def acall_many(
+    model: str,
+    inputs: Inputs | AsyncIterable[Prompt],
     *,
     on_error: OnError = "return",
     dry_run: Literal[True],
@@ -234,24 +303,61 @@ async def acall_many(
 ) -> Estimate: ...
 
 
+@overload
 async def acall_many(
-    model: str,
-    inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+    model: Models,
+    inputs: Inputs | AsyncIterable[Prompt],
+    *,
+    on_error: Literal["return"] = "return",
+    dry_run: Literal[False] = False,
+    **parameters: Unpack[BatchParameters],
+) -> dict[str, Results[Result]]: ...
+
+
+@overload
+async def acall_many(
+    model: Models,
+    inputs: Inputs | AsyncIterable[Prompt],
+    *,
+    on_error: Literal["raise"],
+    dry_run: Literal[False] = False,
+    **parameters: Unpack[BatchParameters],
+) -> dict[str, Results[Response]]: ...
+
+
+@overload
+async def acall_many(
+    model: Models,
+    inputs: Inputs | AsyncIterable[Prompt],
+    *,
+    on_error: OnError = "return",
+    dry_run: Literal[True],
+    **parameters: Unpack[BatchParameters],
+) -> dict[str, Estimate]: ...
+
+
+@with_parameters
+async def acall_many(
+    model: str | Models,
+    inputs: Inputs | AsyncIterable[Prompt],
     *,
     on_error: OnError = "return",
     dry_run: bool = False,
     **parameters: Unpack[BatchParameters],
-) -> list[Result] | Estimate:
+) -> Results[Result] | Results[Response] | Estimate | dict[str, Any]:
     """`call_many` for any event loop. `inputs` may also be an asynchronous iterable."""
     seal(parameters)
-    if dry_run:
-        return await default_client().acall_many(model, inputs, dry_run=True, **parameters)
-    return await default_client().acall_many(model, inputs, on_error=on_error, **parameters)
+    client: Any = default_client()
+    found: Results[Result] | Estimate | dict[str, Any] = await client.acall_many(
+        model, inputs, on_error=on_error, dry_run=dry_run, **parameters
+    )
+    return found
 
 
+@with_parameters
 def iter_many(
     model: str,
-    inputs: Iterable[Prompt],
+    inputs: Inputs,
     **parameters: Unpack[BatchParameters],
 ) -> Iterator[tuple[int, Result]]:
     """Ask a model many prompts, and yield `(index, result)` pairs as calls finish.
@@ -263,9 +369,10 @@ def iter_many(
     return default_client().iter_many(model, inputs, **parameters)
 
 
+@with_parameters
 def aiter_many(
     model: str,
-    inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+    inputs: Inputs | AsyncIterable[Prompt],
     **parameters: Unpack[BatchParameters],
 ) -> AsyncIterator[tuple[int, Result]]:
     """`iter_many` for `async for`."""
@@ -273,7 +380,8 @@ def aiter_many(
     return default_client().aiter_many(model, inputs, **parameters)
 
 
-def estimate(model: str, inputs: Iterable[Prompt], **parameters: Unpack[BatchParameters]) -> Estimate:
+@with_parameters
+def estimate(model: str, inputs: Inputs, **parameters: Unpack[BatchParameters]) -> Estimate:
     """Estimate the requests, tokens, USD and time of a `call_many` with the same arguments. Nothing is sent.
 
     It looks into the cache, loads no SDK and needs no key. Input tokens are counted if tiktoken and the

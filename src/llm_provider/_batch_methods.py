@@ -1,18 +1,33 @@
-"""The methods of `Client` for batches: all results at once, results as they arrive, and estimates."""
+"""The methods of `Client` for many inputs: batches, results as they arrive, estimates, and embeddings."""
 
 from __future__ import annotations
 
 import functools
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Sequence, Sized
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Sized,
+)
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, Unpack, cast, overload
 
+from ._calls.call import Operation
+from ._calls.embed import EMBED
 from ._errors import RequestError
 from ._limits.concurrency import Concurrency, concurrency
 from ._limits.timeouts import DEFAULT_BATCH_PATIENCE
-from ._requests.request import BatchParameters, Parameters, check, seal
-from ._types import Prompt, Response, Result
+from ._requests.embed_request import EmbedRequest
+from ._requests.inputs import BatchInputs, Inputs, batch_inputs
+from ._requests.request import check, seal
+from ._requests.signatures import with_parameters
+from ._types import Embeddings, Prompt, Response, Result
 
 if TYPE_CHECKING:
     from ._calls.batch import Work
@@ -21,9 +36,15 @@ if TYPE_CHECKING:
     from ._estimates.estimate import Estimate, Estimator
     from ._limits.scopes import ScopeStatistics
     from ._money.pricing import PriceTable
+    from ._requests.parameters import BatchParameters, EmbedParameters, Parameters
+    from ._results import Results
     from ._settings import Settings
 
+T = TypeVar("T")
+
 OnError = Literal["return", "raise"]
+Models: TypeAlias = list[str] | tuple[str, ...]
+"""Several models, which get the same inputs."""
 
 
 class BatchMethods(ABC):
@@ -48,69 +69,129 @@ class BatchMethods(ABC):
     ) -> Call[Response]: ...
 
     @abstractmethod
+    def _fill(self, parameters: Any, *, embeds: bool = False) -> None: ...
+
+    @abstractmethod
+    def _answer(
+        self,
+        name: str,
+        operation: Operation[T],
+        build: Callable[[str, Any, Any], Any],
+        model: str,
+        asked: Any,
+        parameters: Any,
+        allowed: Concurrency,
+    ) -> T: ...
+
+    @abstractmethod
+    async def _answer_soon(
+        self,
+        name: str,
+        operation: Operation[T],
+        build: Callable[[str, Any, Any], Any],
+        model: str,
+        asked: Any,
+        parameters: Any,
+    ) -> T: ...
+
+    @abstractmethod
     def statistics(self) -> list[ScopeStatistics]:
         """The state of the rate control of each scope in use."""
 
+    @with_parameters
     def iter_many(
-        self, model: str, inputs: Iterable[Prompt], **parameters: Unpack[BatchParameters]
+        self, model: str, inputs: Inputs, **parameters: Unpack[BatchParameters]
     ) -> Iterator[tuple[int, Result]]:
         """See `llm_provider.iter_many`."""
         seal(parameters)
+        return self._iterate([(model, _taken(inputs, parameters))], parameters)
+
+    def _iterate(
+        self, asked: Sequence[tuple[str, BatchInputs]], parameters: BatchParameters
+    ) -> Iterator[tuple[int, Result]]:
         from ._calls.batch import iterate
         from ._calls.progress import Progress, watched
 
-        show = parameters.pop("progress", None)
-        results = iterate(self._batch("iter_many", model, parameters), inputs)
-        bar = functools.partial(Progress, _length(inputs), show, self.statistics)
-        return watched(results, show, self._on_result and self._tell, bar)
+        show, batches = parameters.pop("progress", None), self._batches("iter_many", asked, parameters)
+        bar = functools.partial(Progress, _length(batches), show, self.statistics)
+        (work, prompts), *more = batches
+        return watched(iterate(work, prompts, *more), show, self._on_result and self._tell, bar)
 
+    @with_parameters
     def aiter_many(
         self,
         model: str,
-        inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+        inputs: Inputs | AsyncIterable[Prompt],
         **parameters: Unpack[BatchParameters],
     ) -> AsyncIterator[tuple[int, Result]]:
         """See `llm_provider.aiter_many`."""
         seal(parameters)
+        return self._aiterate([(model, _taken(inputs, parameters, awaited=True))], parameters)
+
+    def _aiterate(
+        self, asked: Sequence[tuple[str, BatchInputs]], parameters: BatchParameters
+    ) -> AsyncIterator[tuple[int, Result]]:
         from ._calls.batch import aiterate
         from ._calls.progress import Progress, awatched
 
-        show = parameters.pop("progress", None)
-        results = aiterate(self._batch("aiter_many", model, parameters), inputs)
-        bar = functools.partial(Progress, _length(inputs), show, self.statistics)
-        return awatched(results, show, self._on_result and self._tell, bar)
+        show, batches = parameters.pop("progress", None), self._batches("aiter_many", asked, parameters)
+        bar = functools.partial(Progress, _length(batches), show, self.statistics)
+        (work, prompts), *more = batches
+        return awatched(aiterate(work, prompts, *more), show, self._on_result and self._tell, bar)
 
-    def _batch(self, name: str, model: str, parameters: BatchParameters) -> Work:
+    def _batches(
+        self, name: str, asked: Sequence[tuple[str, BatchInputs]], parameters: BatchParameters
+    ) -> list[tuple[Work, Any]]:
+        """The batch of each model, with its prompts. They share one budget."""
+        if parameters.get("budget") is not None:
+            parameters["budget"] = check("budget", parameters["budget"])
+        return [
+            (self._batch(name, model, parameters.copy(), inputs.metadata), inputs.prompts)
+            for model, inputs in asked
+        ]
+
+    def _batch(
+        self, name: str, model: str, parameters: BatchParameters, metadata: Callable[[Prompt], Any] | None
+    ) -> Work:
         """How the calls of a batch are made and sent.
 
         An invalid model or parameter would fail every input, so it is found here, once.
         """
         from ._calls.batch import Work
-        from ._calls.batch_lookup import batch_lookup
+        from ._calls.batch_lookup import batch_lookup, run_described
+        from ._calls.early_stop import EarlyStop
         from ._runtime import event_loop
 
         event_loop.refuse_own_thread(name)
+        self._fill(parameters)
         allowed = concurrency(parameters.pop("max_concurrent", None)) or self._concurrency
-        if parameters.get("budget") is not None:
-            # One budget for the whole batch.
-            parameters["budget"] = check("budget", parameters["budget"])
-
         first: Call[Response] | None = None
+        early_stop = EarlyStop()
 
         def prepare(prompt: Prompt) -> Call[Response]:
             nonlocal first
-            call = self._prepare(model, prompt, parameters, allowed)
+            call = self._prepare(model, prompt, cast("Parameters", parameters), allowed)
             if first is None:
                 # It is made here, for the template. Its deadline and patience are those of the whole batch.
                 first = call
                 if parameters.get("outage_patience") is None and self._settings.outage_patience is None:
                     call.patience.seconds = DEFAULT_BATCH_PATIENCE
-            call.deadline, call.patience = first.deadline, first.patience
+            call.deadline, call.patience, call.early_stop = first.deadline, first.patience, early_stop
             return call
 
         self._start()
-        lookup, engine = batch_lookup(self._engine, prepare), self._engine
-        return Work(lookup, engine.run, engine.cancel, allowed.most, engine.load)
+        lookup, engine = batch_lookup(self._engine, prepare, metadata), self._engine
+        run: Callable[[Call[Response]], Awaitable[Response]] = engine.run
+        load: Callable[[Call[Response]], object] = engine.load
+        # `prepare` has set it.
+        if cast("Call[Response]", first).request.max_tool_rounds is not None:
+            from ._calls import tool_loop
+
+            lookup, run = tool_loop.batch_of(engine, prepare, metadata, here=name == "aiter_many")
+            load = _load_nothing
+        if metadata is not None:
+            run = functools.partial(run_described, run)
+        return Work(lookup, run, engine.cancel, allowed.most, load, early_stop)
 
     def _estimator(self, model: str, parameters: BatchParameters, *, counted: bool = True) -> Estimator:
         from ._estimates.estimate import Estimator
@@ -119,7 +200,7 @@ class BatchMethods(ABC):
         allowed = concurrency(parameters.pop("max_concurrent", None)) or self._concurrency
 
         def prepare(prompt: Prompt) -> Call[Response]:
-            return self._prepare(model, prompt, parameters, allowed)
+            return self._prepare(model, prompt, cast("Parameters", parameters), allowed)
 
         return Estimator(self._engine, prepare, self._prices, self.statistics(), counted=counted)
 
@@ -127,95 +208,204 @@ class BatchMethods(ABC):
     def call_many(
         self,
         model: str,
-        inputs: Iterable[Prompt],
+        inputs: Inputs,
         *,
-        on_error: OnError = "return",
+        on_error: Literal["return"] = "return",
         dry_run: Literal[False] = False,
         **parameters: Unpack[BatchParameters],
-    ) -> list[Result]: ...
+    ) -> Results[Result]: ...
 
     @overload
     def call_many(
         self,
         model: str,
-        inputs: Iterable[Prompt],
+        inputs: Inputs,
+        *,
+        on_error: Literal["raise"],
+        dry_run: Literal[False] = False,
+        **parameters: Unpack[BatchParameters],
+    ) -> Results[Response]: ...
+
+    @overload
+    def call_many(
+        self,
+        model: str,
+        inputs: Inputs,
         *,
         on_error: OnError = "return",
         dry_run: Literal[True],
         **parameters: Unpack[BatchParameters],
     ) -> Estimate: ...
 
+    @overload
     def call_many(
         self,
-        model: str,
-        inputs: Iterable[Prompt],
+        model: Models,
+        inputs: Inputs,
+        *,
+        on_error: Literal["return"] = "return",
+        dry_run: Literal[False] = False,
+        **parameters: Unpack[BatchParameters],
+    ) -> dict[str, Results[Result]]: ...
+
+    @overload
+    def call_many(
+        self,
+        model: Models,
+        inputs: Inputs,
+        *,
+        on_error: Literal["raise"],
+        dry_run: Literal[False] = False,
+        **parameters: Unpack[BatchParameters],
+    ) -> dict[str, Results[Response]]: ...
+
+    @overload
+    def call_many(
+        self,
+        model: Models,
+        inputs: Inputs,
+        *,
+        on_error: OnError = "return",
+        dry_run: Literal[True],
+        **parameters: Unpack[BatchParameters],
+    ) -> dict[str, Estimate]: ...
+
+    @with_parameters
+    def call_many(
+        self,
+        model: str | Models,
+        inputs: Inputs,
         *,
         on_error: OnError = "return",
         dry_run: bool = False,
         **parameters: Unpack[BatchParameters],
-    ) -> list[Result] | Estimate:
+    ) -> Results[Result] | Results[Response] | Estimate | dict[str, Any]:
         """See `llm_provider.call_many`."""
         seal(parameters)
         _check_on_error(on_error)
         if dry_run:
+            if isinstance(model, (list, tuple)):
+                each = _for_each(model, _taken(inputs, parameters))
+                return {
+                    one: self.estimate(one, cast("Inputs", part.prompts), **parameters) for one, part in each
+                }
             return self.estimate(model, inputs, **parameters)
         from ._calls.batch import in_order
 
-        self._show_estimate(model, inputs, parameters)
-        return in_order(dict(self.iter_many(model, inputs, **parameters)), on_error)
+        asked = _taken(inputs, parameters)
+        each = _for_each(model, asked) if isinstance(model, (list, tuple)) else [(model, asked)]
+        for one, _ in each:
+            self._show_estimate(one, asked.prompts, parameters)
+        ordered = in_order(dict(self._iterate(each, parameters)), on_error)
+        return _by_model(model, ordered) if isinstance(model, (list, tuple)) else ordered
 
     @overload
     async def acall_many(
         self,
         model: str,
-        inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+        inputs: Inputs | AsyncIterable[Prompt],
         *,
-        on_error: OnError = "return",
+        on_error: Literal["return"] = "return",
         dry_run: Literal[False] = False,
         **parameters: Unpack[BatchParameters],
-    ) -> list[Result]: ...
+    ) -> Results[Result]: ...
 
     @overload
     async def acall_many(
         self,
         model: str,
-        inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+        inputs: Inputs | AsyncIterable[Prompt],
+        *,
+        on_error: Literal["raise"],
+        dry_run: Literal[False] = False,
+        **parameters: Unpack[BatchParameters],
+    ) -> Results[Response]: ...
+
+    @overload
+    async def acall_many(
+        self,
+        model: str,
+        inputs: Inputs | AsyncIterable[Prompt],
         *,
         on_error: OnError = "return",
         dry_run: Literal[True],
         **parameters: Unpack[BatchParameters],
     ) -> Estimate: ...
 
+    @overload
     async def acall_many(
         self,
-        model: str,
-        inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+        model: Models,
+        inputs: Inputs | AsyncIterable[Prompt],
+        *,
+        on_error: Literal["return"] = "return",
+        dry_run: Literal[False] = False,
+        **parameters: Unpack[BatchParameters],
+    ) -> dict[str, Results[Result]]: ...
+
+    @overload
+    async def acall_many(
+        self,
+        model: Models,
+        inputs: Inputs | AsyncIterable[Prompt],
+        *,
+        on_error: Literal["raise"],
+        dry_run: Literal[False] = False,
+        **parameters: Unpack[BatchParameters],
+    ) -> dict[str, Results[Response]]: ...
+
+    @overload
+    async def acall_many(
+        self,
+        model: Models,
+        inputs: Inputs | AsyncIterable[Prompt],
+        *,
+        on_error: OnError = "return",
+        dry_run: Literal[True],
+        **parameters: Unpack[BatchParameters],
+    ) -> dict[str, Estimate]: ...
+
+    @with_parameters
+    async def acall_many(
+        self,
+        model: str | Models,
+        inputs: Inputs | AsyncIterable[Prompt],
         *,
         on_error: OnError = "return",
         dry_run: bool = False,
         **parameters: Unpack[BatchParameters],
-    ) -> list[Result] | Estimate:
+    ) -> Results[Result] | Results[Response] | Estimate | dict[str, Any]:
         """See `llm_provider.acall_many`."""
         seal(parameters)
         _check_on_error(on_error)
         if dry_run:
             from ._estimates.estimate import aestimate
 
-            return await aestimate(self._estimator(model, parameters), inputs)
+            asked = _taken(inputs, parameters, awaited=True)
+            if isinstance(model, (list, tuple)):
+                return {
+                    one: await aestimate(self._estimator(one, parameters.copy()), part.prompts)
+                    for one, part in _for_each(model, asked)
+                }
+            return await aestimate(self._estimator(model, parameters), asked.prompts)
         from ._calls.batch import in_order
 
-        self._show_estimate(model, inputs, parameters)
-        results = {index: result async for index, result in self.aiter_many(model, inputs, **parameters)}
-        return in_order(results, on_error)
+        asked = _taken(inputs, parameters, awaited=True)
+        each = _for_each(model, asked) if isinstance(model, (list, tuple)) else [(model, asked)]
+        for one, _ in each:
+            self._show_estimate(one, asked.prompts, parameters)
+        results = {index: result async for index, result in self._aiterate(each, parameters)}
+        ordered = in_order(results, on_error)
+        return _by_model(model, ordered) if isinstance(model, (list, tuple)) else ordered
 
-    def estimate(
-        self, model: str, inputs: Iterable[Prompt], **parameters: Unpack[BatchParameters]
-    ) -> Estimate:
+    @with_parameters
+    def estimate(self, model: str, inputs: Inputs, **parameters: Unpack[BatchParameters]) -> Estimate:
         """See `llm_provider.estimate`."""
         seal(parameters)
         from ._estimates.estimate import estimate
 
-        return estimate(self._estimator(model, parameters), inputs)
+        asked = _taken(inputs, parameters)
+        return estimate(self._estimator(model, parameters), cast("Iterable[Prompt]", asked.prompts))
 
     def _show_estimate(self, model: str, inputs: object, parameters: BatchParameters) -> None:
         if "ipykernel" in sys.modules and self._show_estimate_above is not None:
@@ -228,11 +418,100 @@ class BatchMethods(ABC):
                     self._show_estimate_above,
                 )
 
+    @overload
+    def embed(
+        self,
+        model: str,
+        inputs: Iterable[str],
+        *,
+        dry_run: Literal[False] = False,
+        **parameters: Unpack[EmbedParameters],
+    ) -> Embeddings: ...
+
+    @overload
+    def embed(
+        self,
+        model: str,
+        inputs: Iterable[str],
+        *,
+        dry_run: Literal[True],
+        **parameters: Unpack[EmbedParameters],
+    ) -> Estimate: ...
+
+    @with_parameters
+    def embed(
+        self,
+        model: str,
+        inputs: Iterable[str],
+        *,
+        dry_run: bool = False,
+        **parameters: Unpack[EmbedParameters],
+    ) -> Embeddings | Estimate:
+        """See `llm_provider.embed`."""
+        seal(parameters)
+        if dry_run:
+            from ._estimates.estimate import estimate_texts
+
+            self._fill(parameters, embeds=True)
+            request = EmbedRequest.build(model, inputs, parameters)
+            call = self._engine.prepare(EMBED, request, self._concurrency)
+            return estimate_texts(self._engine, call, self._prices, self.statistics())
+        return self._answer("embed", EMBED, EmbedRequest.build, model, inputs, parameters, self._concurrency)
+
+    @with_parameters
+    async def aembed(
+        self, model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]
+    ) -> Embeddings:
+        """See `llm_provider.aembed`."""
+        seal(parameters)
+        return await self._answer_soon("aembed", EMBED, EmbedRequest.build, model, inputs, parameters)
+
 
 def _check_on_error(on_error: str) -> None:
     if on_error not in ("return", "raise"):
         raise RequestError(f"on_error must be 'return' or 'raise', not {on_error!r}")
 
 
-def _length(inputs: object) -> int | None:
-    return len(inputs) if isinstance(inputs, Sized) else None
+def _taken(inputs: Any, parameters: BatchParameters, *, awaited: bool = False) -> BatchInputs:
+    """The checked inputs, without whose arguments the parameters are those of a call."""
+    rows, metadata = parameters.pop("rows", None), parameters.get("metadata")
+    if isinstance(metadata, Mapping):
+        # It describes every request, and is sent.
+        metadata = None
+    else:
+        parameters.pop("metadata", None)
+    return batch_inputs(inputs, rows, metadata, awaited=awaited)
+
+
+def _for_each(models: Sequence[str], asked: BatchInputs) -> list[tuple[str, BatchInputs]]:
+    """The same inputs for each of several models.
+
+    Raises:
+        TypeError: the inputs are an asynchronous iterable.
+        RequestError: there is no model, or one is named twice.
+    """
+    if not models:
+        raise RequestError("model is an empty list; give the name of one model at least")
+    twice = [model for place, model in enumerate(models) if model in models[:place]]
+    if twice:
+        raise RequestError(f"model has {twice[0]!r} twice; the results are found by the name of their model")
+    if isinstance(asked.prompts, AsyncIterable):
+        raise TypeError("several models need inputs that can be read more than once, such as a list")
+    prompts = list(asked.prompts)
+    metadata = None if asked.metadata is None else [asked.metadata(prompt) for prompt in prompts]
+    return [(model, batch_inputs(prompts, metadata=metadata)) for model in models]
+
+
+def _by_model(models: Sequence[str], results: Results[Result]) -> dict[str, Results[Result]]:
+    """The results of several models, which follow each other, by the name of the model."""
+    count = len(results) // len(models)
+    return {model: results[place * count : (place + 1) * count] for place, model in enumerate(models)}
+
+
+def _load_nothing(_: Call[Response]) -> None:
+    """Each round loads its adapter by itself."""
+
+
+def _length(batches: Sequence[tuple[Work, object]]) -> int | None:
+    lengths = [len(inputs) for _, inputs in batches if isinstance(inputs, Sized)]
+    return sum(lengths) if len(lengths) == len(batches) else None

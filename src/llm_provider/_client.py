@@ -8,14 +8,9 @@ import os
 import threading
 import warnings
 import weakref
-from collections.abc import (
-    Callable,
-    Collection,
-    Iterable,
-    Mapping,
-)
+from collections.abc import Callable, Collection, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, cast
 
 from ._batch_methods import BatchMethods
 from ._cache.response_cache import ResponseCache
@@ -25,24 +20,18 @@ from ._calls.embed import EMBED
 from ._calls.engine import Engine
 from ._calls.recorder import CostRecorder
 from ._errors import LLMError, RequestError
-from ._limits.concurrency import (
-    UNBOUNDED,
-    Concurrency,
-    concurrency,
-    concurrency_of_environment,
-    unasked,
-)
+from ._limits.concurrency import UNBOUNDED, Concurrency, concurrency, concurrency_of_environment, unasked
 from ._limits.retry import DEFAULT_MAX_RETRIES
 from ._limits.timeouts import DEFAULT_TIMEOUT, Timeouts
 from ._money.ledger import Ledger
 from ._money.ledger_file import LedgerFile
 from ._money.pricing import PriceTable
 from ._requests.api_keys import KeyList
-from ._requests.embed_request import EmbedParameters, EmbedRequest
-from ._requests.request import CacheMode, Parameters, Request, check, seal
+from ._requests.request import Request, check, seal
 from ._requests.routing import Transport, priced_as, resolve
+from ._requests.signatures import documented, with_parameters
 from ._settings import KEPT_BY_DEFAULT, MAX_RESPONSE_BYTES, RateControl, decide, dollars
-from ._types import Embeddings, FinishReason, Prompt, Response, Usage
+from ._types import FinishReason, Prompt, Response, Usage
 
 # The event loop, asyncio and their modules are imported by the first call that is not stored: their import
 # takes longer than the rest of such a call.
@@ -53,9 +42,10 @@ if TYPE_CHECKING:
     from ._cache.storage.diff import Explanation
     from ._calls.call import Call
     from ._calls.stream import Arrived, AsyncStream, Start, Stream
-    from ._estimates.estimate import Estimate
     from ._limits.scopes import ScopeStatistics
     from ._money.budget import Budget
+    from ._requests.checks import CacheMode
+    from ._requests.parameters import Defaults, Parameters
 
 T = TypeVar("T")
 
@@ -108,15 +98,21 @@ class Client(BatchMethods):
         show_estimate_above: USD. If a `call_many` is likely to cost more, a notebook shows its `Estimate`
             before it begins, made from a sample of its inputs. None shows none, and a script never shows
             one.
+        **defaults: See `Defaults`.
+
+    A call's own parameter wins over a default, and None in a call means that the default applies. `embed`
+    uses those defaults that it has as parameters, but not `extra_body`.
 
     Raises:
         RequestError: a setting is not valid.
+        TypeError: there is no such setting or parameter.
 
     >>> with Client(max_concurrent=8, cache="off") as client:
     ...     client.price("gpt-6.1-sol", Usage(input_tokens=1000))
     Decimal('0.002')
     """
 
+    @with_parameters
     def __init__(
         self,
         *,
@@ -137,7 +133,9 @@ class Client(BatchMethods):
         ledger: str | os.PathLike[str] | None = None,
         strict_model: bool = False,
         show_estimate_above: float | None = 1.0,
+        **defaults: Unpack[Defaults],
     ) -> None:
+        seal(defaults)
         if on_result is not None and not callable(on_result):
             raise RequestError(f"on_result must be callable, not {type(on_result).__name__}")
         settings = decide(
@@ -153,6 +151,14 @@ class Client(BatchMethods):
             budget=budget,
         )
         self._settings = settings
+        self._defaults: Mapping[str, Any] = {}
+        if defaults:
+            from ._requests.defaults import checked_defaults
+
+            settings_of_client = Client.__init__.__kwdefaults__ or {}
+            self._defaults = checked_defaults("Client", defaults, settings_of_client)
+        self._original: Client | None = None
+        self._warned: set[tuple[str, str]] = set()
         asked = concurrency(max_concurrent) or concurrency_of_environment()
         self._concurrency = asked or unasked()
         self._concurrency_of_threads = asked or UNBOUNDED
@@ -176,6 +182,9 @@ class Client(BatchMethods):
 
     def _start(self) -> None:
         """Prepare the end of the process, before the first call that has to be sent."""
+        if self._original is not None:
+            self._original._start()  # noqa: SLF001  # of the same class
+            return
         with self._starting:
             if not self._started:
                 self._started = True
@@ -186,63 +195,18 @@ class Client(BatchMethods):
                 closing = weakref.finalize(self, event_loop.close_on_loop, self._engine.close, wait=False)
                 closing.atexit = False
 
-    # --- one call --------------------------------------------------------------------------------------
-
+    @with_parameters
     def call(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
         """See `llm_provider.call`."""
         seal(parameters)
         allowed = self._concurrency_of_threads
         return self._answer("call", CHAT, Request.build, model, messages, parameters, allowed)
 
+    @with_parameters
     async def acall(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
         """See `llm_provider.acall`."""
         seal(parameters)
         return await self._answer_soon("acall", CHAT, Request.build, model, messages, parameters)
-
-    @overload
-    def embed(
-        self,
-        model: str,
-        inputs: Iterable[str],
-        *,
-        dry_run: Literal[False] = False,
-        **parameters: Unpack[EmbedParameters],
-    ) -> Embeddings: ...
-
-    @overload
-    def embed(
-        self,
-        model: str,
-        inputs: Iterable[str],
-        *,
-        dry_run: Literal[True],
-        **parameters: Unpack[EmbedParameters],
-    ) -> Estimate: ...
-
-    def embed(
-        self,
-        model: str,
-        inputs: Iterable[str],
-        *,
-        dry_run: bool = False,
-        **parameters: Unpack[EmbedParameters],
-    ) -> Embeddings | Estimate:
-        """See `llm_provider.embed`."""
-        seal(parameters)
-        if dry_run:
-            from ._estimates.estimate import estimate_texts
-
-            request = EmbedRequest.build(model, inputs, parameters)
-            call = self._engine.prepare(EMBED, request, self._concurrency)
-            return estimate_texts(self._engine, call, self._prices, self.statistics())
-        return self._answer("embed", EMBED, EmbedRequest.build, model, inputs, parameters, self._concurrency)
-
-    async def aembed(
-        self, model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]
-    ) -> Embeddings:
-        """See `llm_provider.aembed`."""
-        seal(parameters)
-        return await self._answer_soon("aembed", EMBED, EmbedRequest.build, model, inputs, parameters)
 
     def _answer(
         self,
@@ -256,15 +220,28 @@ class Client(BatchMethods):
     ) -> T:
         """The result of an operation, for the thread that waits for it."""
         try:
+            if self._defaults:
+                self._fill(parameters, embeds=operation is EMBED)
             call = self._engine.prepare(operation, build(model, asked, parameters), allowed)
+            if call.encoded.dropped:
+                from ._calls.dropping import warn
+
+                warn(call, self._warned)
             result = self._engine.lookup(call)
-            if result is None:
+            if result is None or call.request.max_tool_rounds is not None:
                 from ._runtime import event_loop
 
                 event_loop.refuse_own_thread(name)
                 self._start()
-                self._engine.load(call)
-                result = event_loop.wait(event_loop.submit(self._engine.run(call), self._engine.cancel))
+                if result is None:
+                    self._engine.load(call)
+                if call.request.max_tool_rounds is None:
+                    result = event_loop.wait(event_loop.submit(self._engine.run(call), self._engine.cancel))
+                else:
+                    from ._calls import tool_loop
+
+                    chat, hit = cast("Any", call), cast("Any", result)
+                    result = cast("T", tool_loop.run_and_wait(self._engine, chat, hit))
         except LLMError as error:
             self._tell(error)
             raise
@@ -286,9 +263,21 @@ class Client(BatchMethods):
 
         event_loop.refuse_own_thread(name)
         try:
+            if self._defaults:
+                self._fill(parameters, embeds=operation is EMBED)
             call = self._engine.prepare(operation, build(model, asked, parameters), self._concurrency)
+            if call.encoded.dropped:
+                from ._calls.dropping import warn
+
+                warn(call, self._warned)
             result = await self._engine.lookup_soon(call)
-            if result is None:
+            if call.request.max_tool_rounds is not None:
+                from ._calls import tool_loop
+
+                self._start()
+                chat, hit = cast("Any", call), cast("Any", result)
+                result = cast("T", await tool_loop.run(self._engine, chat, hit))
+            elif result is None:
                 self._start()
                 result = await event_loop.run(self._engine.run(call), self._engine.cancel)
         except LLMError as error:
@@ -298,6 +287,7 @@ class Client(BatchMethods):
             self._tell(result)
         return result
 
+    @with_parameters
     def stream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Stream:
         """See `llm_provider.stream`."""
         seal(parameters)
@@ -306,6 +296,7 @@ class Client(BatchMethods):
         start = self._start_of_stream("stream", model, messages, parameters, self._concurrency_of_threads)
         return Stream(start, self._tell)
 
+    @with_parameters
     def astream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> AsyncStream:
         """See `llm_provider.astream`."""
         seal(parameters)
@@ -323,11 +314,16 @@ class Client(BatchMethods):
         event_loop.refuse_own_thread(name)
         call = self._prepare(model, messages, parameters, allowed)
         hit = self._engine.lookup(call)
-        if hit is not None:
+        rounds = call.request.max_tool_rounds
+        if hit is not None and rounds is None:
             return replay(hit, call.request.n)
         self._start()
-        if name == "stream":
+        if name == "stream" and hit is None:
             self._engine.load(call)
+        if rounds is not None:
+            from ._calls import tool_loop
+
+            return tool_loop.started(self._engine, call, hit, here=name == "astream")
 
         def start(put: Callable[[Arrived], None]) -> Callable[[], object]:
             return event_loop.Job(self._engine.stream(call, put), put, self._engine.cancel).cancel
@@ -337,7 +333,20 @@ class Client(BatchMethods):
     def _prepare(
         self, model: str, messages: Prompt, parameters: Parameters, allowed: Concurrency
     ) -> Call[Response]:
-        return self._engine.prepare(CHAT, Request.build(model, messages, parameters), allowed)
+        self._fill(parameters)
+        call = self._engine.prepare(CHAT, Request.build(model, messages, parameters), allowed)
+        if call.encoded.dropped:
+            from ._calls.dropping import warn
+
+            warn(call, self._warned)
+        return call
+
+    def _fill(self, parameters: Any, *, embeds: bool = False) -> None:
+        """Add the client's defaults to the parameters of a call."""
+        if self._defaults:
+            from ._requests.defaults import fill
+
+            fill(parameters, self._defaults, embeds=embeds)
 
     def _tell(self, result: Any) -> None:
         if self._on_result is not None:
@@ -346,7 +355,33 @@ class Client(BatchMethods):
             except Exception as error:  # an error of the user's function must not lose an answer
                 warnings.warn(f"on_result raised {error!r}; calls go on", RuntimeWarning, stacklevel=3)
 
-    # --- the client itself -----------------------------------------------------------------------------
+    @with_parameters
+    def with_options(self, **options: Unpack[Parameters]) -> Self:
+        """A variant of this client whose calls have other defaults.
+
+        The variant shares everything else with this client: connections, rate limits, cache, budget, usage,
+        ledger and `on_result`. Closing it has no effect; closing this client closes both.
+
+        Args:
+            **options: See `Parameters`.
+
+        Raises:
+            RequestError: a value is invalid.
+            TypeError: there is no such parameter.
+
+        >>> with Client(temperature=0) as client:
+        ...     creative = client.with_options(temperature=1, max_tokens=500)
+        ...     creative.usage is client.usage
+        True
+        """
+        from ._requests.defaults import checked_defaults
+
+        seal(options)
+        variant = object.__new__(type(self))
+        variant.__dict__.update(self.__dict__)
+        variant._defaults = {**self._defaults, **checked_defaults("with_options", options)}
+        variant._original = self._original or self
+        return variant
 
     @property
     def cache(self) -> ResponseCache:
@@ -368,6 +403,7 @@ class Client(BatchMethods):
         """The ledger of this client's calls. It continues to count."""
         return self._usage
 
+    @with_parameters
     def explain_miss(
         self, model: str, messages: Prompt, **parameters: Unpack[Parameters]
     ) -> Explanation | None:
@@ -376,7 +412,7 @@ class Client(BatchMethods):
         Args:
             model: As for `call`.
             messages: One user message, or a list of OpenAI-style messages.
-            **parameters: See `Parameters`. `draw` is the number of the sample.
+            **parameters: See `Parameters`.
 
         Returns:
             None if no call to the same provider and endpoint is stored.
@@ -411,14 +447,14 @@ class Client(BatchMethods):
 
     def close(self) -> None:
         """Close connections and files. Calls under way fail; later ones raise `RuntimeError`."""
-        if not self._engine.closed:
+        if self._original is None and not self._engine.closed:
             self._engine.closed = True
             self._close_engine()
             self._close_files()
 
     async def aclose(self) -> None:
         """`close`, awaited."""
-        if not self._engine.closed:
+        if self._original is None and not self._engine.closed:
             self._engine.closed = True
             import asyncio
 
@@ -452,6 +488,9 @@ class Client(BatchMethods):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.aclose()
+
+
+Client.__doc__ = documented(Client.__doc__ or "", "Defaults", "defaults")
 
 
 def _price_table(prices: str | os.PathLike[str] | None) -> PriceTable:

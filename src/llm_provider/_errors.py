@@ -25,7 +25,10 @@
     │   ├── RefusalError                   the model refused, or a content filter stopped it
     │   ├── LengthFinishReasonError        the answer was cut at its token limit
     │   ├── ModelDriftError                another snapshot answered than before
-    │   └── JSONSchemaValidationError      the answer does not match the schema
+    │   ├── JSONSchemaValidationError      JSON of the model is not valid, or does not match
+    │   │   ├── SchemaMismatchError        the answer does not match `response_format`
+    │   │   └── ToolArgumentsError         the arguments of a tool call do not match its types
+    │   └── ToolRoundsExceededError        the model still calls tools after max_tool_rounds
     ├── BudgetExceededError                the call may cost more than is left of the budget; nothing was sent
     └── BatchError                         calls of a batch failed; holds every result
 
@@ -36,12 +39,15 @@ Every error can be pickled. No error holds an API key, a header or an object of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from ._json_values import json_value
+
 if TYPE_CHECKING:
     from decimal import Decimal
+    from typing import Never
 
 Phase: TypeAlias = Literal["connect", "first_byte", "idle", "total", "deadline"]
 """The phase of a call in which its time limit passed."""
@@ -67,6 +73,9 @@ class FailedAttempt:
 class LLMError(Exception):
     """The base class of all errors.
 
+    In a batch, an error has the place of a response. The attributes that only a response has, such as `text`
+    and `parsed`, raise the error itself. So does `hasattr`; use `isinstance` to tell errors from responses.
+
     Attributes:
         provider: The route's name, such as "openai"; None before a route is found.
         model: The model as the user named it.
@@ -79,6 +88,9 @@ class LLMError(Exception):
         retry_after: The wait in seconds that the provider asked for; None if it gave none.
         maybe_billed: Whether the provider may have charged for this call.
         failures: The requests that failed, the last one included.
+        usage: The `Usage` that the provider reported for failed requests; None if it reported none.
+        cached: False, as no answer came from the cache.
+        metadata: The metadata of the input in its batch; None if none was given.
 
     >>> try:
     ...     raise RateLimitError("slow down", provider="openai", status=429, retry_after=2.0)
@@ -90,6 +102,26 @@ class LLMError(Exception):
     retryable: bool = False
     maybe_billed: bool = False
     failures: tuple[FailedAttempt, ...] = ()
+    usage: Any = None
+    cached = False
+    metadata: Any = None
+    _cost: float | None = None
+
+    if TYPE_CHECKING:
+        text: Never
+        texts: Never
+        choices: Never
+        reasoning: Never
+        tool_calls: Never
+        finish_reason: Never
+        parsed: Never
+        logprobs: Never
+        raw: Never
+        body: Never
+        id: Never
+        timing: Never
+        cost_source: Never
+        response_format: Never
 
     def __init__(
         self,
@@ -119,6 +151,55 @@ class LLMError(Exception):
         if maybe_billed is not None:
             self.maybe_billed = maybe_billed
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in _OF_RESPONSES:
+                # The frames of an earlier access would stay in memory.
+                raise self.with_traceback(None)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @property
+    def cost(self) -> float | None:
+        """USD that the failed requests cost: 0 if none was billed, None if the cost is unknown."""
+        return self._cost if self.maybe_billed else 0.0
+
+    @cost.setter
+    def cost(self, usd: float | None) -> None:
+        self._cost = usd
+
+    def to_dict(self) -> dict[str, Any]:
+        """The error as JSON-ready values. `error` is the name of its class.
+
+        >>> facts = RateLimitError("slow down", status=429, retry_after=2.0).to_dict()
+        >>> facts["error"], facts["message"], facts["retry_after"], facts["cost"]
+        ('RateLimitError', 'slow down', 2.0, 0.0)
+        """
+        own = [name for name in vars(self) if not name.startswith("_") and name not in _FACTS]
+        facts = {name: json_value(getattr(self, name)) for name in (*_FACTS, *own)}
+        return {"error": type(self).__name__, **facts}
+
+    @staticmethod
+    def from_dict(facts: Mapping[str, Any]) -> LLMError:
+        """The error that `to_dict` wrote.
+
+        Raises:
+            RequestError: it is not the dict of an error.
+
+        >>> LLMError.from_dict({"error": "RateLimitError", "message": "slow down", "status": 429})
+        RateLimitError('slow down')
+        """
+        kind = globals().get(str(facts.get("error")))
+        if not (isinstance(kind, type) and issubclass(kind, LLMError)) or "message" not in facts:
+            raise RequestError(f"this is not the dict of an error: {shown(dict(facts))}")
+        read = {
+            name: READERS[name](value) if name in READERS and value is not None else value
+            for name, value in facts.items()
+            if name not in ("error", *_OF_RESPONSES)
+        }
+        read["_cost"] = read.pop("cost", None)
+        return _rebuild(kind, read)
+
     def __str__(self) -> str:
         facts = [fact for fact in (self.provider, self.model) if fact]
         if self.status is not None:
@@ -132,6 +213,33 @@ class LLMError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.__dict__.copy())
+
+
+_OF_RESPONSES = frozenset(
+    {"text", "texts", "choices", "reasoning", "tool_calls", "finish_reason", "parsed", "logprobs", "raw",
+     "body", "id", "timing", "cost_source", "response_format"}
+)  # fmt: skip
+"""The attributes that a `Response` has and an error does not."""
+
+_FACTS = (
+    "message", "provider", "model", "status", "code", "request_id", "attempts", "retryable", "retry_after",
+    "maybe_billed", "failures", "cost", "usage", "cached", "metadata",
+)  # fmt: skip
+
+
+def _dollars(text: str) -> Decimal:
+    from decimal import Decimal
+
+    return Decimal(text)
+
+
+READERS: dict[str, Callable[[Any], Any]] = {
+    "failures": lambda failures: tuple(FailedAttempt(**failure) for failure in failures),
+    "budget": _dollars,
+    "spent": _dollars,
+    "needed": _dollars,
+}
+"""Turns the JSON of a field into its value. `_types`, which imports this module, adds its own classes."""
 
 
 def _rebuild(kind: type[LLMError], state: dict[str, Any]) -> LLMError:
@@ -169,6 +277,18 @@ class MissingAPIKeyError(RequestError):
 
 class MissingDependencyError(RequestError):
     """The route needs a package that is not installed. The message holds the command that installs it."""
+
+
+def install_command(extra: str) -> str:
+    """The commands that install an extra of this project, for messages.
+
+    The distribution has another name than the module, because `llm-provider` on the package index is another
+    project.
+
+    >>> install_command("litellm")
+    "pip install '.[litellm]' in a checkout, or pip install 'llm-provider-call[litellm]'"
+    """
+    return f"pip install '.[{extra}]' in a checkout, or pip install 'llm-provider-call[{extra}]'"
 
 
 class UnsupportedParameterError(RequestError):
@@ -273,10 +393,15 @@ class APIConnectionError(ProviderError):
 
 
 class APIResponseValidationError(ProviderError):
-    """The answer is incomplete or malformed."""
+    """The answer is incomplete or malformed.
+
+    `raw` is the provider's reply, if it came whole and holds nothing that can be used. It is None if the
+    answer is no JSON or was cut.
+    """
 
     retryable = True
     maybe_billed = True
+    raw: Any = None
 
 
 class OutputError(LLMError):
@@ -310,6 +435,73 @@ class JSONSchemaValidationError(OutputError):
     """The answer is not JSON, or does not match the requested schema."""
 
 
+class SchemaMismatchError(JSONSchemaValidationError):
+    """The answer is not JSON, or does not match `response_format`, also after it was asked for again.
+
+    `text` is the last answer. `validation_error` names each place that does not match, one in a line. `usage`
+    (a `Usage`) and `cost` (USD) are those of all answers to the call; None where they are not known.
+    """
+
+    text: str  # type: ignore[assignment]  # other errors raise themselves in its place
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        text: str,
+        validation_error: str,
+        usage: Any = None,
+        cost: float | None = None,
+        **facts: Any,
+    ) -> None:
+        super().__init__(message, **facts)
+        self.text = text
+        self.validation_error = validation_error
+        self.usage = usage
+        self.cost = cost
+
+
+class ToolArgumentsError(JSONSchemaValidationError):
+    """The arguments of a tool call are not valid JSON, or do not match the types of the tool.
+
+    `tool_call_id`, `tool_name` and `arguments` are those of the call. `tool_message()` answers the call, so
+    that the model can correct it.
+
+    >>> error = ToolArgumentsError("city: missing", tool_call_id="1", tool_name="weather", arguments="{}")
+    >>> error.tool_message()
+    {'role': 'tool', 'tool_call_id': '1', 'content': 'Error: city: missing', 'is_error': True}
+    """
+
+    def __init__(
+        self, message: str, *, tool_call_id: str, tool_name: str, arguments: str, **facts: Any
+    ) -> None:
+        super().__init__(message, **facts)
+        self.tool_call_id = tool_call_id
+        self.tool_name = tool_name
+        self.arguments = arguments
+
+    def tool_message(self) -> dict[str, Any]:
+        """The tool message that tells the model of the error."""
+        return {
+            "role": "tool",
+            "tool_call_id": self.tool_call_id,
+            "content": f"Error: {self.message}",
+            "is_error": True,
+        }
+
+
+class ToolRoundsExceededError(OutputError):
+    """The model still calls tools after `max_tool_rounds` rounds. Its last calls were not run.
+
+    `response` is the last answer. Its `tool_calls` are those that were not run, and its `messages` are the
+    conversation up to them.
+    """
+
+    def __init__(self, message: str, *, response: Any, **facts: Any) -> None:
+        super().__init__(message, **facts)
+        self.response = response
+
+
 class BudgetExceededError(LLMError):
     """The request may cost more than is left of a budget, so it was not sent.
 
@@ -335,7 +527,7 @@ class BatchError(LLMError):
 
     def __init__(self, message: str, *, results: Sequence[Any], **facts: Any) -> None:
         super().__init__(message, **facts)
-        self.results = list(results)
+        self.results: list[Any] = results if isinstance(results, list) else list(results)
 
     @property
     def errors(self) -> dict[int, LLMError]:

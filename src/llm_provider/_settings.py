@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 from ._errors import RequestError
 from ._limits.timeouts import DEFAULT_TIMEOUTS, Timeouts
 from ._requests.api_keys import Accounts, KeyList, sealed
-from ._requests.request import check, number
+from ._requests.checks import number
+from ._requests.request import check
 from ._requests.routing import ROUTES, Route, Transport
 from ._types import FinishReason
 

@@ -8,7 +8,6 @@ import sqlite3
 import threading
 import warnings
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -210,7 +209,7 @@ def test_a_write_that_succeeds_hastens_those_that_failed(tmp_path: Path) -> None
 
 
 def test_values_read_ahead_are_checked_when_they_are_used(tmp_path: Path) -> None:
-    cache, new = ResponseCache(tmp_path, patience=0.1), replace(ENTRY, body=b"new")
+    cache, new = ResponseCache(tmp_path, patience=0.1), ENTRY._replace(body=b"new")
     for name in ("k", "damaged"):
         cache.put(name, ENTRY).result()
     ahead = cache.read_ahead(["k", "damaged", "none"])

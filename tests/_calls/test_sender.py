@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from llm_provider import (
+    APIResponseValidationError,
     APITimeoutError,
     Client,
     InternalServerError,
@@ -21,7 +22,7 @@ from llm_provider import (
     Response,
 )
 from llm_provider.simulator import Fault, Simulator
-from raw_server import Behaviour, RawServer
+from raw_server import Behaviour, RawServer, answering
 from support import TooSlowError, patiently
 
 MODEL = "gpt-6.1-sol"
@@ -258,3 +259,19 @@ def test_a_key_that_the_server_echoes_is_in_no_field(
         for shown in (str(error), repr(error), repr(vars(error)), repr(error.args), str(pickle.dumps(error))):
             assert "sk-can" not in shown
         assert raw.requests == 1
+
+
+@pytest.mark.parametrize("how", ["call", "stream"])
+def test_a_reply_that_cannot_be_used_is_in_its_error_without_the_key(own_cache: Path, how: str) -> None:
+    reply = {"candidates": [{"finishReason": "OTHER", "finishMessage": KEY, KEY: [1, {"a": None}]}]}
+    body = json.dumps(reply).encode()
+    behaviour = answering(b"data: " + body + b"\n\n" if how == "stream" else body)
+    with RawServer(behaviour) as raw, Client(cache_dir=own_cache) as client:
+        where: dict[str, Any] = {"base_url": raw.root, "api_key": KEY}
+        model = "gemini/gemini-4-argon"
+        with pytest.raises(APIResponseValidationError, match="OTHER") as caught:
+            client.call(model, "Hi", **where) if how == "call" else list(client.stream(model, "Hi", **where))
+        assert raw.requests == 1
+    (candidate,) = pickle.loads(pickle.dumps(caught.value)).raw["candidates"]
+    candidate.pop("content", None)
+    assert candidate == {"finishReason": "OTHER", "finishMessage": "***", "***": [1, {"a": None}]}

@@ -18,6 +18,7 @@ from llm_provider import (
     Stream,
 )
 from llm_provider.simulator import Fault, Simulator
+from raw_server import RawServer, streaming
 from support import wait_until
 
 MODEL = "gpt-6.1-sol"
@@ -170,20 +171,49 @@ def by_sample(stream: Stream) -> dict[int, str]:
     return texts
 
 
-@pytest.mark.parametrize("model", [MODEL, "claude-sonnet-5-5"])
+@pytest.mark.parametrize(
+    ("model", "requests"), [(MODEL, 1), ("gemini-3.8-flash", 1), ("claude-sonnet-5-5", 2)]
+)
 def test_the_deltas_of_several_samples_carry_their_number(
-    client: Client, simulator: Simulator, model: str
+    client: Client, simulator: Simulator, model: str, requests: int
 ) -> None:
     stream = client.stream(model, STORY, n=2)
     assert by_sample(stream) == dict(enumerate(stream.response.texts))
     assert len(stream.response.texts) == 2
-    assert simulator.ledger().requests == 2
+    assert simulator.ledger().requests == requests
     # The stored samples are streamed as well, and only the third is asked for.
     more = client.stream(model, STORY, n=3)
     assert by_sample(more) == dict(enumerate(more.response.texts))
     assert more.response.texts[:2] == stream.response.texts
-    assert simulator.ledger().requests == 3
+    assert simulator.ledger().requests == requests + 1
     again = client.stream(model, STORY, n=3)
     assert by_sample(again) == dict(enumerate(more.response.texts))
     assert again.response.cached
-    assert simulator.ledger().requests == 3
+    assert simulator.ledger().requests == requests + 1
+
+
+def chunk(*choices: tuple[int, str, str | None]) -> dict[str, object]:
+    pieces = [
+        {"index": index, "delta": {"content": text}, "finish_reason": end} for index, text, end in choices
+    ]
+    return {"id": "c1", "model": "m", "choices": pieces}
+
+
+def test_samples_that_arrive_together_are_told_apart() -> None:
+    together = [
+        chunk((1, "B", None), (0, "a", None)),
+        chunk((0, "", "stop"), (1, "", "stop")),
+        # More than was asked for.
+        chunk((2, "x", "stop")),
+    ]
+    with RawServer(streaming(together)) as server, Client(cache="off") as client:
+        stream = client.stream("local/m", STORY, n=2, base_url=f"{server.root}/v1")
+        assert by_sample(stream) == {0: "a", 1: "B"} == dict(enumerate(stream.response.texts))
+        assert server.requests == 1
+
+
+def test_a_server_that_streams_one_sample_is_asked_again() -> None:
+    with RawServer(streaming([chunk((0, "a", "stop"))])) as server, Client(cache="off") as client:
+        stream = client.stream("local/m", STORY, n=2, base_url=f"{server.root}/v1")
+        assert by_sample(stream) == {0: "a", 1: "a"} == dict(enumerate(stream.response.texts))
+        assert server.requests == 2

@@ -261,6 +261,8 @@ class TestRetryAfter:
             ({"retry-after": "Fri, 20 Nov 2020 12:00:00 GMT"}, 0.0),
             ({}, None),
             ({"retry-after": ""}, None),
+            ({"llm_provider-retry-after": "2"}, 2.0),
+            ({"llm_provider-retry-after": "2", "retry-after": "9"}, 9.0),
         ],
     )
     def test_forms_of_the_header(self, headers: dict[str, str], seconds: float | None) -> None:

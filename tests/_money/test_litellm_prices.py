@@ -51,8 +51,7 @@ def test_a_model_of_litellm_has_a_bound(model: str) -> None:
         assert bound(client, model, max_tokens=10, extra_body={"web_search_options": {}}) is None
 
 
-@pytest.mark.parametrize("model", LIVE[:5])
-def test_the_bound_is_at_least_what_litellm_computes(model: str, run_script: RunScript) -> None:
+def test_the_bound_is_at_least_what_litellm_computes(run_script: RunScript) -> None:
     shown = run_script(
         f"""
         from llm_provider import Usage
@@ -61,11 +60,12 @@ def test_the_bound_is_at_least_what_litellm_computes(model: str, run_script: Run
 
         load()
         usage = Usage(input_tokens=3000, output_tokens=200, cache_read_input_tokens=50)
-        found = litellm_cost({model!r}, None, usage)
-        print(0 < found <= most_cost(prices_of({model!r}), 3000, 200))
+        for model in {LIVE[:5]!r}:
+            found = litellm_cost(model, None, usage)
+            print(model, 0 < found <= most_cost(prices_of(model), 3000, 200))
         """
     )
-    assert shown.stdout.strip() == "True"
+    assert shown.stdout.splitlines() == [f"{model} True" for model in LIVE[:5]]
 
 
 def test_no_bound_without_a_price_or_in_other_units() -> None:

@@ -71,7 +71,7 @@ def extended(tmp_path: Path) -> Path:
         shutil.copy(shipped(name), root / name)
     table = root / "src" / "llm_provider" / TABLE.relative_to(PACKAGE)
     text = table.read_text(encoding="utf-8")
-    before, line, after = text.partition('    Route("local"')
+    before, line, after = text.partition('    Route(\n        "local"')
     assert line
     table.write_text(before + ROW.lstrip("\n") + line + after, encoding="utf-8")
     return root

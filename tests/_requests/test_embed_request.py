@@ -13,8 +13,9 @@ import pytest
 from llm_provider._errors import RequestError
 from llm_provider._limits.timeouts import Timeouts
 from llm_provider._requests.api_keys import APIKey
-from llm_provider._requests.embed_request import EmbedParameters, EmbedRequest
-from llm_provider._requests.request import BatchParameters, Request
+from llm_provider._requests.embed_request import SHARED, EmbedRequest
+from llm_provider._requests.parameters import BatchParameters, EmbedParameters
+from llm_provider._requests.request import Request
 
 MODEL = "text-embedding-3-small"
 
@@ -77,7 +78,7 @@ class TestParameters:
 
     def test_those_that_call_has_too_are_checked_as_call_does(self) -> None:
         shared = EmbedParameters.__annotations__.keys() & BatchParameters.__annotations__.keys()
-        assert shared == EmbedParameters.__annotations__.keys() - {"dimensions"}
+        assert shared == EmbedParameters.__annotations__.keys() - {"dimensions"} == set(SHARED)
         values: dict[str, Any] = {
             "strict_model": True,
             "timeout": 3,

@@ -12,7 +12,9 @@ from pydantic import BaseModel
 
 from llm_provider._errors import LLMError, RequestError
 from llm_provider._limits.timeouts import Timeouts
-from llm_provider._requests.request import Parameters, Request
+from llm_provider._requests.options import CHECKS as OPTIONS
+from llm_provider._requests.parameters import Parameters
+from llm_provider._requests.request import Request
 from llm_provider._runtime.canonical_json import canonical
 
 NAME_CHARACTERS = set(string.ascii_letters + string.digits + "._:/@+-")
@@ -173,10 +175,8 @@ class TestMessages:
 class TestParameters:
     def test_every_documented_parameter_is_checked_and_no_other(self) -> None:
         names = set(Parameters.__annotations__)
-        assert {field.name for field in dataclasses.fields(Request)} == (names - {"system"}) | {
-            "model",
-            "messages",
-        }
+        fields = {field.name for field in dataclasses.fields(Request)} - {"model", "messages", "options"}
+        assert fields == names - {"system"} - OPTIONS.keys()
         for name in names:
             with pytest.raises((RequestError, TypeError)):
                 build(**{name: object()})
@@ -184,7 +184,11 @@ class TestParameters:
 
     @pytest.mark.parametrize(
         ("name", "remedy"),
-        [("temprature", "did you mean 'temperature'"), ("top_k", "extra_body="), ("apikey", "api_key")],
+        [
+            ("temprature", "did you mean 'temperature'"),
+            ("return_citations", "extra_body="),
+            ("apikey", "api_key"),
+        ],
     )
     def test_an_unknown_parameter_is_a_type_error_with_a_remedy(self, name: str, remedy: str) -> None:
         with pytest.raises(TypeError, match=remedy):
@@ -217,6 +221,8 @@ class TestParameters:
             ("extra_headers", {"X-Trace": "1"}, {"x-trace": "1"}),
             ("response_format", City, City),
             ("response_format", {"type": "json_object"}, {"type": "json_object"}),
+            ("response_format", {"type": "array"}, {"type": "array"}),
+            ("max_repairs", 0, 0),
             ("reasoning_effort", "xhigh", "xhigh"),
             ("extra_body", {"top_k": 1}, {"top_k": 1}),
         ],
@@ -262,6 +268,7 @@ class TestParameters:
                     {"type": "json_schema", "json_schema": {"schema": "text"}},
                 ],
             ),
+            ("max_repairs", [-1, 11, True, 1.5, "1"]),
             ("reasoning_effort", ["hard", 5, ["low"]]),
             ("logprobs", [1, "yes"]),
             ("cache", ["refresh!", 1, 0, 2.0]),

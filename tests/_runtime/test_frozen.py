@@ -6,13 +6,15 @@ import copy
 import dataclasses
 import inspect
 import pickle
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import pytest
 
 from llm_provider import Response, Usage
 from llm_provider._runtime.frozen import quickly_made
 from llm_provider._types import Choice
+
+T = TypeVar("T")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -92,3 +94,15 @@ def test_subclasses_stay_what_they_are() -> None:
     assert (type(marked), marked.input_tokens, marked.mark) == (Marked, 3, "m")
     noted = Noted(choices=(Choice(text="Hi"),), usage=marked, model="m", provider="p")
     assert (type(noted), noted.text) == (Noted, "Hi")
+
+
+def test_a_generic_class_stays_generic() -> None:
+    @quickly_made
+    @dataclasses.dataclass(frozen=True, slots=True)
+    class Box(Generic[T]):
+        content: T
+
+    box = Box(1)
+    assert type(box) is Box
+    assert box == Box(1) != Box(2)
+    assert Box[int] == Box[int] != Box[str]

@@ -1,4 +1,4 @@
-"""Imports that meet another thread's import of the same modules."""
+"""Imports that meet another thread's import of the same modules, and imports of what may be missing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from llm_provider._runtime.imports import is_unfinished, when_imported
+from llm_provider import MissingDependencyError
+from llm_provider._runtime.imports import imported, is_unfinished, when_imported
 
 MODULES = {
     # Each imports the other one after a moment, so two threads that begin at once wait for each other.
@@ -58,6 +59,20 @@ def test_other_failures_are_raised_at_once() -> None:
     assert len(tries) == 1
 
 
+def test_python_says_so_of_a_submodule_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "a_package"
+    package.mkdir()
+    (package / "__init__.py").write_text("from a_package import one\n")
+    # Nothing has imported the end of `one` yet, so `a_package` does not have it as an attribute.
+    (package / "one.py").write_text(
+        "import a_package\na_package.__spec__._initializing = False\na_package.one\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(AttributeError, match="cannot access submodule") as caught:
+        importlib.import_module("a_package")
+    assert is_unfinished(caught.value)
+
+
 def test_a_cause_is_looked_through() -> None:
     error = RuntimeError("the SDK failed")
     assert not is_unfinished(error)
@@ -65,3 +80,9 @@ def test_a_cause_is_looked_through() -> None:
     assert is_unfinished(error)
     error.__cause__ = error
     assert not is_unfinished(error)
+
+
+def test_an_installed_package_is_imported_and_a_missing_one_is_named() -> None:
+    assert imported("json.decoder", "nothing") is sys.modules["json.decoder"]
+    with pytest.raises(MissingDependencyError, match="nosuchpackage is not installed: pip install its-name"):
+        imported("nosuchpackage.part", "pip install its-name")

@@ -68,6 +68,7 @@ def put(name: str, questions: Sequence[str], **how: Any) -> loads.Notes:
     return notes
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_a_scenario_measures_and_every_answer_is_right(scenario: str) -> None:
     models = ("gpt-6.1-sol",) if scenario in ("models", "transports") else ()
@@ -88,6 +89,17 @@ def test_a_scenario_measures_and_every_answer_is_right(scenario: str) -> None:
 def test_the_simulator_is_measured_too() -> None:
     result = importlib.import_module("benchmarks.scenarios.simulator").run(Options(quick=True))
     assert len(result.tables[0].rows) == 8
+
+
+def test_every_format_is_measured_with_every_sample() -> None:
+    result = importlib.import_module("benchmarks.scenarios.formats").run(Options(quick=True, rounds=2))
+    steps, samples = result.tables
+    assert len(steps.rows) == len(samples.rows) == 8
+    for route, length, median, listed in samples.rows:
+        found = result.data[f"{route}, {length}"]
+        assert [float(one) for one in listed.split()] == [round(one, 1) for one in found]
+        assert median == sum(found) / 2
+    assert result.measured["format_40"] > result.measured["format_1"] > 0
 
 
 def test_estimated_tokens_are_compared_with_counted_ones() -> None:

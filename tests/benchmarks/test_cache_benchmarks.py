@@ -11,6 +11,7 @@ from benchmarks import report
 QUICK = Options(quick=True)
 
 
+@pytest.mark.long
 def test_it_is_measured() -> None:
     result = cache.run(QUICK)
     page = report.markdown("cache", report.document(result, command("cache", QUICK)))
@@ -23,6 +24,7 @@ def test_it_is_measured() -> None:
 
 # It forks while pytest has threads, as programs do.
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.long
 def test_nothing_is_lost() -> None:
     result = cache_kills.run(QUICK)
     assert result.measured == {"kills_lost": 0, "kills_orphans": 0}

@@ -24,6 +24,7 @@ def other(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 def test_every_case_is_measured_with_both_checkouts(other: Path) -> None:
     result = compare.run(QUICK, other)
     (table,) = result.tables

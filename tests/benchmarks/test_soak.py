@@ -30,6 +30,7 @@ from llm_provider.simulator import Fault, Ledger, ModelLedger, Simulator
 MODEL = "gpt-5.5"
 
 
+@pytest.mark.long
 def test_some_seconds_of_it(tmp_path: Path) -> None:
     record = Soak(tmp_path, 0.08, 0.01).run()
     found = check(record)

@@ -30,6 +30,16 @@ _AS_ANSWERED = re.compile(
 # Which program made a call, and where its tool was found, are of no use to another provider.
 _NAMES_OF_CALLS = ("id", "call_id", "caller_id", "tool_id", "namespace", "toolset_name")
 
+# With these words Gemini says that the model failed to answer. An answer that holds nothing else is an error.
+FAILED = tuple(
+    ("", word)
+    for word in ("OTHER", "MALFORMED_FUNCTION_CALL", "NO_IMAGE", "UNEXPECTED_TOOL_CALL",
+                 "MISSING_THOUGHT_SIGNATURE", "MALFORMED_RESPONSE")
+)  # fmt: skip
+
+# Fields of an answer's message that its own provider does not take back, or only in part.
+_ONLY_IN_ANSWERS = {"annotations": (), "audio": ("id",)}
+
 # Of these, no answer has come: they are errors, or the provider is still at work.
 UNFINISHED = (("failed", None), ("in_progress", None), ("cancelled", None), ("queued", None))
 
@@ -46,14 +56,15 @@ def wrong_in_answer(form: Format, reply: Any, content: Content, finish: Any) -> 
     try:
         answer = form.decode(reply)
     except LLMError as error:
-        return [] if finish in UNFINISHED else [f"{type(error).__name__}: {error}"]
+        told = finish in UNFINISHED or (finish in FAILED and not content and not error.retryable)
+        return [] if told else [f"{type(error).__name__}: {error}"]
     except Exception as error:
         return [f"raw {type(error).__name__}: {error}"]
     (choice,) = answer.choices
     found = [
         f"the text {kind.text!r} is not shown"
         for kind, sample in content
-        if kind.text and sample is kind.samples[0] and kind.text not in choice.text + _refusal(choice.message)
+        if kind.text and sample is kind.samples[0] and kind.text not in choice.text + _beside(choice.message)
     ]
     calls = any(kind.call for kind, _ in content)
     if calls and not choice.tool_calls and choice.finish_reason != "tool_calls":
@@ -68,9 +79,10 @@ def wrong_in_answer(form: Format, reply: Any, content: Content, finish: Any) -> 
     return found
 
 
-def _refusal(message: Any) -> str:
-    """The refusal that stands beside a text, which is not part of it."""
-    return str(message.get("refusal")) if message["content"] else ""
+def _beside(message: Any) -> str:
+    """The refusal and the transcript of an answer that has another text, of which they are no part."""
+    said = [message["content"], message.get("refusal"), (message.get("audio") or {}).get("transcript")]
+    return " ".join(said[1:]) if all(said[1:]) else str(said[1] or said[2]) if said[0] else ""
 
 
 def wrong_in_return(form: Format, reply: Any, target: Format, *, model: str = "") -> list[str]:
@@ -92,10 +104,13 @@ def wrong_in_return(form: Format, reply: Any, target: Format, *, model: str = ""
     sent = json.dumps(payload, ensure_ascii=False)
     sent += json.dumps(sent, ensure_ascii=False)
     if target is form:
+        for name in _ONLY_IN_ANSWERS.keys() & message.keys():
+            message[name] = {part: message[name][part] for part in _ONLY_IN_ANSWERS[name]}
         # The original content stands for the text, which joins what stood apart in it.
         lost = {text for text in texts(message.get("provider_specific_fields", message)) if text not in sent}
         found += [f"lost: {sorted(lost)}"] if lost else []
-        found += [f"warned: {text}" for text in shown if "is empty" not in text]
+        expected = ("is empty", *(f"holds {name}," for name in _ONLY_IN_ANSWERS))
+        found += [f"warned: {text}" for text in shown if not any(one in text for one in expected)]
     elif not shown:
         # Without a warning, everything in the message must have gone over in one form or another.
         lost = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import datetime
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,7 +21,7 @@ from llm_provider._requests.routing import resolve
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "features.md"
 
-YES, NO, SEPARATE, NOT_YET = "yes", "no", "separate requests", "not yet"
+YES, NO, LEFT_OUT, SEPARATE, NOT_YET = "yes", "no", "left out", "separate requests", "not yet"
 
 _PNG = "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
 _PDF = "data:application/pdf;base64," + base64.b64encode(b"%PDF-1.7").decode()
@@ -41,6 +42,16 @@ class City(pydantic.BaseModel):
     city: str
 
 
+def _weather(city: str, day: datetime.date = datetime.date(2026, 11, 22)) -> str:
+    """The weather of a city.
+
+    Args:
+        city: Its name.
+        day: The day.
+    """
+    return f"{city} {day}"
+
+
 PARAMETERS: Mapping[str, dict[str, Any]] = {
     "`system`": {"system": "Be brief."},
     "`max_tokens`": {"max_tokens": 9000},
@@ -50,6 +61,11 @@ PARAMETERS: Mapping[str, dict[str, Any]] = {
     "`seed`": {"seed": 7},
     "`tools`": {"tools": [TOOL]},
     "`tools`, `strict`": {"tools": [_STRICT]},
+    "`tools`, a Python function": {"tools": [_weather]},
+    "`tools`, a pydantic model": {"tools": [City]},
+    '`tools`, `"web_search"`': {"tools": ["web_search"]},
+    '`tools`, `"code_execution"`': {"tools": ["code_execution"]},
+    '`tools`, `"url_context"`': {"tools": ["url_context"]},
     '`tool_choice="auto"`': {"tools": [TOOL], "tool_choice": "auto"},
     '`tool_choice="none"`': {"tools": [TOOL], "tool_choice": "none"},
     '`tool_choice="required"`': {"tools": [TOOL], "tool_choice": "required"},
@@ -63,6 +79,34 @@ PARAMETERS: Mapping[str, dict[str, Any]] = {
     },
     "`logprobs`": {"logprobs": True},
     "`top_logprobs`": {"top_logprobs": 3},
+    "`top_k`": {"top_k": 40},
+    "`frequency_penalty`": {"frequency_penalty": 0.5},
+    "`presence_penalty`": {"presence_penalty": -0.5},
+    "`logit_bias`": {"logit_bias": {50256: -100}},
+    "`allowed_tools`": {"tools": [TOOL], "allowed_tools": ["weather"]},
+    '`allowed_tools`, `tool_choice="required"`': {
+        "tools": [TOOL],
+        "allowed_tools": ["weather"],
+        "tool_choice": "required",
+    },
+    "`parallel_tool_calls=True`": {"tools": [TOOL], "parallel_tool_calls": True},
+    "`parallel_tool_calls=False`": {"tools": [TOOL], "parallel_tool_calls": False},
+    "`thinking_budget`": {"thinking_budget": 2048},
+    "`thinking_budget=0`": {"thinking_budget": 0},
+    '`reasoning_summary="auto"`': {"reasoning_summary": "auto", "reasoning_effort": "low"},
+    '`reasoning_summary="detailed"`': {"reasoning_summary": "detailed"},
+    "`verbosity`": {"verbosity": "low"},
+    "`modalities`, text": {"modalities": ["text"]},
+    "`modalities`, image": {"modalities": ["text", "image"]},
+    "`safety_settings`": {"safety_settings": {"HARM_CATEGORY_HARASSMENT": "BLOCK_NONE"}},
+    **{
+        f'`service_tier="{tier}"`': {"service_tier": tier} for tier in ("auto", "default", "flex", "priority")
+    },
+    "`store=True`": {"store": True},
+    "`previous_response_id`": {"previous_response_id": "resp_1"},
+    "`prompt_cache_key`": {"prompt_cache_key": "mine"},
+    "`user`": {"user": "user-1"},
+    "`metadata`": {"metadata": {"run": "7"}},
 }
 """What a row is about → the parameters that say it."""
 
@@ -83,6 +127,11 @@ def _called(*results: Any) -> list[dict[str, Any]]:
     asked = {"role": "assistant", "content": None, "tool_calls": [_call(n) for n, _ in enumerate(results)]}
     answers = ({"role": "tool", "tool_call_id": f"call_{n}", "content": one} for n, one in enumerate(results))
     return [USER, asked, *answers]
+
+
+def _failed() -> list[dict[str, Any]]:
+    *before, result = _called("no such city")[1:]
+    return [*before, {**result, "is_error": True}]
 
 
 _IMAGE = {"type": "image_url", "image_url": {"url": _PNG}}
@@ -107,6 +156,7 @@ MESSAGES: Mapping[str, list[dict[str, Any]]] = {
     "several calls and results": _called("sunny", "rain"),
     "a result with text parts": _called([{"type": "text", "text": "sunny"}]),
     "a result with an image": _called([_IMAGE]),
+    "a result that is an error": [USER, *_failed()],
     "an empty result": _called(""),
     "`name`": [{**USER, "name": "Ann"}],
     "an earlier answer": [USER, {"role": "assistant", "content": "Yes?"}, USER],
@@ -166,15 +216,19 @@ def sent(form: Format, messages: Any, parameters: Mapping[str, Any]) -> str:
     """
     taken = NO
     for model in form.models:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
             try:
                 payload = form.encode(messages, model, **parameters)
             except RequestError:
                 continue
+        if form.turns not in payload:
+            # Another format serves the model with these parameters.
+            continue
         wrong = form.check(payload)
         assert not wrong, (model, wrong)
-        taken = YES
+        lost = any("is left out of the request" in str(warning.message) for warning in caught)
+        taken = LEFT_OUT if lost else YES
     return taken
 
 
@@ -242,6 +296,8 @@ def document() -> str:
             "",
             *_table(parameters),
             "## Messages",
+            "",
+            '"left out": the format has no form for it. It is not sent, and a `UserWarning` says so.',
             "",
             *_table(messages),
             "## Answers",

@@ -70,7 +70,7 @@ class Format:
         encoded = registry.load(target.route.adapter).encode(
             Request.build(name, messages, parameters), target
         )  # type: ignore[arg-type]
-        payload: dict[str, Any] = json.loads(json.dumps(encoded.payload))
+        payload: dict[str, Any] = json.loads(json.dumps(encoded.labelled(encoded.payload)))
         return payload
 
     def decode(self, reply: Any) -> Answer:
@@ -258,7 +258,7 @@ def _anthropic_reply(content: Sequence[tuple[Kind, Any]], finish: Any) -> Any:
 
 
 # The SDK's types are those of the newest API version. An older one, which the header names, has these too.
-_SAMPLING = (".temperature:", ".top_p:")
+_SAMPLING = (".temperature:", ".top_p:", ".top_k:")
 
 
 def _anthropic_check(payload: dict[str, Any]) -> list[str]:
@@ -324,6 +324,8 @@ _GEMINI_FIELDS: Mapping[str, pydantic.TypeAdapter[Any]] = {
     "tools": pydantic.TypeAdapter(list[google.Tool]),
     "toolConfig": pydantic.TypeAdapter(google.ToolConfig),
     "generationConfig": pydantic.TypeAdapter(google.GenerationConfig),
+    "safetySettings": pydantic.TypeAdapter(list[google.SafetySetting]),
+    "serviceTier": pydantic.TypeAdapter(google.ServiceTier),
 }
 
 

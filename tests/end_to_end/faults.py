@@ -379,10 +379,14 @@ REPORTED = [
             f"Retry-After: {value}": with_retry_after(value)
             for value in ("nan", "inf", "-1", "1e400", "soon", "\u0665", "Fri, 99 Dec 2026 99:99:99 GMT")
         },
-        ends={"": ends_in(errors.RateLimitError, fields={"retry_after": None}, **REFUSED_WITHOUT_HINT)},
-        happens="It counts as absent.",
+        ends={
+            "": ends_in(errors.RateLimitError, fields={"retry_after": None}, **REFUSED_WITHOUT_HINT),
+            f"{NO_ASCII} litellm": ends_in(
+                errors.APIResponseValidationError, says="header that is not ASCII"
+            ),
+        },
+        happens="It counts as absent. litellm loses an answer with a header that is not ASCII.",
         advice="none",
-        defects={f"{NO_ASCII} litellm": "a header with other than ASCII characters breaks the answer"},
     ),
     Row(
         name="A Retry-After of hours",
@@ -458,15 +462,6 @@ def chat_choice(**fields: Any) -> Callable[[Cell, str], Made]:
     return made
 
 
-def without_finish_reason(cell: Cell, key: str) -> Fault:
-    told = orjson.loads(orjson.dumps([cell.route.shape.whole, *cell.route.shape.events]))
-    for reply in told:
-        for choice in reply["choices"]:
-            choice["finish_reason"] = None
-    whole, *events = told
-    return sse(cell.route.shape.stream(events)) if cell.streamed else Fault(body=orjson.dumps(whole))
-
-
 def gemini_error(status: str, code: int, *details: Mapping[str, Any]) -> Callable[[Cell, str], Made]:
     """Google's error. A stream's error comes as an event, with the status of the failure."""
     told = orjson.dumps({"error": {"code": code, "status": status, "message": MADE_UP, "details": details}})
@@ -491,9 +486,12 @@ CUSTOM_CALL = {"id": "c", "type": "custom", "custom": {"name": "shell", "input":
 NOT_AN_ANSWER = [
     Row(
         name="A whole answer without a finish reason",
-        variants={"null": without_finish_reason},
+        variants={
+            "null": Fault(shape="no_finish_reason"),
+            "an empty text": Fault(shape="empty_finish_reason"),
+        },
         ends={"": End(text=TEXT)},
-        routes=("openai",),
+        routes=("openai", "anthropic"),
         happens="JSON with its usage is whole, and `[DONE]` ends a stream.",
         advice="none",
     ),
@@ -564,6 +562,7 @@ NOT_AN_ANSWER = [
         variants={"no choices": Fault(finish="no_choices")},
         ends={
             "": ends_in(errors.APIResponseValidationError),
+            "responses": End(text=""),
             "anthropic": End(text=""),
             "litellm": End(text=""),
         },
@@ -572,10 +571,7 @@ NOT_AN_ANSWER = [
     Row(
         name="An answer without content",
         variants={"null content": Fault(finish="null_content"), "empty content": Fault(finish="empty")},
-        ends={
-            "": End(text="", fields={"finish_reason": "stop"}),
-            "responses null-content": ends_in(errors.APIResponseValidationError),
-        },
+        ends={"": End(text="", fields={"finish_reason": "stop"})},
         happens="It is not stored, so the next equal call asks again.",
         advice="look at `finish_reason`",
     ),
@@ -904,7 +900,6 @@ HOSTILE = [
         },
         ends={"": ANSWERED},
         ways=STREAMS,
-        defects={"the-stream-again gemini": "the answer is read twice, as its stream has no last event"},
         happens="The answer is complete, so nothing after it is read.",
         advice="none",
     ),

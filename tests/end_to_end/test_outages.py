@@ -171,7 +171,7 @@ def test_without_retries_nothing_is_sent_twice(client: Client, simulator: Simula
 def test_one_prompt_that_always_fails_stops_no_batch(client: Client, simulator: Simulator) -> None:
     simulator.inject(Fault(status=500), times=None, match="poison")
     prompts = ["poison" if index == 7 else str(index) for index in range(100)]
-    results = client.call_many(MODEL, prompts, max_concurrent=8)
+    results = client.call_many(MODEL, prompts, max_concurrent=8, outage_patience=5)
     failed = [index for index, result in enumerate(results) if isinstance(result, LLMError)]
     assert failed == [7]
 

@@ -94,9 +94,9 @@ def test_the_wheel_holds_the_package_and_its_data(built: Built) -> None:
     }
     assert {PurePosixPath(name).parts[0] for name in names} == {
         "llm_provider",
-        "llm_provider-0.1.0.dist-info",
+        "llm_provider_call-0.1.0.dist-info",
     }
-    assert "llm_provider-0.1.0.dist-info/licenses/LICENSE" in names
+    assert "llm_provider_call-0.1.0.dist-info/licenses/LICENSE" in names
 
 
 def test_the_sdist_holds_what_a_build_needs(built: Built) -> None:

@@ -157,8 +157,6 @@ def comparable(arguments: str) -> Any:
 
 def is_known(name: str, told: Sequence[Any]) -> bool:
     """Whether a stream may have a defect that test_defects.py shows. It is compared once that is gone."""
-    if name == "responses":
-        return True
     if name == "anthropic":
         blocks = [event.get("content_block") for event in told if isinstance(event, dict)]
         return any(isinstance(block, dict) and block.get("type") not in BLOCKS for block in blocks)

@@ -1,8 +1,9 @@
-"""A server nobody here wrote: llama.cpp's, serving a tiny model of random weights made on the spot."""
+"""Servers nobody here wrote: llama.cpp's with a tiny model of random weights, and litellm's proxy."""
 
 from __future__ import annotations
 
 import http.client
+import json
 import os
 import signal
 import socket
@@ -16,8 +17,16 @@ from typing import NamedTuple
 
 import pytest
 
+from llm_provider.simulator import Simulator
+
 CONTEXT = 512
 """Tokens a conversation and its answer may have."""
+
+LONGEST_START = 90.0
+"""Seconds. litellm's proxy imports for half a minute when its modules are not compiled yet."""
+
+PROXY = Path(__file__).parents[2] / ".venv-proxy" / "bin" / "litellm"
+PROXY_KEY = "sk-proxy"
 
 EMBEDDING, HEADS, FEED_FORWARD, BLOCKS = 64, 4, 128, 2
 WORDS = [
@@ -100,8 +109,7 @@ def write_model(path: Path, *, pooled: bool = False) -> None:
 @contextmanager
 def serve(model: Path, log: Path, **settings: object) -> Iterator[LlamaServer]:
     """Run llama_cpp.server on a free loopback port until the block ends. `settings` are further options."""
-    with socket.create_server(("127.0.0.1", 0)) as reserved:
-        port = reserved.getsockname()[1]
+    port = free_port()
     options = {
         "model": model,
         "model_alias": "tiny",
@@ -118,11 +126,26 @@ def serve(model: Path, log: Path, **settings: object) -> Iterator[LlamaServer]:
     for name, value in options.items():
         command += [f"--{name}", str(value)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LLAMA_")}
+    with running(command, environment, log, lambda: answers(port, "/v1/models")):
+        yield LlamaServer(f"http://127.0.0.1:{port}/v1", "local/tiny")
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as reserved:
+        port: int = reserved.getsockname()[1]
+    return port
+
+
+@contextmanager
+def running(
+    command: list[str], environment: dict[str, str], log: Path, ready: Callable[[], bool]
+) -> Iterator[None]:
+    """Run a server until the block ends; the block begins when it is ready."""
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environment)
         try:
-            wait_until(lambda: answers(port), process, log)
-            yield LlamaServer(f"http://127.0.0.1:{port}/v1", "local/tiny")
+            wait_until(ready, process, log)
+            yield
         finally:
             process.send_signal(signal.SIGTERM)
             try:
@@ -132,11 +155,11 @@ def serve(model: Path, log: Path, **settings: object) -> Iterator[LlamaServer]:
                 process.wait()
 
 
-def answers(port: int) -> bool:
-    """Whether the server is up; one that wants a key says so, and is up too."""
+def answers(port: int, path: str) -> bool:
+    """Whether a server is up; one that wants a key says so, and is up too."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
     try:
-        connection.request("GET", "/v1/models")
+        connection.request("GET", path)
         return connection.getresponse().status in (200, 401)
     except OSError:
         return False
@@ -145,7 +168,7 @@ def answers(port: int) -> bool:
 
 
 def wait_until(ready: Callable[[], bool], process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + LONGEST_START
     while not ready():
         assert process.poll() is None, log.read_text(errors="replace")
         assert time.monotonic() < deadline, log.read_text(errors="replace")
@@ -191,3 +214,67 @@ def locked_llama(model_file: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     pytest.importorskip("llama_cpp")
     with serve(model_file, tmp_path_factory.mktemp("llama") / "log", api_key="open-sesame") as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def tool_llama(model_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServer]:
+    """A server that reads and calls tools in the format of "chatml-function-calling"."""
+    pytest.importorskip("llama_cpp")
+    log = tmp_path_factory.mktemp("llama") / "log"
+    with serve(model_file, log, chat_format="chatml-function-calling", n_ctx=4 * CONTEXT) as server:
+        yield server
+
+
+class LitellmProxy(NamedTuple):
+    """litellm's proxy, and the simulator behind it, which is the provider of all its models."""
+
+    url: str
+    simulator: Simulator
+
+
+@pytest.fixture(scope="session")
+def running_proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LitellmProxy]:
+    if not PROXY.exists():
+        pytest.skip("litellm's proxy is installed by `make test-integration`")
+    folder = tmp_path_factory.mktemp("proxy")
+    port = free_port()
+    with Simulator() as simulator:
+        gemini = simulator.url("gemini")
+        served = {
+            "openai/gpt-6.1-sol": simulator.url("openai"),
+            "openai/text-embedding-3-small": simulator.url("openai"),
+            "anthropic/claude-sonnet-5-5": simulator.url("anthropic"),
+            "gemini/gemini-3.8-flash": f"{gemini}/v1beta",
+        }
+        configuration = {
+            "model_list": [
+                {
+                    "model_name": model.partition("/")[2],
+                    "litellm_params": {"model": model, "api_base": base, "api_key": "any"},
+                }
+                for model, base in served.items()
+            ],
+            "general_settings": {"master_key": PROXY_KEY},
+            "router_settings": {"num_retries": 0, "disable_cooldowns": True},
+        }
+        # JSON is YAML.
+        file = folder / "proxy.yaml"
+        file.write_text(json.dumps(configuration), encoding="utf-8")
+        command = [str(PROXY), "--config", str(file), "--host", "127.0.0.1", "--port", str(port)]
+        environment = {
+            **{name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ},
+            "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+            # For the path that passes Gemini's requests through.
+            "GEMINI_API_BASE": gemini,
+            "GEMINI_API_KEY": "any",
+        }
+        with running(command, environment, folder / "log", lambda: answers(port, "/health/liveliness")):
+            yield LitellmProxy(f"http://127.0.0.1:{port}", simulator)
+
+
+@pytest.fixture
+def litellm_proxy(running_proxy: LitellmProxy) -> Iterator[LitellmProxy]:
+    """The proxy, before a provider without faults."""
+    running_proxy.simulator.clear()
+    yield running_proxy
+    running_proxy.simulator.clear()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,6 +12,8 @@ from llm_provider import (
     APIResponseValidationError,
     AuthenticationError,
     ContextWindowExceededError,
+    InternalServerError,
+    NotFoundError,
     Parameters,
     Response,
     Usage,
@@ -26,6 +28,25 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.integration
 
 PROMPT = "Tell me something."
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"unit": {"type": "string", "enum": ["celsius", "kelvin"]}, "sure": {"type": "boolean"}},
+    "required": ["unit", "sure"],
+}
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "weather",
+        "description": "The weather.",
+        "parameters": {
+            "type": "object",
+            "properties": {"unit": {"type": "string", "enum": ["c", "f"]}, "tomorrow": {"type": "boolean"}},
+            "required": ["unit", "tomorrow"],
+        },
+    },
+}
+FORCED = {"type": "function", "function": {"name": "weather"}}
 
 COMPLETE: Parameters = {"max_tokens": 200, "temperature": 0, "stop": "st"}
 """Ends every answer at its first word with "st", one in four: only answers that were not cut are cached."""
@@ -144,3 +165,92 @@ def test_a_stream_that_fails_before_its_first_word_raises(llama: LlamaServer) ->
         ) as deltas,
     ):
         list(deltas)
+
+
+def test_log_probabilities_are_those_of_the_tokens(llama: LlamaServer) -> None:
+    answer = call(llama.model, PROMPT, base_url=llama.base_url, max_tokens=4, temperature=0, top_logprobs=3)
+    tokens = answer.logprobs["content"]
+    assert "".join(token["token"] for token in tokens) == answer.text
+    for token in tokens:
+        best, *others = (entry["logprob"] for entry in token["top_logprobs"])
+        assert token["logprob"] == best <= 0.0
+        assert all(other <= best for other in others)
+
+
+def test_a_seed_repeats_an_answer(llama: LlamaServer) -> None:
+    def ask(seed: int) -> str:
+        hot = {"temperature": 1.5, "max_tokens": 8, "cache": "off"}
+        return call(llama.model, PROMPT, base_url=llama.base_url, seed=seed, **hot).text
+
+    first = ask(1)
+    assert ask(1) == first
+    assert {ask(2), ask(3)} != {first}
+
+
+def test_an_answer_follows_a_schema(llama: LlamaServer) -> None:
+    # This server has no "json_schema": it reads the schema from a field of "json_object".
+    asked = {"type": "json_object", "schema": SCHEMA}
+    parameters: Parameters = {"response_format": asked, "temperature": 0, "base_url": llama.base_url}
+    answer = call(llama.model, PROMPT, **parameters)
+    assert answer.finish_reason == "stop"
+    assert answer.parsed.keys() == {"unit", "sure"}
+    assert answer.parsed["unit"] in ("celsius", "kelvin")
+    with stream(llama.model, PROMPT, cache="off", **parameters) as deltas:
+        text = "".join(delta.text for delta in deltas)
+    assert text == deltas.response.text == answer.text
+
+
+def test_a_form_of_schema_that_this_server_does_not_have_is_named(llama: LlamaServer) -> None:
+    # It answers 500 to a request that it finds invalid.
+    asked = {"type": "json_schema", "json_schema": {"name": "reading", "schema": SCHEMA}}
+    with pytest.raises(InternalServerError, match="json_object") as caught:
+        call(llama.model, PROMPT, base_url=llama.base_url, response_format=asked, max_retries=0)
+    assert caught.value.status == 500
+
+
+@pytest.mark.parametrize("choice", [FORCED, "auto"])
+def test_a_tool_is_called_and_its_result_is_read(tool_llama: LlamaServer, choice: Any) -> None:
+    parameters: Parameters = {"tools": [TOOL], "temperature": 0, "base_url": tool_llama.base_url}
+    asked = call(tool_llama.model, PROMPT, tool_choice=choice, **parameters)
+    assert asked.finish_reason == "tool_calls"
+    (requested,) = asked.tool_calls
+    assert requested.name == "weather"
+    assert requested.parsed_arguments.keys() == {"unit", "tomorrow"}
+    conversation = [
+        {"role": "user", "content": PROMPT},
+        # This server takes no message whose content is null.
+        {**asked.message, "content": ""},
+        {"role": "tool", "tool_call_id": requested.id, "content": "sunny"},
+    ]
+    told = call(tool_llama.model, conversation, base_url=tool_llama.base_url, max_tokens=4)
+    assert told.usage.output_tokens == 4
+    # The names, the arguments and the result are in the prompt, as bytes.
+    assert told.usage.input_tokens > len(PROMPT) + len(requested.arguments) + len("sunny")
+
+
+def test_a_streamed_tool_call_is_the_same(tool_llama: LlamaServer) -> None:
+    parameters: Parameters = {"tools": [TOOL], "tool_choice": FORCED, "temperature": 0, "cache": "off"}
+    whole = call(tool_llama.model, PROMPT, base_url=tool_llama.base_url, **parameters)
+    with stream(tool_llama.model, PROMPT, base_url=tool_llama.base_url, **parameters) as deltas:
+        fragments = [fragment for delta in deltas for fragment in delta.tool_calls]
+    (requested,) = deltas.response.tool_calls
+    assert deltas.response.finish_reason == "tool_calls"
+    assert requested.arguments == whole.tool_calls[0].arguments
+    # This server writes each fragment twice, as a tool call and as a function call.
+    assert "".join(fragment.arguments for fragment in fragments) == requested.arguments
+    assert "".join(fragment.name for fragment in fragments) == requested.name == "weather"
+
+
+def test_a_path_that_the_server_does_not_have_is_not_found(llama: LlamaServer) -> None:
+    with pytest.raises(NotFoundError) as caught:
+        call(llama.model, PROMPT, base_url=f"{llama.base_url}/other")
+    assert (caught.value.status, caught.value.attempts) == (404, 1)
+
+
+def test_a_stop_sequence_ends_a_stream(llama: LlamaServer) -> None:
+    parameters: Parameters = {"base_url": llama.base_url, "cache": "off", **COMPLETE}
+    whole = call(llama.model, PROMPT, **parameters)
+    with stream(llama.model, PROMPT, **parameters) as deltas:
+        text = "".join(delta.text for delta in deltas)
+    assert text == deltas.response.text == whole.text
+    assert deltas.response.finish_reason == "stop"

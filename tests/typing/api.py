@@ -10,11 +10,13 @@ from llm_provider import (
     APITimeoutError,
     AsyncStream,
     BatchError,
+    BatchParameters,
     Budget,
     BudgetExceededError,
     CacheStatistics,
     Choice,
     Client,
+    Cost,
     Delta,
     Estimate,
     Explanation,
@@ -27,12 +29,16 @@ from llm_provider import (
     Range,
     RateLimitError,
     Response,
+    Results,
+    SchemaMismatchError,
     ScopeStatistics,
     Stream,
     Timeouts,
     Timing,
+    ToolArgumentsError,
     ToolCall,
     ToolCallDelta,
+    ToolResult,
     Usage,
     acall,
     acall_many,
@@ -80,6 +86,9 @@ def one_call() -> None:
     assert_type(answer.timing.first_token, float | None)
     assert_type(answer.cached, bool)
     assert_type(answer.parsed, Any)
+    assert_type(answer.parsed_from, Literal["text", "fence", "prose"] | None)
+    assert_type(answer.all_parsed, list[Any])
+    assert_type(answer.schema_in_prompt, bool)
     assert_type(price("gpt-6.1-sol", answer.usage), Decimal | None)
 
 
@@ -94,7 +103,9 @@ def conversation() -> None:
 
 
 def many() -> None:
-    assert_type(call_many("gpt-6.1-sol", ["a", "b"]), list[Response | LLMError])
+    assert_type(call_many("gpt-6.1-sol", ["a", "b"]), Results[Response | LLMError])
+    assert_type(call_many("gpt-6.1-sol", ["a"], on_error="raise"), Results[Response])
+    assert_type(Client().call_many("gpt-6.1-sol", ["a"], on_error="raise"), Results[Response])
     for index, result in iter_many("gpt-6.1-sol", (str(number) for number in range(3)), progress=False):
         assert_type(index, int)
         if isinstance(result, LLMError):
@@ -102,6 +113,45 @@ def many() -> None:
         else:
             assert_type(result, Response)
     assert_type(iter_many("gpt-6.1-sol", ["a"]), Iterator[tuple[int, Response | LLMError]])
+
+
+def results(on_error: Literal["return", "raise"]) -> None:
+    found = call_many("gpt-6.1-sol", ["a", "b"])
+    as_list: list[Response | LLMError] = found
+    assert_type(as_list[0], Response | LLMError)
+    assert_type(found[0], Response | LLMError)
+    assert_type(found[1:], Results[Response | LLMError])
+    assert_type(found.ok, Results[Response])
+    assert_type([answer.text for answer in found.ok], list[str])
+    assert_type(found.errors, list[LLMError])
+    assert_type(found.errors_by_index, dict[int, LLMError])
+    assert_type(found.raise_for_errors(), Results[Response])
+    assert_type(found.cost, Cost)
+    assert_type(found.cost.unknown, int)
+    total: float = sum(part.cost for part in (found, found))
+    print(f"{total:.4f}")
+    assert_type(found.usage, Usage)
+    assert_type(found.texts, list[str | None])
+    # An error in place raises itself here, so the text is a text.
+    assert_type([result.text for result in found], list[str])
+    assert_type(Results.from_jsonl("results.jsonl"), Results[Response | LLMError])
+    assert_type(found[0].to_dict(), dict[str, Any])
+    assert_type(Response.from_dict({}), Response)
+    assert_type(LLMError.from_dict({}), LLMError)
+    # A pandas DataFrame or any iterable of mappings; the function gets a dict for each row.
+    rows = [{"question": "Why?"}]
+    assert_type(
+        call_many("gpt-6.1-sol", lambda row: str(row["question"]), rows=rows, metadata=lambda row: row["id"]),
+        Results[Response | LLMError],
+    )
+    call_many("gpt-6.1-sol", "{question}", rows=rows, metadata=[{"id": 1}])
+    assert_type(found[0].metadata, Any)
+    sweep = call_many(["gpt-6.1-sol", "claude-sonnet-5-5"], ["a"])
+    assert_type(sweep, dict[str, Results[Response | LLMError]])
+    assert_type(call_many(("gpt-6.1-sol",), ["a"], on_error="raise"), dict[str, Results[Response]])
+    assert_type(Client().call_many(["gpt-6.1-sol"], ["a"], dry_run=True), dict[str, Estimate])
+    either = call_many("gpt-6.1-sol", ["a"], on_error=on_error)
+    assert_type(either, Results[Response | LLMError] | Results[Response])
 
 
 def streamed() -> None:
@@ -115,12 +165,32 @@ def streamed() -> None:
 
 async def awaited() -> None:
     assert_type(await acall("gpt-6.1-sol", "Hi"), Response)
-    assert_type(await acall_many("gpt-6.1-sol", ["a"], on_error="raise"), list[Response | LLMError])
+    assert_type(await acall_many("gpt-6.1-sol", ["a"]), Results[Response | LLMError])
+    assert_type(await acall_many("gpt-6.1-sol", ["a"], on_error="raise"), Results[Response])
     assert_type(aiter_many("gpt-6.1-sol", ["a"]), AsyncIterator[tuple[int, Response | LLMError]])
     async with astream("gpt-6.1-sol", "Hi") as deltas:
         assert_type(deltas, AsyncStream)
         async for delta in deltas:
             assert_type(delta, Delta)
+
+
+def tools() -> None:
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    class Person:
+        name: str
+
+    own = {"type": "function", "function": {"name": "own"}}
+    response = call("gpt-6.1-sol", "Hi", tools=[add, Person, own, "web_search"], max_tool_rounds=3)
+    assert_type(response.rounds, tuple[Response, ...])
+    assert_type(response.messages, list[Message])
+    assert_type(response.tool_results, tuple[ToolResult, ...])
+    assert_type(response.tool_results[0].error, BaseException | None)
+    try:
+        print(response.tool_calls[0].parsed_arguments)
+    except ToolArgumentsError as error:
+        call("gpt-6.1-sol", [*response.messages, error.tool_message()])
 
 
 def client() -> None:
@@ -132,6 +202,16 @@ def client() -> None:
         assert_type(own.call("gpt-6.1-sol", "Hi", timeout=Timeouts(idle=30), deadline=60), Response)
         assert_type(own.cache.stats(), CacheStatistics)
         assert_type(own.explain_miss("gpt-6.1-sol", "Hi", draw=2), Explanation | None)
+
+
+def parameters() -> None:
+    answer = call("gpt-5.5", "Hi", service_tier="flex", verbosity="low", user="u", logit_bias={5: -1})
+    assert_type(answer.dropped, tuple[str, ...])
+    call("gemini-2.5-flash", "Hi", thinking_budget=0, safety_settings={"a": "b"}, modalities=["text"])
+    with Client(api_key="key", base_url="http://localhost", temperature=0, unsupported="drop") as own:
+        assert_type(own.with_options(max_tokens=5, cache="off", timeout=3), Client)
+    shared: BatchParameters = {"top_k": 3, "max_concurrent": 5}
+    call_many("gpt-5.5", ["a"], **shared)
 
 
 def estimates() -> None:
@@ -170,7 +250,29 @@ def failures() -> None:
         assert_type(error.errors, dict[int, LLMError])
 
 
+def structured(answer: Response[int], answers: list[Response[list[str]]]) -> None:
+    assert_type(answer.parsed, int)
+    assert_type(answer.all_parsed, list[int])
+    for each in answers:
+        assert_type(each.parsed, list[str])
+    wider: list[Response[int | str]] = [answer]
+    assert_type(wider[0].parsed, int | str)
+    plain: Response = answer
+    assert_type(plain.parsed, Any)
+    shared: Parameters = {"response_format": list[int], "max_repairs": 2}
+    call("gpt-6.1-sol", "Hi", **shared)
+    try:
+        call("gpt-6.1-sol", "Hi", response_format=int | None, max_repairs=0)
+    except SchemaMismatchError as error:
+        assert_type(error.text, str)
+        assert_type(error.validation_error, str)
+        assert_type(error.cost, float | None)
+
+
 def mistakes() -> None:
+    call("gpt-6.1-sol", "Hi", service_tier="slow")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    Client(temprature=0)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    Client().with_options(keys={})  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     call("gpt-6.1-sol", "Hi", temprature=0)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     call("gpt-6.1-sol", 3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     call("gpt-6.1-sol", "Hi", cache="never")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

@@ -59,7 +59,7 @@ class Attempt:
 
     async def make(self, connection: Connection) -> None:
         """Send, receive and decode within the timeouts. Only a cancellation is raised."""
-        timeouts, streamed = self._outgoing.timeouts, None
+        timeouts, streamed, reply = self._outgoing.timeouts, None, None
         self._sent = time.perf_counter()
         timer = asyncio.timeout(total := self._outgoing.timeout)
         try:
@@ -79,6 +79,8 @@ class Attempt:
             self._answer = self._call.operation.decode(self._call, reply, self._count)
         except LLMError as error:
             self.error = error
+            if isinstance(error, APIResponseValidationError):
+                error.raw = reply
         except Exception as error:
             if timer.expired():
                 self.error = self._watch.missed() if self._watch is not None else _too_long(total)
@@ -103,7 +105,9 @@ class Attempt:
 
     async def _receive(self, connection: Connection, emit: Emit, timer: asyncio.Timeout) -> Any:
         """The reply that is assembled from the events of a stream."""
-        assembler, watch = self._call.adapter.assembler(self._call.encoded), self._watch
+        # A protocol cannot have methods that only some formats have.
+        assembler: Any = self._call.adapter.assembler(self._call.encoded)
+        watch, several = self._watch, self._count > 1
         if watch is not None:
             watch.begin()
         stream = connection.stream(self._outgoing, self._on_headers, assembler.is_complete)
@@ -115,6 +119,9 @@ class Attempt:
                     steps: list[Step] = []
                     try:
                         for event in batch:
+                            if several:
+                                steps += filter(None, assembler.feed_samples(event))
+                                continue
                             step = assembler.feed(event)
                             if step:
                                 steps.append(step)

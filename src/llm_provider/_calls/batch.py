@@ -26,20 +26,25 @@ from collections.abc import (
     Callable,
     Iterable,
     Iterator,
+    Sequence,
     Sized,
 )
-from dataclasses import dataclass
-from typing import Any, cast
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, cast
 
-from .._errors import BatchError, BudgetExceededError, LLMError
-from .._requests.request import checked_inputs
+from .._errors import BudgetExceededError, LLMError
+from .._results import Results
 from .._runtime import event_loop
 from .._types import Prompt, Response, Result
 from .batch_lookup import Lookup
 from .call import Call
+from .early_stop import EarlyStop
 
 _LINGER_SECONDS = 0.01
 """Longest time that a result waits before it is handed over. It is short compared with a call."""
+
+_Finished: TypeAlias = list[tuple[int, Result | Exception]]
+"""Finished calls with the indices of their inputs."""
 
 _ENOUGH_REFUSALS = 32
 """Inputs in a row that a budget refuses, or fewer where fewer may be in flight."""
@@ -59,6 +64,8 @@ class Work:
     """How many requests may be in flight."""
     load: Callable[[Call[Response]], object]
     """Imports the SDK that `run` needs. It is called in the thread of a synchronous batch only."""
+    early_stop: EarlyStop = field(default_factory=EarlyStop)
+    """Says whether the batch was stopped."""
 
     @property
     def workers(self) -> int:
@@ -97,7 +104,7 @@ class _Refusals:
 class _WorkerPool:
     """The workers of one batch. `give` and `cancel` are for the user's thread; the rest runs on the loop."""
 
-    def __init__(self, work: Work, deliver: Callable[[list[tuple[int, Result | Exception]]], object]) -> None:
+    def __init__(self, work: Work, deliver: Callable[[_Finished], object]) -> None:
         self._work = work
         self._deliver = deliver
         # Each task gets a copy: tasks with one context would see each other's variables.
@@ -105,7 +112,7 @@ class _WorkerPool:
         self._background = event_loop.current()
         self._waiting: deque[tuple[int, Call[Response]]] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._finished: list[tuple[int, Result | Exception]] = []
+        self._finished: _Finished = []
         self._timer: asyncio.TimerHandle | None = None
         self._enough = max(1, work.max_in_flight // 2)
 
@@ -166,91 +173,172 @@ def _checked_result(result: Result | Exception) -> Result:
     raise result
 
 
-def iterate(work: Work, inputs: Iterable[Prompt]) -> Iterator[tuple[int, Result]]:
-    """Run a batch from a synchronous thread, yielding `(index, result)` as calls finish."""
-    arrived: queue.SimpleQueue[list[tuple[int, Result | Exception]]] = queue.SimpleQueue()
-    pool: _WorkerPool | None = None
-    source, source_error = enumerate(work.lookup(checked_inputs(inputs))), None
-    exhausted, outstanding = False, 0
-    refusals = _Refusals(inputs, work.max_in_flight)
+class _Lane:
+    """The calls of one model. Several models have lanes side by side, so that none waits for another.
+
+    Args:
+        work: How the calls are made.
+        inputs: The prompts.
+        offset: The index of the first input.
+        post: Takes finished calls; on the background loop.
+    """
+
+    def __init__(
+        self, work: Work, inputs: object, offset: int, post: Callable[[tuple[_Lane, _Finished]], object]
+    ) -> None:
+        self.work = work
+        self.offset = offset
+        self.refusals = _Refusals(inputs, work.max_in_flight)
+        self.exhausted = False
+        self.error: Exception | None = None
+        """An error of the user's iterable. It is raised after the started calls have finished."""
+        self.outstanding = 0
+        self._width = work.width
+        self._post = post
+        self._pool: _WorkerPool | None = None
+
+    @property
+    def reads(self) -> bool:
+        """Whether another input may be read now."""
+        return not self.exhausted and self.outstanding < self._width
+
+    def give(self, index: int, call: Call[Response], *, load: bool) -> None:
+        """Send a call."""
+        if self._pool is None:
+            if load:
+                self.work.load(call)
+            self._pool = _WorkerPool(self.work, lambda finished: self._post((self, finished)))
+        self._pool.give(index, call)
+        self.outstanding += 1
+
+    def took(self, result: Result | Exception) -> None:
+        """Note a result that the user gets."""
+        self.outstanding -= 1
+        self.refusals.note(result)
+
+    def cancel(self) -> None:
+        """Cancel the calls under way."""
+        if self._pool is not None:
+            self._pool.cancel()
+            # The pool refers to its lane. A cycle would wait for the garbage collector.
+            self._pool = None
+
+
+def _raise_error(lanes: Sequence[_Lane]) -> None:
+    for lane in lanes:
+        if lane.error is not None:
+            raise lane.error
+
+
+def _offsets(batches: Sequence[tuple[Work, Any]]) -> Iterator[int]:
+    offset = 0
+    for _, inputs in batches:
+        yield offset
+        # Only the inputs of several models need a length.
+        offset += len(inputs) if len(batches) > 1 else 0
+
+
+def iterate(
+    work: Work, inputs: Iterable[Prompt], *more: tuple[Work, Sequence[Prompt]]
+) -> Iterator[tuple[int, Result]]:
+    """Run a batch from a synchronous thread, yielding `(index, result)` as calls finish.
+
+    Args:
+        work: How its calls are made.
+        inputs: Its prompts.
+        *more: Further batches to run side by side with it. The indices of each follow those of the batch
+            before it, whose inputs then need a length.
+    """
+    batches = ((work, inputs), *more)
+    arrived: queue.SimpleQueue[tuple[_Lane, _Finished]] = queue.SimpleQueue()
+    lanes = [
+        _Lane(*batch, offset, arrived.put) for batch, offset in zip(batches, _offsets(batches), strict=True)
+    ]
+    sources = [
+        (lane, enumerate(lane.work.lookup(inputs))) for lane, (_, inputs) in zip(lanes, batches, strict=True)
+    ]
     try:
         while True:
-            exhausted = exhausted or refusals.enough
-            while not exhausted and outstanding < work.width and arrived.empty():
-                try:
-                    index, found = next(source)
-                except StopIteration:
-                    exhausted = True
-                except Exception as error:
-                    # An error of the user's iterable is raised after the started calls have finished.
-                    exhausted, source_error = True, error
-                else:
-                    if isinstance(found, (Response, LLMError)):
-                        yield index, found
+            reading = True
+            while reading and arrived.empty():
+                reading = False
+                for lane, source in sources:
+                    if not lane.reads:
+                        continue
+                    try:
+                        index, found = next(source)
+                    except StopIteration:
+                        lane.exhausted = True
+                    except Exception as error:
+                        lane.exhausted, lane.error = True, error
                     else:
-                        if pool is None:
-                            work.load(found)
-                            pool = _WorkerPool(work, arrived.put)
-                        pool.give(index, found)
-                        outstanding += 1
-            if not outstanding:
+                        reading = True
+                        if isinstance(found, (Response, LLMError)):
+                            yield lane.offset + index, found
+                        else:
+                            lane.give(index, found, load=True)
+            if not any(lane.outstanding for lane in lanes):
                 break
-            for index, result in arrived.get():
-                outstanding -= 1
-                refusals.note(result)
-                yield index, _checked_result(result)
+            lane, finished = arrived.get()
+            lane.work.early_stop.warn()
+            for index, result in finished:
+                lane.took(result)
+                yield lane.offset + index, _checked_result(result)
+            lane.exhausted = lane.exhausted or lane.refusals.enough
     finally:
-        if pool is not None:
-            pool.cancel()
-    if source_error is not None:
-        raise source_error
+        for lane in lanes:
+            lane.cancel()
+    _raise_error(lanes)
 
 
 async def aiterate(
-    work: Work, inputs: Iterable[Prompt] | AsyncIterable[Prompt]
+    work: Work, inputs: Iterable[Prompt] | AsyncIterable[Prompt], *more: tuple[Work, Sequence[Prompt]]
 ) -> AsyncGenerator[tuple[int, Result], None]:
-    """Run a batch from the user's event loop, yielding `(index, result)` as calls finish."""
-    arrived: asyncio.Queue[list[tuple[int, Result | Exception]]] = asyncio.Queue()
+    """`iterate` from the user's event loop."""
+    batches = ((work, inputs), *more)
+    arrived: asyncio.Queue[tuple[_Lane, _Finished]] = asyncio.Queue()
     inbox = event_loop.inbox_here()
 
-    def deliver(finished: list[tuple[int, Result | Exception]]) -> None:
+    def deliver(finished: tuple[_Lane, _Finished]) -> None:
         with contextlib.suppress(RuntimeError):  # the user's loop has ended
             inbox.post(arrived.put_nowait, finished)
 
-    pool: _WorkerPool | None = None
-    source, source_error = _looked_up(work, inputs), None
-    exhausted, outstanding = False, 0
-    refusals = _Refusals(inputs, work.max_in_flight)
+    lanes = [_Lane(*batch, offset, deliver) for batch, offset in zip(batches, _offsets(batches), strict=True)]
+    sources = [(lane, _looked_up(*batch)) for lane, batch in zip(lanes, batches, strict=True)]
     try:
         while True:
-            exhausted = exhausted or refusals.enough
-            while not exhausted and outstanding < work.width and arrived.empty():
-                try:
-                    index, found = await anext(source)
-                except StopAsyncIteration:
-                    exhausted = True
-                except Exception as error:
-                    exhausted, source_error = True, error
-                else:
-                    if isinstance(found, (Response, LLMError)):
-                        yield index, found
+            reading = True
+            while reading and arrived.empty():
+                reading = False
+                for lane, source in sources:
+                    if not lane.reads:
+                        continue
+                    try:
+                        index, found = await anext(source)
+                    except StopAsyncIteration:
+                        lane.exhausted = True
+                    except Exception as error:
+                        lane.exhausted, lane.error = True, error
                     else:
-                        pool = pool or _WorkerPool(work, deliver)
-                        pool.give(index, found)
-                        outstanding += 1
-                    # While inputs are read, the user's other tasks run, and results arrive.
-                    await asyncio.sleep(0)
-            if not outstanding:
+                        reading = True
+                        if isinstance(found, (Response, LLMError)):
+                            yield lane.offset + index, found
+                        else:
+                            lane.give(index, found, load=False)
+                        # While inputs are read, the user's other tasks run, and results arrive.
+                        await asyncio.sleep(0)
+            if not any(lane.outstanding for lane in lanes):
                 break
-            for index, result in await arrived.get():
-                outstanding -= 1
-                refusals.note(result)
-                yield index, _checked_result(result)
+            lane, finished = await arrived.get()
+            lane.work.early_stop.warn()
+            for index, result in finished:
+                lane.took(result)
+                yield lane.offset + index, _checked_result(result)
+            lane.exhausted = lane.exhausted or lane.refusals.enough
     finally:
-        if pool is not None:
-            pool.cancel()
-    if source_error is not None:
-        raise source_error
+        for lane in lanes:
+            lane.cancel()
+    _raise_error(lanes)
 
 
 async def _looked_up(
@@ -261,7 +349,7 @@ async def _looked_up(
             for found in work.lookup((prompt,)):
                 yield index, found
     else:
-        for each in enumerate(work.lookup(checked_inputs(inputs))):
+        for each in enumerate(work.lookup(inputs)):
             yield each
 
 
@@ -275,21 +363,18 @@ async def numbered(
             yield index, prompt
             index += 1
     else:
-        for prompt in checked_inputs(inputs):
+        for prompt in inputs:
             yield index, prompt
             index += 1
 
 
-def in_order(results: dict[int, Result], on_error: str) -> list[Result]:
+def in_order(results: dict[int, Result], on_error: str) -> Results[Result]:
     """The results of a finished batch in the order of its inputs.
 
     Raises:
         BatchError: a call failed and `on_error` is "raise".
     """
-    ordered = [results[index] for index in range(len(results))]
-    failures = [result for result in ordered if isinstance(result, LLMError)]
-    if failures and on_error == "raise":
-        first = failures[0]
-        message = f"{len(failures)} of {len(ordered)} calls failed; the first: {first}"
-        raise BatchError(message, results=ordered, maybe_billed=True) from first
+    ordered = Results(results[index] for index in range(len(results)))
+    if on_error == "raise":
+        ordered.raise_for_errors()
     return ordered

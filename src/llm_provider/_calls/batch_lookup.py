@@ -7,8 +7,8 @@ looked up in groups. The prompts of other iterables are read one by one, as resu
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
-from typing import TypeAlias
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from typing import Any, TypeAlias, TypeVar
 
 from .._errors import CacheMissError, LLMError
 from .._money.track import current
@@ -20,36 +20,46 @@ from .template import Template, template
 Lookup: TypeAlias = Callable[[Iterable[Prompt]], Iterator[Result | Call[Response]]]
 """Yields for each prompt its stored answer, its call if nothing is stored, or its error."""
 
+ResultT = TypeVar("ResultT", bound=Result)
+
 _GROUP = 128
 """Prompts that are looked up together. Larger groups do not make a hit faster, and they need more memory for
 the entries that are read ahead."""
 
 
-def batch_lookup(engine: Engine, prepare: Callable[[Prompt], Call[Response]]) -> Lookup:
+def batch_lookup(
+    engine: Engine,
+    prepare: Callable[[Prompt], Call[Response]],
+    metadata: Callable[[Prompt], Any] | None = None,
+) -> Lookup:
     """The lookup of a batch.
 
     Args:
         engine: The engine of the client.
         prepare: Makes the call of a prompt.
+        metadata: Gives the metadata of each prompt, in the order of the prompts; None if there is none.
 
     Raises:
         LLMError: the model or a parameter is wrong, so every call would fail.
         TypeError: there is no such parameter.
     """
-    found = template(prepare)
+    shared = template(prepare)
 
     def by_itself(prompt: Prompt) -> Result | Call[Response]:
+        described = None if metadata is None else metadata(prompt)
         try:
             call = prepare(prompt)
-            return engine.lookup(call) or call
+            call.metadata = described
+            found: Result | None = engine.lookup(call)
         except LLMError as error:
-            return error
+            found = error
+        return call if found is None else with_metadata(found, described)
 
     def lookup(inputs: Iterable[Prompt]) -> Iterator[Result | Call[Response]]:
         # Several samples have several keys, which are looked up one by one.
-        if found is None or len(found.call.parts) > 1:
+        if shared is None or len(shared.call.parts) > 1:
             return map(by_itself, inputs)
-        return _by_template(engine, found, by_itself, inputs)
+        return _by_template(engine, shared, by_itself, inputs, metadata)
 
     return lookup
 
@@ -59,6 +69,7 @@ def _by_template(
     shared: Template,
     by_itself: Callable[[Prompt], Result | Call[Response]],
     inputs: Iterable[Prompt],
+    metadata: Callable[[Prompt], Any] | None,
 ) -> Iterator[Result | Call[Response]]:
     cache, call = engine.cache, shared.call
     reads = call.cache in READING
@@ -76,18 +87,45 @@ def _by_template(
                 result: Result | None = None
                 # A call counts in the `track` blocks around the code that takes its result.
                 call.tracks = current()
+                if metadata is not None:
+                    call.metadata = metadata(prompt)
                 if key is not None:
                     try:
                         # A missing key is looked up again: its answer may have been stored meanwhile.
                         result = engine.answered(call, cache.get(key, ahead.pop(key, None)), started)
                     except LLMError as error:
                         result = error
-                yield result or _missed(engine, shared.filled(prompt, text, started, key))
+                if result is None:
+                    yield _missed(engine, shared.filled(prompt, text, started, key))
+                else:
+                    yield with_metadata(result, call.metadata)
             started = time.perf_counter()
 
 
+def with_metadata(result: ResultT, metadata: Any) -> ResultT:
+    """A result that was just made, with the metadata of its input."""
+    if metadata is not None:
+        # A response is frozen for its user, who has not seen this one yet.
+        object.__setattr__(result, "metadata", metadata)
+    return result
+
+
+async def run_described(
+    run: Callable[[Call[Response]], Awaitable[Response]], call: Call[Response]
+) -> Response:
+    """The answer of a call, or its error, with the metadata of its input.
+
+    Raises:
+        LLMError: the call failed.
+    """
+    try:
+        return with_metadata(await run(call), call.metadata)
+    except LLMError as error:
+        raise with_metadata(error, call.metadata) from None
+
+
 def _missed(engine: Engine, call: Call[Response]) -> CacheMissError | Call[Response]:
-    return engine.missing(call, call.parts[0]) if call.cache == "only" else call
+    return with_metadata(engine.missing(call, call.parts[0]), call.metadata) if call.cache == "only" else call
 
 
 def _groups(inputs: Iterable[Prompt], most: int) -> Iterator[list[Prompt]]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from .._providers.facts import RequestFacts
+    from .early_stop import EarlyStop
 
 T = TypeVar("T")
 """The type of the result that the user receives."""
@@ -114,6 +115,10 @@ class Operation(ABC, Generic[T]):
             kept: Finish reasons of the answers that are kept; "empty" keeps answers without content.
         """
 
+    def mismatch(self, call: Call[T], answer: Any) -> str | None:
+        """Where an answer does not match the structure that the call asks for; None if it does."""
+        return None
+
     @abstractmethod
     def stored(self, call: Call[T], entry: Entry, answer: Any, started: float) -> T:
         """The result of a call of one part that the cache answers.
@@ -156,8 +161,12 @@ class Call(Generic[T]):
     patience: Patience
     """How long it waits for a provider that is down. The calls of a batch share it."""
     deadline: Deadline | None = None
+    early_stop: EarlyStop | None = None
+    """Stops the other calls of its batch; None for a single call."""
     sent: SentRequests | None = None
     """The requests that were sent so far; None if the call has no deadline."""
+    metadata: Any = None
+    """The user's value for this input of a batch."""
     first_key: str | None = None
     """The cache key of the first part, after it was computed."""
 
@@ -261,5 +270,9 @@ def cost_source_of(samples: Sequence[Sample], cost: float | None) -> CostSource 
     """Where the cost of several samples comes from: the least certain source of any that was paid for."""
     if cost is None:
         return None
-    sources = {sample.cost_source for sample in samples}
+    return least_certain({sample.cost_source for sample in samples})
+
+
+def least_certain(sources: Collection[CostSource | None]) -> CostSource | None:
+    """The least certain of some sources of costs; None if there is none."""
     return next((source for source in _LEAST_CERTAIN_FIRST if source in sources), None)

@@ -13,7 +13,7 @@ from .._cache.storage.entry import Entry
 from .._providers.adapter import Adapter, Answer, EncodedRequest, refuse
 from .._requests.routing import Target
 from .._runtime.canonical_json import canonical
-from .._types import Response, Timing, Usage
+from .._types import Choice, Response, Timing, Usage
 from .call import Call, Operation, Sample, cost_source_of
 
 if TYPE_CHECKING:
@@ -27,9 +27,18 @@ class Chat(Operation[Response]):
 
     def encode(self, request: Any, target: Target, adapter: Adapter) -> EncodedRequest:
         """See `Operation.encode`."""
-        if target.route.adapter != "openai":
-            _check_words(request, target)
-        return adapter.encode(request, target)
+        if request.options and request.options.get("unsupported") == "drop":
+            from .dropping import encode_supported
+
+            encoded = encode_supported(request, lambda supported: _encoded(supported, target, adapter))
+        else:
+            encoded = _encoded(request, target, adapter)
+        if request.response_format is not None and encoded.structure is None:
+            # Calls without a format do not need its modules.
+            from .._schemas.structure import structure_of
+
+            encoded.structure = structure_of(request.response_format)
+        return encoded
 
     def parts(self, request: Any) -> Sequence[int]:
         """See `Operation.parts`."""
@@ -45,15 +54,22 @@ class Chat(Operation[Response]):
         return [parts[start : start + most] for start in range(0, len(parts), most)]
 
     def body(self, call: Call[Response], parts: Sequence[int]) -> bytes:
-        """The payload; it has a number of samples if that is above one."""
-        if len(parts) == 1:
+        """The payload and its labels; it has a number of samples if that is above one.
+
+        A schema keeps the order of its fields, in which models write them. The key does not depend on it.
+        """
+        encoded = call.encoded
+        write = canonical if encoded.structure is None else orjson.dumps
+        if len(parts) == 1 and encoded.labels is None and encoded.structure is None:
             return call.body
-        payload: dict[str, Any] = dict(call.encoded.payload)
+        payload: dict[str, Any] = dict(encoded.labelled(encoded.payload))
+        if len(parts) == 1:
+            return write(payload)
         inner = payload
         for name in call.encoded.samples_field[:-1]:
             inner[name] = inner = dict(inner.get(name, {}))
         inner[call.encoded.samples_field[-1]] = len(parts)
-        return canonical(payload)
+        return write(payload)
 
     def tokens(self, call: Call[Response], parts: Sequence[int]) -> float:
         """The likely input tokens and the longest answers: providers count both against a rate limit."""
@@ -118,11 +134,29 @@ class Chat(Operation[Response]):
                 return False
         return True
 
+    def mismatch(self, call: Call[Response], answer: Any) -> str | None:
+        """Where a sample that ended by itself does not match `response_format`.
+
+        A refused or truncated answer, or one that calls tools, need not match.
+        """
+        structure = call.encoded.structure
+        if structure is None:
+            return None
+        from .._schemas.reading import NoMatchError, read
+
+        for choice in answer.choices:
+            if choice.finish_reason == "stop":
+                try:
+                    read(choice.text, structure)
+                except NoMatchError as error:
+                    return str(error)
+        return None
+
     def stored(self, call: Call[Response], entry: Entry, answer: Any, started: float) -> Response:
         """See `Operation.stored`."""
-        total = time.perf_counter() - started
+        total, structure = time.perf_counter() - started, call.encoded.structure
         return Response(
-            choices=answer.choices,
+            choices=answer.choices if call.request.tools is None else _with_tools(call, answer.choices),
             usage=answer.usage or Usage(),
             model=answer.model or call.target.model,
             provider=call.target.provider,
@@ -132,6 +166,8 @@ class Chat(Operation[Response]):
             timing=Timing(total=total, overhead=total),
             body=entry.body,
             response_format=call.request.response_format,
+            dropped=call.encoded.dropped,
+            schema_in_prompt=structure is not None and structure.in_prompt,
         )
 
     def result(self, call: Call[Response], samples: Sequence[Sample], cost: float | None) -> Response:
@@ -149,9 +185,9 @@ class Chat(Operation[Response]):
             slowest = max(slowest, sample, key=lambda sample: sample.queue + sample.sending)
         if rest:
             body = b"[" + b",".join(sample.body for sample in samples) + b"]"
-        total = time.perf_counter() - call.started
+        total, structure = time.perf_counter() - call.started, call.encoded.structure
         return Response(
-            choices=choices,
+            choices=choices if call.request.tools is None else _with_tools(call, choices),
             usage=usage,
             model=first.answer.model or call.target.model,
             provider=call.target.provider,
@@ -169,7 +205,22 @@ class Chat(Operation[Response]):
             failures=failures,
             body=body,
             response_format=call.request.response_format,
+            dropped=call.encoded.dropped,
+            schema_in_prompt=structure is not None and structure.in_prompt,
         )
+
+
+def _with_tools(call: Call[Response], choices: tuple[Choice, ...]) -> tuple[Choice, ...]:
+    """Samples whose tool calls know the functions that they call."""
+    from .._requests.tools import bound
+
+    return bound(choices, call.request.tools)
+
+
+def _encoded(request: Any, target: Target, adapter: Adapter) -> EncodedRequest:
+    if target.route.adapter != "openai":
+        _check_words(request, target)
+    return adapter.encode(request, target)
 
 
 def _check_words(request: Any, target: Target) -> None:

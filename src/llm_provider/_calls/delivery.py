@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from .._limits.scopes import ScopeStatistics
+from .._providers.adapter import numbered
 from .._types import Choice, Delta, Step, ToolCallDelta, delta_of
 from .call import Call, Sample
 
@@ -27,19 +28,17 @@ def whole(choice: Choice, index: int) -> Delta:
     return Delta(text=choice.text, reasoning=choice.reasoning, tool_calls=calls, index=index)
 
 
-def numbered(emit: Emit, index: int) -> Emit:
-    """An `Emit` for one of several samples, whose deltas carry its number."""
+def placed(emit: Emit, places: Sequence[int]) -> Emit:
+    """An `Emit` for a request for some of several samples. Deltas get the number of their sample in the call.
 
-    def emit_numbered(steps: list[Step]) -> None:
-        deltas = map(delta_of, steps)
-        emit(
-            [
-                Delta(text=one.text, reasoning=one.reasoning, tool_calls=one.tool_calls, index=index)
-                for one in deltas
-            ]
-        )
+    Samples beyond those that were asked for are not shown, as they are not returned.
+    """
 
-    return emit_numbered
+    def emit_placed(steps: list[Step]) -> None:
+        deltas = [delta for step in steps if (delta := delta_of(step)).index < len(places)]
+        emit([numbered(delta, places[delta.index]) for delta in deltas])
+
+    return emit_placed
 
 
 class Delivery(Protocol):

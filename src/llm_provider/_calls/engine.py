@@ -28,6 +28,7 @@ from .._runtime.exact_decimal import total
 from .._runtime.imports import when_imported
 from .._settings import Settings
 from .call import MAX_REQUEST_BYTES, Call, Operation, Sample, SentRequests
+from .early_stop import STOPPING
 from .recorder import CostRecorder
 
 if TYPE_CHECKING:
@@ -200,13 +201,19 @@ class Engine:
         except (LLMError, ValueError):
             # The entry was written by another version, whose decoder accepted other replies.
             return None
-        return answer if call.operation.is_kept(answer, self.settings.kept) else None
+        kept = call.operation.is_kept(answer, self.settings.kept)
+        if kept and call.encoded.structure is not None:
+            # Another type of the same schema may have accepted it, or a version that did not check.
+            kept = call.operation.mismatch(call, answer) is None
+        return answer if kept else None
 
     def missing(self, call: Call[Any], part: int) -> CacheMissError:
         """The error of a call with cache="only" for a part that is not stored."""
         key = call.key(part)
         message = f"no answer is stored under {key}, and cache='only' sends nothing"
-        if self._explained < _EXPLAINED:
+        if call.encoded.structure is not None and self.cache.peek(key) is not None:
+            message = f"the answer under {key} cannot be used: it may not match response_format"
+        elif self._explained < _EXPLAINED:
             self._explained += 1
             with contextlib.suppress(OSError):
                 nearest = self.cache.explain_miss(call.asked(part))
@@ -282,19 +289,20 @@ class Engine:
         return self._result(call, samples)
 
     async def _stream_several(self, call: Call[Any], emit: Emit) -> list[Sample]:
-        """Stream each sample that is not stored in a request of its own, all at the same time."""
+        """Stream the samples that are not stored, in as few requests as the API allows."""
         # Its module loads asyncio, which a hit does not need.
-        from .delivery import numbered, whole
+        from .delivery import whole
 
         found = await self._stored_samples(call, call.parts) if call.cache in READING else {}
-        missing = []
-        for index, part in enumerate(call.parts):
-            if part in found:
-                emit([whole(found[part].answer.choices[0], index)])
-            else:
-                missing.append((part, self._deliver(call, (part,), numbered(emit, index))))
-        answered = await self._side_by_side([work for _, work in missing])
-        found.update({part: samples[0] for (part, _), samples in zip(missing, answered, strict=True)})
+        places = {part: index for index, part in enumerate(call.parts)}
+        for part, sample in found.items():
+            emit([whole(sample.answer.choices[0], places[part])])
+        groups = call.operation.groups(call, [part for part in call.parts if part not in found])
+        answered = await self._side_by_side(
+            [self._deliver(call, group, emit, [places[part] for part in group]) for group in groups]
+        )
+        for group, samples in zip(groups, answered, strict=True):
+            found.update(zip(group, samples, strict=True))
         return [found[part] for part in call.parts]
 
     def _ask(self, call: Call[Any], parts: Sequence[int]) -> Coroutine[Any, Any, list[Sample]]:
@@ -312,7 +320,15 @@ class Engine:
                 # The budgets of this call may have room where those of the leader had none.
                 if not state.delivery.affordable(call, parts):
                     raise
+            except STOPPING as error:
+                # The batch of the leader may have been stopped before the request was sent.
+                if error.attempts:
+                    raise
             else:
+                mismatch = call.operation.mismatch
+                if call.encoded.structure and any(mismatch(call, sample.answer) for sample in shared):
+                    # The leader's type has the same schema, and accepts more.
+                    return await self._deliver(call, parts)
                 return shared if paid else [sample.shared() for sample in shared]
         with state.flights.lead(key) as flight:
             samples: list[Sample] | None = None
@@ -325,15 +341,31 @@ class Engine:
             flight.result = samples
         return samples
 
-    async def _deliver(self, call: Call[Any], parts: Sequence[int], emit: Emit | None = None) -> list[Sample]:
-        """Get parts from the provider, and store them before they are returned."""
+    async def _deliver(
+        self, call: Call[Any], parts: Sequence[int], emit: Emit | None = None, places: Sequence[int] = ()
+    ) -> list[Sample]:
+        """Get parts from the provider, and store them before they are returned.
+
+        `places` are the numbers of the parts, which the deltas of a stream of several samples have.
+        """
         samples: list[Sample] = []
         while len(samples) < len(parts):
             # A server that ignores the number of samples returns one. The others are requested again.
             wanted = parts[len(samples) :]
-            answered = await self._here().delivery.send(call, wanted, emit)
+            shown = emit
+            if places and emit is not None:
+                from .delivery import placed
+
+                shown = placed(emit, places[len(samples) :])
+            answered = await self._here().delivery.send(call, wanted, shown)
             got = call.operation.split(call, answered, wanted)
-            if call.cache in WRITING:
+            if call.encoded.structure is not None:
+                from .repair import matching
+
+                delivery = self._here().delivery if emit is None else None
+                store = self._store if call.cache in WRITING else None
+                got = await matching(call, wanted, got, delivery, store, self._side_by_side)
+            elif call.cache in WRITING:
                 await self._store(call, wanted, got)
             samples += got
         return samples

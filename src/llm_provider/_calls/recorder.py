@@ -13,7 +13,8 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from .._errors import ModelDriftError
+from .._errors import ModelDriftError, shown
+from .._json_values import json_value
 from .._money.ledger_file import LedgerFile
 from .._money.litellm_prices import litellm_cost
 from .._money.model_drift import Alias, ModelDriftWarning, Served
@@ -156,7 +157,9 @@ class CostRecorder:
             totals.hit(group, answer.usage)
         if self._file is not None:
             posting = Posting(time.time(), "hit", place.key, group.saved(answer.usage), answer.usage)
-            self._file.append(posting, base_url=place.alias[1] or None, id=answer.id)
+            self._file.append(
+                posting, base_url=place.alias[1] or None, id=answer.id, metadata=_described(call)
+            )
         return before
 
     def check_model(self, call: Call[Any], sample: Sample) -> None:
@@ -174,7 +177,7 @@ class CostRecorder:
             "the provider has changed the model"
         )
         if self._is_strict(call):
-            raise ModelDriftError(
+            error = ModelDriftError(
                 message,
                 served=served,
                 served_before=before,
@@ -182,6 +185,9 @@ class CostRecorder:
                 model=call.request.model,
                 attempts=sample.attempts,
             )
+            error.cost = 0.0 if sample.cached else None if sample.cost is None else float(sample.cost)
+            error.usage = sample.answer.usage
+            raise error
         if self._served.is_news(place.alias, before, served):
             # If the user turns warnings into errors, the answer must not be lost: it is paid for.
             with contextlib.suppress(ModelDriftWarning):
@@ -208,7 +214,7 @@ class CostRecorder:
         for totals in call.tracks.totals:
             totals.post(posting)
         if self._file is not None:
-            self._file.append(posting, base_url=place.alias[1] or None, **facts)
+            self._file.append(posting, base_url=place.alias[1] or None, metadata=_described(call), **facts)
 
     def _place(self, call: Call[Any], served: str | None) -> _Place:
         target, tag = call.target, call.tracks.tag
@@ -225,6 +231,15 @@ class CostRecorder:
                 {},
             )
         return place
+
+
+def _described(call: Call[Any]) -> Any:
+    """The metadata of a call for its line in the ledger."""
+    try:
+        return json_value(call.metadata)
+    except Exception:
+        # It may be an object of a class of the user, and the answer must not be lost.
+        return shown(call.metadata)
 
 
 def _variant(call: Call[Any], answer: AnyAnswer) -> str:

@@ -126,6 +126,10 @@ class Hold:
             else:
                 reservation.release()
 
+    def unused(self) -> None:
+        """Count nothing: the request was not sent."""
+        release(self._reservations)
+
     def failed(self, error: LLMError, cost: Decimal | None) -> None:
         """Count the cost of a failed request, or its worst case if it may have been billed.
 
@@ -134,7 +138,7 @@ class Hold:
             cost: USD, if the invalid answer reports its usage; else None.
         """
         if not error.maybe_billed:
-            release(self._reservations)
+            self.unused()
             return
         self.answered(cost)
         if cost is None and self._known:

@@ -25,6 +25,7 @@ from .._limits.scopes import Controller, Limiter, ScopeStatistics
 from .._limits.shared_controller import SharedController, SharedStateFile
 from .._providers.adapter import Connection, Outgoing
 from .._providers.proxies import check_proxy
+from .._runtime.exact_decimal import total
 from .._runtime.imports import LONGEST_IMPORT, PAUSE, when_imported
 from .._settings import Settings
 from .._tokens.counting import charged_tokens
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from .._money.pricing import PriceTable
+    from .._requests.api_keys import APIKey
     from .reservation import Hold, Spending
 
 
@@ -95,6 +97,8 @@ class Sender:
         if request.timeout is not None:
             timeouts = request.timeout.over(timeouts)
         outgoing = Outgoing(call.encoded, call.operation.body(call, parts), target, selection.key, timeouts)
+        if len(parts) > 1:
+            outgoing.samples = len(parts)
         max_retries = self._settings.max_retries if request.max_retries is None else request.max_retries
         limited = request.budget is not None or self._settings.budget is not None
         spending = self._spending(call, parts) if limited else None
@@ -142,8 +146,8 @@ class _Sending:
     """The requests of one call and their outcomes so far."""
 
     __slots__ = (
-        "_call", "_emit", "_failures", "_free", "_max_retries", "_outgoing", "_parts", "_probed", "_queue",
-        "_selection", "_sender", "_spending", "_ticket", "_tokens", "_verdict",
+        "_call", "_costs", "_emit", "_failures", "_free", "_max_retries", "_outgoing", "_parts", "_probed",
+        "_queue", "_selection", "_sender", "_spending", "_ticket", "_tokens", "_usage", "_verdict",
     )  # fmt: skip
 
     def __init__(
@@ -172,6 +176,10 @@ class _Sending:
         self._free = 0
         """Failed requests that do not count against `max_retries`."""
         self._failures: tuple[FailedAttempt, ...] = ()
+        self._costs: tuple[Decimal | None, ...] = ()
+        """USD of the failed requests that may have been billed."""
+        self._usage: Usage | None = None
+        """The usage that failed requests reported."""
         self._verdict = retry.FINAL
         self._ticket: Ticket
 
@@ -206,11 +214,16 @@ class _Sending:
                 # After most refusals the gate of the scope holds every call back, including this one.
                 await asyncio.sleep(self._verdict.delay if alone else 0.0)
         except LLMError as error:
+            if self._call.early_stop is not None:
+                self._call.early_stop.failed(error)
             raise self._explained(error) from None
 
     async def _start(self) -> Hold | None:
         """Wait for a slot, and for room in the budgets."""
         call, selection, hold = self._call, self._selection, None
+        stop = call.early_stop
+        if stop is not None and stop.stopped and not self._failures:
+            raise stop.refuse()
         # A retry goes before calls that have sent no request yet. A failed probe of a provider that is down
         # does not, because its own request may be the reason for the failure.
         first = bool(self._failures) and not self._probed
@@ -225,6 +238,12 @@ class _Sending:
                 first=first,
                 patience=call.patience,
             )
+        if stop is not None and stop.stopped and not self._failures:
+            # The batch was stopped while the call waited.
+            selection.withdrawn(self._ticket)
+            if hold is not None:
+                hold.unused()
+            raise stop.refuse()
         self._outgoing.key = selection.key
         if call.sent is not None:
             call.sent.unfailed += 1
@@ -247,6 +266,8 @@ class _Sending:
         if hold is not None:
             hold.answered(sample.cost)
         self._selection.served()
+        if self._call.early_stop is not None:
+            self._call.early_stop.answered()
         return sample
 
     def _failed(self, attempt: Attempt, error: LLMError, waited: float, hold: Hold | None) -> bool:
@@ -256,7 +277,11 @@ class _Sending:
         alone = scope.ended(self._ticket, error, caller=self) or not retry.is_congestion(error)
         cost = None
         if error.maybe_billed:
-            cost = self._sender.recorder.failed(self._call, error, self._bound, attempt.usage, attempt.cost)
+            usage = attempt.usage
+            cost = self._sender.recorder.failed(self._call, error, self._bound, usage, attempt.cost)
+            self._costs += (cost,)
+            if usage is not None:
+                self._usage = usage if self._usage is None else self._usage + usage
         if hold is not None:
             hold.failed(error, cost)
         self._failures += (attempt.failure(waited),)
@@ -296,15 +321,30 @@ class _Sending:
         error.model = self._call.request.model
         error.attempts, error.failures = len(self._failures), self._failures
         error.maybe_billed |= any(failure.maybe_billed for failure in self._failures)
+        known = [cost for cost in self._costs if cost is not None]
+        if known and len(known) == len(self._costs):
+            error.cost = float(total(known))
+        error.usage = self._usage
         facts = vars(error)
         for key in self._selection.secrets:
             # Servers quote keys in messages, and may echo them as codes or as ids of requests.
-            facts |= {name: key.scrub(fact) for name, fact in facts.items() if type(fact) is str}
+            facts |= {name: _scrubbed(fact, key) for name, fact in facts.items()}
         if self._verdict.reason:
             error.message += f" ({self._verdict.reason})"
         error.args = (error.message,)
         error.__cause__ = error.__context__ = error.__traceback__ = None
         return error
+
+
+def _scrubbed(value: Any, key: APIKey) -> Any:
+    """A text or a JSON value without the key; any other value as it is."""
+    if isinstance(value, str):
+        return key.scrub(value)
+    if type(value) is list:
+        return [_scrubbed(entry, key) for entry in value]
+    if type(value) is dict:
+        return {key.scrub(name): _scrubbed(entry, key) for name, entry in value.items()}
+    return value
 
 
 def _check_watchable(connection: Connection) -> None:

@@ -12,7 +12,7 @@ from .._errors import RequestError
 from .output import INCOMPLETE_ANSWER, OK, PROGRAM, say
 
 if TYPE_CHECKING:
-    from .._requests.request import Parameters
+    from .._requests.parameters import Parameters
     from .._types import Response
 
 HELP = f"""\

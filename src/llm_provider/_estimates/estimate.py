@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .._calls.engine import READING, Engine
 from .._errors import CacheMissError, LLMError
 from .._money.price_rows import VARIANTS
-from .._requests.request import checked_inputs
 from .._requests.routing import priced_as
 from .._tokens.counting import adds_input, input_tokens, likely_input_tokens, most_output_tokens
 from .._tokens.range import Range
@@ -212,6 +211,7 @@ class Estimator:
         facts = self._first.facts()
         self._writes = facts.max_output_tokens != 0
         self._adds_input = adds_input(facts, self._priced[1])
+        self._loops = self._first.request.max_tool_rounds is not None
         self._concurrent, self._rate = _concurrency_and_rate(self._first, scopes)
         self._counted = counted
         self._count: Callable[[str], int] | None = None
@@ -396,6 +396,8 @@ class Estimator:
             yield "no answers of this model are stored here: output tokens and time are a guess"
         if self._adds_input:
             yield "input and fees of the provider's own tools, such as web searches, are not included"
+        if self._loops:
+            yield "each input takes one request: the further rounds of max_tool_rounds are not included"
         rate = "" if self._rate is None else f", {self._rate:.3g} a second"
         yield f"{self._concurrent:,} requests at once{rate}; none fails, no input is cached by the provider"
         if self._variant not in self._lists:
@@ -412,12 +414,8 @@ def estimate_texts(
 
 
 def estimate(estimator: Estimator, inputs: Iterable[Prompt]) -> Estimate:
-    """The estimate of a batch. An iterator of inputs is used up.
-
-    Raises:
-        TypeError: `inputs` is one prompt, or not iterable.
-    """
-    for prompt in checked_inputs(inputs):
+    """The estimate of a batch. An iterator of inputs is used up."""
+    for prompt in inputs:
         estimator.add(prompt)
     return estimator.result()
 

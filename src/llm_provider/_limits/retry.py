@@ -201,7 +201,8 @@ def retry_after(headers: Mapping[str, str], *, now: datetime.datetime | None = N
     """The seconds in `retry-after-ms` or `retry-after` (seconds or an HTTP date; RFC 9110 §10.2.3).
 
     Only ASCII digits are accepted. `float` also accepts `nan`, `inf`, `1e400`, a sign and other scripts'
-    digits, which count as absent here. A date in the past is 0.
+    digits, which count as absent here. A date in the past is 0. litellm's proxy passes the provider's header
+    on as `llm_provider-retry-after`.
 
     >>> retry_after({"retry-after-ms": "1500", "retry-after": "9"})
     1.5
@@ -211,7 +212,7 @@ def retry_after(headers: Mapping[str, str], *, now: datetime.datetime | None = N
     milliseconds = headers.get("retry-after-ms", "").strip()
     if _SECONDS.fullmatch(milliseconds):
         return float(milliseconds) / 1000
-    text = headers.get("retry-after", "").strip()
+    text = (headers.get("retry-after") or headers.get("llm_provider-retry-after", "")).strip()
     if _SECONDS.fullmatch(text):
         return float(text)
     if not text or not text.isascii() or len(text) > 40:

@@ -11,6 +11,7 @@ A line contains no prompt, no answer and no API key.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import threading
 import warnings
@@ -72,14 +73,18 @@ class LedgerFile:
         self._descriptor = descriptor
         return descriptor
 
-    def append(self, posting: Posting, **facts: str | float | None) -> None:
+    def append(self, posting: Posting, **facts: Any) -> None:
         """Write a posting. The first failure is a `LedgerWarning`, further ones are silent.
 
         Args:
             posting: The posting.
-            **facts: Further fields of the line; those that are None are left out.
+            **facts: Further fields of the line, which JSON can hold; those that are None are left out.
         """
-        line = orjson.dumps(_line(posting, facts), option=orjson.OPT_APPEND_NEWLINE)
+        fields = _line(posting, facts)
+        try:
+            line = orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)
+        except TypeError:  # a number of more than 64 bits, or a lone surrogate
+            line = f"{json.dumps(fields)}\n".encode()
         with self._lock:
             try:
                 if self._descriptor is None:
@@ -163,7 +168,7 @@ def postings(path: str | os.PathLike[str]) -> Iterator[Posting]:
         warnings.warn(message, LedgerWarning, stacklevel=3)
 
 
-def _line(posting: Posting, facts: dict[str, str | float | None]) -> dict[str, Any]:
+def _line(posting: Posting, facts: dict[str, Any]) -> dict[str, Any]:
     line: dict[str, Any] = {"time": posting.time, "outcome": posting.kind, **posting.key._asdict()}
     line["usd"] = None if posting.usd is None else format(posting.usd, "f")
     if posting.at_most is not None:

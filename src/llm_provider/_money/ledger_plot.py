@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from itertools import accumulate
 from typing import TYPE_CHECKING, TypeAlias
 
-from .ledger_views import imported
+from .._errors import install_command
+from .._runtime.imports import imported
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 _Timeline: TypeAlias = "dict[str, list[tuple[int, Decimal]]]"
 
-_INSTALL = "llm-provider[plot]"
+_INSTALL = install_command("plot")
 
 _CLASSES = ("input", "cache read", "cache write", "reasoning", "output")
 

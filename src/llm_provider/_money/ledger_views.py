@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import importlib
 import math
 import os
 from collections.abc import Callable
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from .._errors import MissingDependencyError
+from .._runtime.imports import imported
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,13 +88,13 @@ def as_html(rows: list[LedgerRow], total: LedgerRow) -> str:
 
 def to_pandas(rows: list[LedgerRow], total: LedgerRow) -> pd.DataFrame:
     """See `Ledger.to_pandas`."""
-    frame: pd.DataFrame = imported("pandas", "pandas").DataFrame(_columns(rows, total))
+    frame: pd.DataFrame = imported("pandas", "pip install pandas").DataFrame(_columns(rows, total))
     return frame
 
 
 def to_polars(rows: list[LedgerRow], total: LedgerRow) -> pl.DataFrame:
     """See `Ledger.to_polars`."""
-    frame: pl.DataFrame = imported("polars", "polars").DataFrame(_columns(rows, total))
+    frame: pl.DataFrame = imported("polars", "pip install polars").DataFrame(_columns(rows, total))
     return frame
 
 
@@ -117,22 +116,3 @@ def to_jsonl(rows: list[LedgerRow], path: str | os.PathLike[str]) -> None:
 
 def _written(amount: Decimal) -> str:
     return format(amount, "f")
-
-
-def imported(module: str, install: str) -> Any:
-    """Import a package that only one view needs.
-
-    Args:
-        module: The module to import.
-        install: The name under which pip installs it.
-
-    Raises:
-        MissingDependencyError: the package is not installed.
-    """
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        package = module.partition(".")[0]
-        raise MissingDependencyError(
-            f"{package} is not installed: pip install '{install}' ({error})"
-        ) from None

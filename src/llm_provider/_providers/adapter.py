@@ -18,24 +18,25 @@ Neither this module nor the pure part of an adapter imports an SDK, so a cache h
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import orjson
 
-from .._errors import APIResponseValidationError, RequestError, UnsupportedParameterError
+from .._errors import APIResponseValidationError, UnsupportedParameterError
 from .._limits.timeouts import Timeouts
 from .._requests.api_keys import APIKey
 from .._requests.embed_request import EmbedRequest
 from .._requests.request import Request
 from .._requests.routing import EmbeddingLimits, Target
-from .._types import Choice, FinishReason, Step, Usage
+from .._types import Choice, Delta, FinishReason, Step, Usage, delta_of
 from .facts import RequestFacts
 
 if TYPE_CHECKING:
     from decimal import Decimal
+
+    from .._schemas.structure import Structure
 
 
 @dataclass(slots=True)
@@ -54,6 +55,17 @@ class EncodedRequest:
     headers: Mapping[str, str] = field(default_factory=dict)
     samples_field: tuple[str, ...] = ()
     most_samples: int = 1
+    labels: Mapping[str, Any] | None = None
+    """Fields that are sent too, such as a user's id. They do not change the answer, so they are not part of
+    the cache key."""
+    dropped: tuple[str, ...] = ()
+    """The parameters that were left out, because the model or its host does not have them."""
+    structure: Structure | None = None
+    """The JSON that the answer must be; None for text. Adapters set it only where the prompt asks for it."""
+
+    def labelled(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """A payload with the labels, where `extra_body` does not set them."""
+        return merge(dict(self.labels), payload) if self.labels else payload
 
 
 @dataclass(slots=True)
@@ -69,6 +81,8 @@ class Outgoing:
     """`_calls/attempt` enforces all but `connect`. An SDK needs `total` too, for a header that it sends."""
     retries: int = 0
     """Attempts before this one."""
+    samples: int = 1
+    """Samples that the body asks for."""
 
     @property
     def timeout(self) -> float:
@@ -159,6 +173,9 @@ class StreamAssembler(Protocol):
 
     A format whose streams have no last event has one more method, `is_whole() -> bool`: whether the events so
     far are a whole answer, although others may follow. A failure after them does not lose the answer.
+
+    A format whose requests can ask for several samples has `feed_samples(event) -> list[Step]` for their
+    streams. Each step has the number of its sample.
     """
 
     def feed(self, event: Any) -> Step:
@@ -276,23 +293,15 @@ def schema_of(response_format: Any) -> tuple[str, dict[str, Any] | None, bool | 
     """The name, the JSON schema (None for plain JSON) and the `strict` flag of a `response_format`.
 
     Raises:
-        RequestError: the format is a pydantic model that no JSON schema describes.
+        RequestError: the format is a type that no JSON schema describes.
     """
-    if isinstance(response_format, type):
-        name = response_format.__name__
-        try:
-            # `_requests/request` refuses classes without the method.
-            schema = response_format.model_json_schema()  # type: ignore[attr-defined]
-        except (RuntimeError, NameError, TypeError, ValueError) as error:
-            # The bases of pydantic's errors; pydantic itself is not imported here.
-            problem = str(error).partition("\n")[0]
-            raise RequestError(f"response_format {name} has no JSON schema: {problem}") from None
-        # A generic model is called `Page[City]`, which providers refuse as a name.
-        return re.sub(r"[^A-Za-z0-9_-]+", "_", name)[:64], schema, None
-    if response_format.get("type") == "json_schema":
-        inner = response_format["json_schema"]
-        return inner.get("name", "answer"), dict(inner["schema"]), inner.get("strict")
-    return "answer", None, None
+    from .._schemas.structure import structure_of
+
+    structure = structure_of(response_format)
+    if structure is None:
+        return "answer", None, None
+    wrapper = response_format.get("json_schema") if isinstance(response_format, Mapping) else None
+    return structure.name, structure.schema, wrapper.get("strict") if wrapper else None
 
 
 def merge(payload: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
@@ -386,3 +395,21 @@ def finish(value: Any, table: Mapping[str, FinishReason]) -> FinishReason:
     if not isinstance(value, str) or not value:
         raise APIResponseValidationError("the answer ends without a finish reason: it was cut")
     return table.get(value, "stop")
+
+
+def numbered(step: Step, index: int) -> Step:
+    """A step of a stream of several samples, with the number of its sample.
+
+    >>> numbered("Hi", 1)
+    Delta(text='Hi', reasoning='', tool_calls=(), index=1)
+    """
+    delta = delta_of(step)
+    return Delta(text=delta.text, reasoning=delta.reasoning, tool_calls=delta.tool_calls, index=index)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal. Values that are nested too deep to be compared are not."""
+    try:
+        return bool(one == other)
+    except RecursionError:
+        return False

@@ -53,18 +53,14 @@ def chat_searches(reply: Mapping[str, Any], usage: Mapping[str, Any]) -> int:
         return count(part(usage, "server_tool_use"), "web_search_requests")
     if "num_search_queries" in usage:  # Perplexity
         return count(usage, "num_search_queries")
-    executed = _executed_tools(reply)
+    try:
+        executed = reply["choices"][0]["message"].get("executed_tools")
+    except (KeyError, IndexError, TypeError, AttributeError):
+        executed = None
     if executed:  # Groq
         return sum(str(tool.get("type")).endswith("search") for tool in _dicts(executed))
     model = reply.get("model")
     return int(isinstance(model, str) and "search" in model and _SEARCH_MODEL.search(model) is not None)
-
-
-def _executed_tools(reply: Mapping[str, Any]) -> Any:
-    try:
-        return reply["choices"][0]["message"].get("executed_tools")
-    except (KeyError, IndexError, TypeError, AttributeError):
-        return None
 
 
 def response_searches(items: Any) -> int:

@@ -1,4 +1,4 @@
-"""Ids for tool calls without one, which some servers and models give. Pure.
+"""Tool calls of a conversation, in the forms in which servers and models give them. Pure.
 
 A result without an id answers the first call without one, before it, that has no result yet.
 """
@@ -6,6 +6,9 @@ A result without an id answers the first call without one, before it, that has n
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
 
 from .._errors import RequestError
 from .._types import Message
@@ -37,8 +40,7 @@ def answered_id(messages: Sequence[Message], result: int) -> str:
         if message["role"] == "tool":
             before += not message["tool_call_id"]
         elif message["role"] == "assistant":
-            calls = message.get("tool_calls") or ()
-            places = [place for place, call in enumerate(calls) if not has_id(call)]
+            places = [place for place, call in enumerate(calls_of(message)) if not has_id(call)]
             if before < len(places):
                 return made_id(index, places[before])
             break
@@ -50,3 +52,30 @@ def answered_id(messages: Sequence[Message], result: int) -> str:
 def has_id(call: object) -> bool:
     """Whether a tool call has an id."""
     return isinstance(call, Mapping) and bool(call.get("id"))
+
+
+def calls_of(message: Message) -> Sequence[Any]:
+    """The calls of an assistant message, also in OpenAI's form before `tool_calls`, which has no ids.
+
+    >>> calls_of({"role": "assistant", "function_call": {"name": "now", "arguments": "{}"}})
+    ({'id': '', 'type': 'function', 'function': {'name': 'now', 'arguments': '{}'}},)
+    """
+    calls, legacy = message.get("tool_calls"), message.get("function_call")
+    if not calls and isinstance(legacy, Mapping):
+        return ({"id": "", "type": "function", "function": legacy},)
+    return calls or ()
+
+
+def function_of(call: object) -> Any:
+    """The function that a call names. The text that a custom tool takes is the argument `input` of one.
+
+    >>> function_of({"id": "c1", "type": "custom", "custom": {"name": "grep", "input": "a.*b"}})
+    {'name': 'grep', 'arguments': '{"input":"a.*b"}'}
+    """
+    if not isinstance(call, Mapping):
+        return None
+    custom = call.get("custom")
+    if isinstance(custom, Mapping):
+        text = orjson.dumps({"input": custom.get("input")}).decode()
+        return {"name": custom.get("name"), "arguments": text}
+    return call.get("function")

@@ -15,7 +15,7 @@ import orjson
 from .._types import Message
 
 # The fields of an assistant message that every format sends, or whose content is in another field as well.
-_SENT = frozenset({"role", "content", "name", "refusal", "tool_calls", "function_call", "prefix"})
+_SENT = frozenset({"role", "content", "refusal", "tool_calls", "function_call", "prefix"})
 
 # The types of blocks and items whose content is in `content`, `refusal` or `tool_calls` as well.
 _IN_THE_MESSAGE = frozenset({"text", "tool_use", "message", "function_call", "output_text", "refusal"})
@@ -48,6 +48,19 @@ def warn_of(found: str, provider: str) -> None:
 def warn_of_empty_turn(provider: str) -> None:
     """Warn that an assistant message is left out because nothing in it can be sent."""
     _warn("an earlier answer is empty", provider)
+
+
+def content_of(message: Message) -> Any:
+    """The content of an answer, or the transcript of one that was spoken.
+
+    >>> content_of({"role": "assistant", "content": None, "audio": {"id": "a1", "transcript": "Hello"}})
+    'Hello'
+    """
+    content, audio = message.get("content"), message.get("audio")
+    if content or not isinstance(audio, Mapping):
+        return content
+    transcript = audio.get("transcript")
+    return transcript if isinstance(transcript, str) else content
 
 
 def call_arguments(text: str, provider: str) -> dict[str, Any]:

@@ -16,6 +16,8 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
+import orjson
+
 from .._runtime.canonical_json import canonical
 from .._settings import MAX_RESPONSE_BYTES
 from . import body_size, http_client, proxies
@@ -124,8 +126,12 @@ class PostConnection:
         self, outgoing: Outgoing, on_headers: OnHeaders, is_complete: IsComplete = never
     ) -> AsyncGenerator[Iterable[Any], None]:
         """Post and yield the JSON of the events, in batches of those that arrived together."""
-        payload = {**outgoing.encoded.payload, "stream": True, **self._stream_fields(outgoing)}
-        response = await self._open(outgoing, canonical(payload))
+        encoded = outgoing.encoded
+        payload = encoded.labelled(encoded.payload) if outgoing.samples == 1 else orjson.loads(outgoing.body)
+        payload = {**payload, "stream": True, **self._stream_fields(outgoing)}
+        # As in `Operation.body`, a schema keeps the order of its fields.
+        body = canonical(payload) if encoded.structure is None else orjson.dumps(payload)
+        response = await self._open(outgoing, body)
         chunks = response.aiter_bytes()
         try:
             on_headers(response.headers)

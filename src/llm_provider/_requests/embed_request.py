@@ -4,52 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .._errors import RequestError, shown
-from .request import CacheMode, check, check_model_name, checked_parameters, number, seal
+from .checks import CacheMode, number
+from .inputs import is_table
+from .request import check, check_model_name, checked_parameters, seal
 
 if TYPE_CHECKING:
-    from decimal import Decimal
-
     from .._limits.timeouts import Timeouts
     from .._money.budget import Budget
     from .api_keys import APIKey
+    from .parameters import EmbedParameters
 
 
-class EmbedParameters(TypedDict, total=False):
-    """What `embed` and `aembed` take besides the model and the texts.
+SHARED = (
+    "strict_model", "timeout", "deadline", "max_retries", "outage_patience", "cache", "budget", "extra_body",
+    "extra_headers", "api_key", "base_url",
+)  # fmt: skip
+"""The parameters that `call` has too, with the same meaning."""
 
-    Names and meanings are those of `call`. None means "not set" throughout: nothing is sent for it.
-    """
-
-    dimensions: int | None
-    """How many numbers each vector has. None means the model's default; only some models take another."""
-    strict_model: bool | None
-    """Whether an answer by another snapshot than before raises `ModelDriftError`; default the client's."""
-    timeout: float | Timeouts | None
-    """Seconds for one attempt of one request, without the time it waits in the queue."""
-    deadline: float | None
-    """Seconds until all texts are embedded or the call fails, with all attempts and waits."""
-    max_retries: int | None
-    """How many more requests may be sent after the first one failed in a way that may pass."""
-    outage_patience: float | None
-    """Seconds that it waits for a provider that is down; default the client's, else 3,600."""
-    cache: CacheMode | bool | None
-    """Whether the cache is read and written, as in `call`. Each text has an entry of its own."""
-    budget: float | Decimal | Budget | None
-    """USD that all texts together may cost at most; or a `Budget`, which can be shared."""
-    extra_body: Mapping[str, Any] | None
-    """Fields for this provider only, such as Gemini's `taskType`, merged into the request's JSON."""
-    extra_headers: Mapping[str, str] | None
-    api_key: str | None
-    base_url: str | None
-
-
-# The check of each parameter: `dimensions` is the only one that `call` does not have.
-_CHECKS = dict.fromkeys(EmbedParameters.__annotations__, check) | {
-    "dimensions": number(1, 2**31 - 1, whole=True)
-}
+_CHECKS = dict.fromkeys(SHARED, check) | {"dimensions": number(1, 2**31 - 1, whole=True)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +45,8 @@ class EmbedRequest:
     extra_headers: Mapping[str, str] | None = None
     api_key: APIKey | None = field(default=None, repr=False)
     base_url: str | None = None
+
+    max_tool_rounds: ClassVar[None] = None
 
     @classmethod
     def build(cls, model: str, inputs: Iterable[str], parameters: EmbedParameters) -> EmbedRequest:
@@ -101,6 +78,8 @@ def _texts(inputs: Any) -> tuple[str, ...]:
         raise RequestError(f"inputs is a {kind}, which has no order: pass a list")
     if isinstance(inputs, (bytes, bytearray, Mapping)) or not isinstance(inputs, Iterable):
         raise RequestError(f"inputs must be a list of texts, not {kind}")
+    if is_table(inputs):
+        raise RequestError(f"inputs is a {kind}: give one column, as in embed(model, df['text'])")
     return tuple(_text(index, text) for index, text in enumerate(inputs))
 
 

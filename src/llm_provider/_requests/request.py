@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from .._errors import RequestError, shown
 from .._limits.timeouts import Timeouts, patience_seconds, seconds
 from .._runtime.frozen import quickly_made
 from .._types import Message, Prompt
 from .api_keys import APIKey
+from .checks import CacheMode, Endpoint, ReasoningEffort, flag, number, one_of, text
 
 if TYPE_CHECKING:
-    from decimal import Decimal
-
     from .._money.budget import Budget
-
-ReasoningEffort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max", "default"]
-Endpoint: TypeAlias = Literal["chat", "responses"]
-CacheMode: TypeAlias = Literal["use", "refresh", "only", "off"]
+    from .parameters import Parameters
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 _MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,199}", re.ASCII)
@@ -31,83 +27,12 @@ _OWN_HEADERS = frozenset(
 )  # fmt: skip
 
 
-class Parameters(TypedDict, total=False):
-    """The parameters of `call`, `acall`, `stream` and `astream` besides the model and the messages.
-
-    Names are OpenAI's where OpenAI has the parameter. None means "not set": nothing is sent for it.
-    """
-
-    system: str | None
-    """A system prompt, which precedes the conversation."""
-    max_tokens: int | None
-    """The longest answer, in tokens, reasoning included. It is sent under the name that the model expects."""
-    temperature: float | None
-    """Randomness of the answer, from 0 to 2."""
-    top_p: float | None
-    """Only the most likely tokens that together have this probability are sampled, from 0 to 1."""
-    stop: str | Sequence[str] | None
-    """One or several texts before which the answer ends."""
-    seed: int | None
-    """A number with which providers sample more repeatably."""
-    n: int | None
-    """The number of samples. They are sent as separate calls where the provider has no such parameter.
-
-    Samples of one prompt are numbered and stored one by one: after `n=4`, `n=10` sends six more."""
-    draw: int | None
-    """The number of the first sample, from 0. `draw=3` is the fourth sample and is stored apart from
-    `draw=0`."""
-    tools: Sequence[Mapping[str, Any]] | None
-    """OpenAI-style tools: `{"type": "function", "function": {...}}`, and tools that the provider defines, in
-    its own form, such as `{"google_search": {}}`."""
-    tool_choice: str | Mapping[str, Any] | None
-    """"auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`."""
-    response_format: Any
-    """OpenAI's dict (`json_object` or `json_schema`), or a pydantic model class."""
-    reasoning_effort: ReasoningEffort | None
-    """How much the model reasons before it answers. "default" is Groq's."""
-    endpoint: Endpoint | None
-    """The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat Completions or
-    "responses" for Responses. Default the one that serves the model with these parameters."""
-    logprobs: bool | None
-    """Whether the answer has the log probabilities of its tokens."""
-    top_logprobs: int | None
-    """The number of alternatives per token that have log probabilities too, from 0 to 20."""
-    strict_model: bool | None
-    """Whether `ModelDriftError` is raised if another snapshot answers than before; default the client's."""
-    timeout: float | Timeouts | None
-    """Seconds for one attempt, without the time in the queue. `Timeouts` limits the connection, the first
-    byte and pauses separately."""
-    deadline: float | None
-    """Seconds for the whole call, with all attempts, waits and the time in the queue; for a batch, seconds
-    for all of its calls together."""
-    max_retries: int | None
-    """The most requests that are sent again after a failure that may be temporary."""
-    outage_patience: float | None
-    """Seconds that the call, or the whole batch, waits for a provider that is down. 0 fails at once, and
-    `float("inf")` waits for ever. Default the client's: 60 for a call and 3,600 for a batch."""
-    cache: CacheMode | bool | None
-    """How the cache is used: "use" reads and stores, "refresh" sends and stores, "only" reads and never
-    sends, "off" does neither. True and False mean "use" and "off"."""
-    budget: float | Decimal | Budget | None
-    """The most that the call, or the whole batch, may cost, in USD; or a `Budget`, which several calls can
-    share. The client's own budget applies too."""
-    extra_body: Mapping[str, Any] | None
-    """Fields of this provider's API that are merged into the request's JSON."""
-    extra_headers: Mapping[str, str] | None
-    """HTTP headers that are added to the request."""
-    api_key: str | None
-    """The provider's API key; default one from the client's `keys` or the environment."""
-    base_url: str | None
-    """The server to send to; default the environment's, else the provider's own."""
-
-
-class BatchParameters(Parameters, total=False):
-    """The parameters of `call_many` and `iter_many` besides the model and the inputs."""
-
-    max_concurrent: int | None
-    """The most requests in flight at once; default the client's."""
-    progress: bool | None
-    """Whether a progress bar is shown; None shows it on a terminal and in a notebook."""
+_OPTIONS = frozenset(
+    {"top_k", "frequency_penalty", "presence_penalty", "logit_bias", "allowed_tools", "parallel_tool_calls",
+     "thinking_budget", "reasoning_summary", "verbosity", "modalities", "safety_settings", "service_tier",
+     "store", "previous_response_id", "prompt_cache_key", "user", "metadata", "unsupported"}
+)  # fmt: skip
+"""The parameters that few calls set. `Request.options` holds them, so that the other calls pay nothing."""
 
 
 @quickly_made
@@ -125,12 +50,16 @@ class Request:
     n: int = 1
     draw: int = 0
     tools: tuple[Mapping[str, Any], ...] | None = None
+    max_tool_rounds: int | None = None
     tool_choice: str | Mapping[str, Any] | None = None
     response_format: Any = None
+    max_repairs: int | None = None
     reasoning_effort: ReasoningEffort | None = None
     endpoint: Endpoint | None = None
     logprobs: bool | None = None
     top_logprobs: int | None = None
+    options: Mapping[str, Any] | None = None
+    """The parameters among `_OPTIONS` that are set, by name; None if there are none."""
     strict_model: bool | None = None
     timeout: Timeouts | None = None
     deadline: float | None = None
@@ -160,18 +89,33 @@ class Request:
         """
         seal(parameters)
         check_model_name(model)
-        checked = checked_parameters("call", _CHECKS, parameters)
+        checked = checked_parameters("call", CHECKS, parameters)
         conversation = _conversation(messages)
-        system = checked.pop("system", None)
-        if system is not None:
-            conversation = ({"role": "system", "content": system}, *conversation)
-        if checked.get("top_logprobs") is not None and not checked.setdefault("logprobs", True):
-            raise RequestError(
-                "top_logprobs was given with logprobs=False; leave logprobs out or set it to True"
-            )
-        if checked.get("tool_choice") is not None and not checked.get("tools"):
-            raise RequestError("tool_choice was given without tools; give tools=, or leave tool_choice out")
+        if not _RELATED.isdisjoint(checked):
+            conversation = _with_related(checked, conversation)
+        if not _OPTIONS.isdisjoint(checked):
+            from .options import gathered
+
+            checked["options"] = gathered(_OPTIONS, checked)
         return cls(model=model, messages=conversation, **checked)
+
+
+_RELATED = frozenset({"system", "top_logprobs", "tool_choice", "max_tool_rounds"})
+"""Parameters that change the messages or need other parameters. Most calls have none of them."""
+
+
+def _with_related(checked: dict[str, Any], conversation: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Check the parameters that need others. Returns the messages, with the system prompt before them."""
+    if checked.get("top_logprobs") is not None and not checked.setdefault("logprobs", True):
+        raise RequestError("top_logprobs was given with logprobs=False; leave logprobs out or set it to True")
+    if checked.get("tool_choice") is not None and not checked.get("tools"):
+        raise RequestError("tool_choice was given without tools; give tools=, or leave tool_choice out")
+    if "max_tool_rounds" in checked:
+        from .tools import check_rounds
+
+        check_rounds(checked)
+    system = checked.pop("system", None)
+    return conversation if system is None else ({"role": "system", "content": system}, *conversation)
 
 
 def seal(parameters: Any) -> None:
@@ -199,7 +143,7 @@ def check_model_name(model: Any) -> None:
         RequestError: it is not text, or holds characters that no model name has.
     """
     if not isinstance(model, str) or not _MODEL_NAME.fullmatch(model) or ".." in model or "//" in model:
-        raise RequestError(f"{_shown(model)} is not a model name: expected something like 'gpt-6.1-sol'")
+        raise RequestError(f"{shown(model)} is not a model name: expected something like 'gpt-6.1-sol'")
 
 
 def checked_parameters(
@@ -220,24 +164,12 @@ def checked_parameters(
     for name, value in parameters.items():
         check = checks.get(name)
         if check is None:
-            raise TypeError(_unexpected(function, name, checks))
+            from .foreign_names import unexpected
+
+            raise TypeError(unexpected(function, name, checks))
         if value is not None:
             checked[name] = check(name, value)
     return checked
-
-
-def checked_inputs(inputs: Iterable[Prompt]) -> Iterable[Prompt]:
-    """The inputs of a batch, unchanged.
-
-    Raises:
-        TypeError: the inputs are a single prompt, or not iterable.
-    """
-    if isinstance(inputs, (str, bytes, dict)) or not hasattr(inputs, "__iter__"):
-        raise TypeError(
-            f"inputs must be an iterable of prompts, such as a list, not {type(inputs).__name__}; "
-            "a single prompt goes to call()"
-        )
-    return inputs
 
 
 def _conversation(messages: Prompt) -> tuple[Message, ...]:
@@ -254,7 +186,7 @@ def _conversation(messages: Prompt) -> tuple[Message, ...]:
             raise RequestError(f"{where} must be a dict with 'role' and 'content', not {kind}")
         role = message.get("role")
         if role not in _ROLES:
-            raise RequestError(f"{where} has role {_shown(role)}; expected one of {', '.join(_ROLES)}")
+            raise RequestError(f"{where} has role {shown(role)}; expected one of {', '.join(_ROLES)}")
         _check_content(message, role, where)
     return tuple(messages)
 
@@ -277,44 +209,28 @@ def _check_content(message: Message, role: str, where: str) -> None:
         raise RequestError(f"{where} has role 'tool' and needs the 'tool_call_id' it answers")
 
 
-def _text(name: str, value: Any) -> str:
-    if not isinstance(value, str) or not value:
-        raise RequestError(f"{name} must be a non-empty str, not {_shown(value, name)}")
-    return value
-
-
 def _sealed(name: str, value: Any) -> APIKey:
     if isinstance(value, APIKey):
         return value
+    if value == "":
+        raise RequestError(
+            f"{name} is empty: leave it out to use the key of the environment, such as OPENAI_API_KEY, or "
+            "pass the key"
+        )
     # In a list and not in a variable of its own: if the key is invalid, the traceback shows this frame.
-    given = [_text(name, value)]
+    given = [text(name, value)]
     del value
     return APIKey(given.pop())
 
 
-def number(low: float, high: float, *, whole: bool = False) -> Callable[[str, Any], float]:
-    """A check for a parameter that is a number between two bounds, both of which it may equal."""
-    kinds = (int,) if whole else (int, float)
-    expected = f"an int from {low} to {high}" if whole else f"a number from {low:g} to {high:g}"
-
-    def check(name: str, value: Any) -> float:
-        # NaN and infinities fail the comparison too.
-        if not isinstance(value, kinds) or isinstance(value, bool) or not low <= value <= high:
-            raise RequestError(f"{name} must be {expected}, not {_shown(value)}")
-        # JSON encoders refuse subclasses of float such as NumPy's float64.
-        return int(value) if isinstance(value, int) else float(value)
-
-    return check
-
-
 def _timeout(name: str, value: Any) -> Timeouts:
+    if isinstance(value, (tuple, list)):
+        # As in requests: seconds for the connection, and until the server sends something.
+        raise RequestError(
+            f"{name} must be a number of seconds or Timeouts, not a {type(value).__name__}: "
+            "write timeout=60, or Timeouts(connect=5, first_byte=60) for limits of their own"
+        )
     return value if isinstance(value, Timeouts) else Timeouts(total=seconds(name, value))
-
-
-def _flag(name: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise RequestError(f"{name} must be True or False, not {_shown(value)}")
-    return value
 
 
 def _mapping(name: str, value: Any) -> Mapping[str, Any]:
@@ -334,24 +250,15 @@ def _extra_body(name: str, value: Any) -> Mapping[str, Any]:
 def _stop(name: str, value: Any) -> tuple[str, ...]:
     sequences = (value,) if isinstance(value, str) else value
     if not isinstance(sequences, (list, tuple)) or not all(isinstance(one, str) and one for one in sequences):
-        raise RequestError(f"{name} must be a non-empty str or a list of them, not {_shown(value)}")
+        raise RequestError(f"{name} must be a non-empty str or a list of them, not {shown(value)}")
     return tuple(sequences)
 
 
-def _tools(name: str, value: Any) -> tuple[Mapping[str, Any], ...]:
-    if not isinstance(value, (list, tuple)):
-        raise RequestError(f"{name} must be a list of tools, not {type(value).__name__}")
-    for index, tool in enumerate(value):
-        function = tool.get("function") if isinstance(tool, Mapping) else None
-        if function is None and isinstance(tool, Mapping) and tool and tool.get("type") != "function":
-            # A tool that its provider defines. The adapters know their own.
-            continue
-        if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
-            raise RequestError(
-                f"{name}[{index}] must look like {{'type': 'function', 'function': {{'name': ..., "
-                "'parameters': ...}}"
-            )
-    return tuple(value)
+def _tools(name: str, value: Any) -> tuple[Mapping[str, Any] | str, ...]:
+    # Imported here because most calls have no tools.
+    from .tools import checked_tools
+
+    return checked_tools(name, value)
 
 
 def _tool_choice(name: str, value: Any) -> str | Mapping[str, Any]:
@@ -364,37 +271,21 @@ def _tool_choice(name: str, value: Any) -> str | Mapping[str, Any]:
         return dict(value)
     raise RequestError(
         f"{name} must be 'auto', 'none', 'required' or "
-        f"{{'type': 'function', 'function': {{'name': ...}}}}, not {_shown(value)}"
+        f"{{'type': 'function', 'function': {{'name': ...}}}}, not {shown(value)}"
     )
 
 
 def _response_format(name: str, value: Any) -> Any:
-    if isinstance(value, Mapping):
-        if value.get("type") in ("text", "json_object"):
-            return dict(value)
-        schema = value.get("json_schema")
-        inner = schema.get("schema") if isinstance(schema, Mapping) else None
-        if value.get("type") == "json_schema" and isinstance(inner, Mapping):
-            return dict(value)
-    elif isinstance(value, type) and hasattr(value, "model_json_schema"):
-        return value
-    raise RequestError(
-        f"{name} must be {{'type': 'json_object'}}, {{'type': 'json_schema', 'json_schema': "
-        f"{{'name': ..., 'schema': ...}}}} or a pydantic model class, not {_shown(value)}"
-    )
+    # Imported here because most calls have no format.
+    from .._schemas.structure import checked
+
+    return checked(name, value)
 
 
-def _effort(name: str, value: Any) -> str:
-    levels = get_args(ReasoningEffort)
-    if value not in levels:
-        raise RequestError(f"{name} must be one of {', '.join(levels)}, not {_shown(value)}")
-    return str(value)
+def _option(name: str, value: Any) -> Any:
+    from .options import CHECKS
 
-
-def _endpoint(name: str, value: Any) -> Endpoint:
-    if not isinstance(value, str) or value not in get_args(Endpoint):
-        raise RequestError(f"{name} must be 'chat' or 'responses', not {_shown(value)}")
-    return cast("Endpoint", value)
+    return CHECKS[name](name, value)
 
 
 def _cache(name: str, value: Any) -> CacheMode:
@@ -402,7 +293,7 @@ def _cache(name: str, value: Any) -> CacheMode:
         return "use" if value else "off"
     modes = get_args(CacheMode)
     if not isinstance(value, str) or value not in modes:
-        raise RequestError(f"{name} must be one of {', '.join(modes)}, True or False, not {_shown(value)}")
+        raise RequestError(f"{name} must be one of {', '.join(modes)}, True or False, not {shown(value)}")
     return cast("CacheMode", value)
 
 
@@ -415,19 +306,19 @@ def _budget(name: str, value: Any) -> Budget:
 
 def _headers(name: str, value: Any) -> dict[str, str]:
     headers: dict[str, str] = {}
-    for header, text in _mapping(name, value).items():
+    for header, content in _mapping(name, value).items():
         if not isinstance(header, str) or not _HEADER_NAME.fullmatch(header):
-            raise RequestError(f"{name} has {_shown(header)}, which is not a header name")
+            raise RequestError(f"{name} has {shown(header)}, which is not a header name")
         if header.lower() in _OWN_HEADERS:
             raise RequestError(f"{name} cannot set {header!r}; an API key goes into api_key=")
-        if not isinstance(text, str) or not text.isascii() or not text.isprintable():
+        if not isinstance(content, str) or not content.isascii() or not content.isprintable():
             raise RequestError(f"{name}[{header!r}] must be printable ASCII text")
-        headers[header.lower()] = text
+        headers[header.lower()] = content
     return headers
 
 
-_CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "system": _text,
+CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "system": text,
     "max_tokens": number(1, 2**31 - 1, whole=True),
     "temperature": number(0, 2),
     "top_p": number(0, 1),
@@ -436,13 +327,15 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "n": number(1, 128, whole=True),
     "draw": number(0, 2**31 - 1, whole=True),
     "tools": _tools,
+    "max_tool_rounds": number(0, 1000, whole=True),
     "tool_choice": _tool_choice,
     "response_format": _response_format,
-    "reasoning_effort": _effort,
-    "endpoint": _endpoint,
-    "logprobs": _flag,
+    "max_repairs": number(0, 10, whole=True),
+    "reasoning_effort": one_of(ReasoningEffort),
+    "endpoint": one_of(Endpoint),
+    "logprobs": flag,
     "top_logprobs": number(0, 20, whole=True),
-    "strict_model": _flag,
+    "strict_model": flag,
     "timeout": _timeout,
     "deadline": seconds,
     "max_retries": number(0, 1000, whole=True),
@@ -451,9 +344,9 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "budget": _budget,
     "extra_body": _extra_body,
     "extra_headers": _headers,
-    "base_url": _text,
+    "base_url": text,
     "api_key": _sealed,
-}
+} | dict.fromkeys(_OPTIONS, _option)
 
 
 def check(name: str, value: Any) -> Any:
@@ -465,21 +358,4 @@ def check(name: str, value: Any) -> Any:
     >>> check("cache", True)
     'use'
     """
-    return _CHECKS[name](name, value)
-
-
-def _unexpected(function: str, name: str, checks: Iterable[str]) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(name, checks, n=1)
-    guess = f"; did you mean {near[0]!r}?" if near else ""
-    return (
-        f"{function}() got an unexpected parameter {name!r}{guess} "
-        "(a parameter of one provider's API goes into extra_body=)"
-    )
-
-
-def _shown(value: Any, name: str = "") -> str:
-    if name in ("api_key", "keys"):
-        return type(value).__name__
-    return shown(value)
+    return CHECKS[name](name, value)

@@ -35,6 +35,12 @@ UNPUBLISHED = EmbeddingLimits(texts=100, tokens=16_384, text_tokens=None)
 """For hosts that publish no limits: the limits of the strictest host that does."""
 
 
+OPENAIS_OPTIONS = frozenset(
+    {"allowed_tools", "metadata", "modalities", "prompt_cache_key", "service_tier", "store", "verbosity"}
+)
+"""Parameters of OpenAI's that few compatible hosts have."""
+
+
 @dataclass(frozen=True, slots=True)
 class Route:
     """One provider: a row of `ROUTES`.
@@ -55,10 +61,14 @@ class Route:
         key_required: Whether a call without an API key fails before it is sent.
         unsupported: Parameters that the API does not have, each with the remedy that the error shows. With
             `n`, samples are sent as separate calls instead.
+        options: Those of OpenAI's options that the API has too; see `OPENAIS_OPTIONS`.
+        stores_answers: Whether the host has OpenAI's Responses API with stored answers.
         spelling: Parameters that the API names differently, each with its name there.
         transport: The HTTP client under the SDK where the user chooses none, by measurement
             (`python -m benchmarks transports`).
         stream_usage: Whether a streamed answer has its usage only if `stream_options` asks for it.
+        json_schema: Whether the API takes a JSON schema for the answer. Where it does not, the prompt asks
+            for it.
         default_effort: Whether the API may accept `reasoning_effort="default"`.
         embedding_limits: How much one request for embeddings may hold, where the adapter is `openai`. Default
             `UNPUBLISHED`.
@@ -80,9 +90,12 @@ class Route:
     bare_names: str = r"(?!)"
     key_required: bool = True
     unsupported: Mapping[str, str] = field(default_factory=dict)
+    options: frozenset[str] = frozenset()
+    stores_answers: bool = False
     spelling: Mapping[str, str] = field(default_factory=dict)
     transport: Transport = "aiohttp"
     stream_usage: bool = True
+    json_schema: bool = True
     default_effort: bool = False
     embedding_limits: EmbeddingLimits = UNPUBLISHED
     output_only: frozenset[str] = frozenset()
@@ -106,6 +119,8 @@ class Route:
 
 _NO_LOGPROBS = "leave logprobs out; this host's API has none"
 _NO_SEED = "leave seed out; this host's API has none"
+_NO_SUCH = "leave it out; this host's API has no such parameter"
+_NO_TOP_K = "use top_p; this host's API has no such parameter"
 _NO_DIMENSIONS = "leave it out; this host's API has no such parameter"
 _SEPARATE = "sent as separate calls"
 _REASONING = frozenset(
@@ -122,6 +137,8 @@ _ROWS = (
         # openai/types/embedding_create_params.py of openai 2.54.
         embedding_limits=EmbeddingLimits(texts=2_048, tokens=300_000, text_tokens=8_192),
         output_only=_REASONING,
+        options=OPENAIS_OPTIONS,
+        stores_answers=True,
         litellm_names=("openai", "text-completion-openai"),
     ),
     Route("anthropic", "https://api.anthropic.com", adapter="anthropic", bare_names=r"claude-.*"),
@@ -143,11 +160,23 @@ _ROWS = (
         spelling={"top_logprobs": "logprobs"},
         genai_prices_name="together",
     ),
-    Route("openrouter", "https://openrouter.ai/api/v1", unsupported={"n": _SEPARATE}),
+    Route(
+        "openrouter",
+        "https://openrouter.ai/api/v1",
+        unsupported={"n": _SEPARATE},
+        options=OPENAIS_OPTIONS - {"allowed_tools", "store"},
+    ),
     Route(
         "groq",
         "https://api.groq.com/openai/v1",
-        unsupported={"n": _SEPARATE, "logprobs": _NO_LOGPROBS, "top_logprobs": _NO_LOGPROBS},
+        unsupported={
+            "n": _SEPARATE,
+            "logprobs": _NO_LOGPROBS,
+            "top_logprobs": _NO_LOGPROBS,
+            "logit_bias": _NO_SUCH,
+            "top_k": _NO_TOP_K,
+        },
+        options=frozenset({"service_tier"}),
         default_effort=True,
         # Groq accepts the `reasoning` of its own answers.
         output_only=_REASONING - {"reasoning"},
@@ -155,13 +184,28 @@ _ROWS = (
     Route(
         "deepseek",
         "https://api.deepseek.com/beta",
-        unsupported={"n": _SEPARATE, "seed": _NO_SEED},
+        unsupported={"n": _SEPARATE, "seed": _NO_SEED, "logit_bias": _NO_SUCH, "top_k": _NO_TOP_K},
+        # Its API has `json_object` only.
+        json_schema=False,
     ),
-    Route("xai", "https://api.x.ai/v1", genai_prices_name="x-ai"),
+    Route(
+        "xai",
+        "https://api.x.ai/v1",
+        unsupported={"top_k": _NO_TOP_K},
+        stores_answers=True,
+        genai_prices_name="x-ai",
+    ),
     Route(
         "mistral",
         "https://api.mistral.ai/v1",
-        unsupported={"logprobs": _NO_LOGPROBS, "top_logprobs": _NO_LOGPROBS},
+        unsupported={
+            "logprobs": _NO_LOGPROBS,
+            "top_logprobs": _NO_LOGPROBS,
+            "logit_bias": _NO_SUCH,
+            "top_k": _NO_TOP_K,
+            "user": _NO_SUCH,
+        },
+        options=frozenset({"metadata"}),
         spelling={"seed": "random_seed", "dimensions": "output_dimension"},
         stream_usage=False,
         # Its error says: "Too many tokens in batch. Max is 16384". The length of a text is in its list of
@@ -172,6 +216,8 @@ _ROWS = (
     Route(
         "fireworks_ai",
         "https://api.fireworks.ai/inference/v1",
+        options=frozenset({"prompt_cache_key", "service_tier"}),
+        stores_answers=True,
         litellm_names=("fireworks_ai", "fireworks_ai-embedding-models"),
         genai_prices_name="fireworks",
     ),
@@ -183,9 +229,18 @@ _ROWS = (
             "seed": _NO_SEED,
             "logprobs": _NO_LOGPROBS,
             "top_logprobs": _NO_LOGPROBS,
+            "logit_bias": _NO_SUCH,
         },
     ),
-    Route("local", "http://localhost:8000/v1", key_required=False, default_effort=True),
+    Route(
+        "local",
+        "http://localhost:8000/v1",
+        key_required=False,
+        default_effort=True,
+        # The server decides.
+        options=OPENAIS_OPTIONS,
+        stores_answers=True,
+    ),
     Route(
         "litellm",
         None,
@@ -194,6 +249,8 @@ _ROWS = (
         key_required=False,
         default_effort=True,
         unsupported={"n": _SEPARATE},
+        # litellm's `metadata` goes to its loggers and not to the provider.
+        options=OPENAIS_OPTIONS - {"metadata"},
     ),
 )
 

@@ -76,10 +76,10 @@ class Inbox:
 class BackgroundLoop:
     """An event loop running in a thread of its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "llm_provider-loop") -> None:
         self.loop = asyncio.new_event_loop()
         self.inbox = Inbox(self.loop)
-        self.thread = threading.Thread(target=self._run, name="llm_provider-loop", daemon=True)
+        self.thread = threading.Thread(target=self._run, name=name, daemon=True)
         self.thread.start()
 
     def _run(self) -> None:

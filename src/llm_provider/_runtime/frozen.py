@@ -39,7 +39,11 @@ def quickly_made(frozen: type[T]) -> type[T]:
     entries = fields(cast("Any", frozen))
     absent = object()
     scope: dict[str, Any] = {"frozen": frozen, "absent": absent, "set": object.__setattr__}
-    scope["opened"] = type(f"_Open{frozen.__name__}", (), {"__slots__": [entry.name for entry in entries]})
+    # A generic class needs the base Generic, and `type` needs its original form for it.
+    names = {"__slots__": [entry.name for entry in entries]}
+    if "__orig_bases__" in vars(frozen):
+        names["__orig_bases__"] = vars(frozen)["__orig_bases__"]
+    scope["opened"] = type(f"_Open{frozen.__name__}", frozen.__bases__, names)
     scope["slowly"] = frozen.__init__
     parameters, arguments, assignments = [], [], []
     for entry in entries:

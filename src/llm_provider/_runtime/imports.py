@@ -1,15 +1,19 @@
-"""Imports that meet another thread's import of the same modules.
+"""Imports of packages that may be missing, and imports that meet another thread's import of the same modules.
 
 Where two threads import modules of each other, Python breaks the deadlock: one of them gets a module that the
-other has not finished. An SDK then fails with an `ImportError` or `AttributeError`, which says "partially
-initialized module", although nothing is wrong with it. It works as soon as the other thread has finished.
+other has not finished. An SDK then fails with an `ImportError` or `AttributeError`, which speaks of a
+"partially initialized module" or of a submodule, although nothing is wrong with it. It works as soon as the
+other thread has finished.
 """
 
 from __future__ import annotations
 
+import importlib
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from .._errors import MissingDependencyError
 
 T = TypeVar("T")
 
@@ -18,7 +22,8 @@ LONGEST_IMPORT = 60.0
 PAUSE = 0.05
 """Seconds between two attempts."""
 
-_UNFINISHED = "partially initialized module"
+_UNFINISHED = ("partially initialized module", "cannot access submodule")
+"""Words of CPython's errors. The second is that of `package.module` before that module has been imported."""
 
 
 def is_unfinished(error: BaseException) -> bool:
@@ -31,7 +36,8 @@ def is_unfinished(error: BaseException) -> bool:
     link: BaseException | None = error
     while link is not None and id(link) not in seen:
         seen.add(id(link))
-        if _UNFINISHED in str(link):
+        message = str(link)
+        if any(words in message for words in _UNFINISHED):
             return True
         link = link.__cause__ or link.__context__
     return False
@@ -51,3 +57,20 @@ def when_imported(action: Callable[[], T]) -> T:
             if not is_unfinished(error) or time.monotonic() >= until:
                 raise
         time.sleep(PAUSE)
+
+
+def imported(module: str, install: str) -> Any:
+    """Import a package that only one view of the results needs.
+
+    Args:
+        module: The module to import.
+        install: The command that installs it.
+
+    Raises:
+        MissingDependencyError: the package is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise MissingDependencyError(f"{package} is not installed: {install} ({error})") from None

@@ -30,6 +30,7 @@ HOST = "127.0.0.1"
 CONTROL_SECONDS = 30.0
 TERMINATION_SECONDS = 5.0
 NEEDED_MODULES = ("granian", "orjson")
+INSTALL = "pip install '.[simulator]' in a checkout, or pip install 'llm-provider-call[simulator]'"
 
 
 class Simulator:
@@ -73,7 +74,7 @@ class Simulator:
             raise RuntimeError("the simulator is running already")
         for name in NEEDED_MODULES:
             if find_spec(name) is None:
-                raise ImportError(f"the simulator needs {name}: pip install 'llm-provider[simulator]'")
+                raise ImportError(f"the simulator needs {name}: {INSTALL}")
         self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
             self._command(),
             env=_environment_of_server(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import orjson
@@ -90,6 +91,30 @@ def test_a_value_under_another_key_is_a_miss() -> None:
 )
 def test_foreign_bytes_are_a_miss(value: bytes) -> None:
     assert unpacked(KEY, value) is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"size": 2.0},
+        {"size": "2"},
+        {"size": None},
+        {"seconds": "1"},
+        {"seconds": []},
+        {"seconds": "1", "created": "2"},
+        {"created": None},
+        {"served": None},
+        {"served": 3},
+    ],
+)
+def test_a_head_of_other_types_is_a_miss_despite_its_checksum(changes: dict[str, Any]) -> None:
+    def value(head: dict[str, Any]) -> bytes:
+        answer = orjson.dumps(head) + b"\n{}"
+        return hashlib.sha256(KEY.encode() + answer).digest()[:16] + answer
+
+    head = {"created": 2.0, "seconds": 1, "size": 2, "served": "m"}
+    assert unpacked(KEY, value(head)) == Entry(b"{}", 1, 2.0, "m")
+    assert unpacked(KEY, value({**head, **changes})) is None
 
 
 def test_long_texts_are_cut_and_short_ones_kept() -> None:

@@ -208,6 +208,24 @@ class TestResponseFormat:
         assert schema["properties"]["points"]["items"] == {"$ref": "#/$defs/Point"}
         assert schema["properties"]["label"]["anyOf"] == [{"type": "string"}, {"type": "null"}]
 
+    def test_a_bare_schema_is_adapted(self) -> None:
+        schema = {"type": "object", "properties": {"a": {"type": "integer", "minimum": 1}}}
+        sent = encode("Hi", response_format=schema).payload["output_config"]["format"]["schema"]
+        assert sent["additionalProperties"] is False
+        assert sent["properties"]["a"] == {"type": "integer", "description": "(minimum: 1)"}
+
+    @pytest.mark.parametrize(
+        "model", ["claude-3-haiku-20240307", "claude-sonnet-4-20250514", "claude-opus-4-0"]
+    )
+    def test_older_models_get_the_schema_in_the_prompt(self, model: str) -> None:
+        encoded = encode("Hi", model, response_format=Table, system="Be brief.")
+        assert "output_config" not in encoded.payload
+        first, second = encoded.payload["system"]
+        assert first["text"] == "Be brief."
+        assert '"cells"' in second["text"]
+        assert encoded.structure is not None
+        assert encoded.structure.in_prompt
+
     def test_free_keys_are_refused(self) -> None:
         with pytest.raises(UnsupportedParameterError, match="free keys"):
             encode("Hi", response_format=Table)

@@ -154,17 +154,33 @@ class TestMessages:
         refused = {"role": "assistant", "content": None, "refusal": "No."}
         assert converted(user("Hi"), refused, user("Bye"))[1] == {"role": "assistant", "content": "No."}
 
-    def test_fields_that_would_be_lost(self) -> None:
+    def test_a_name_is_left_out_visibly(self) -> None:
         for message in (
             user("Hi"),
             {"role": "system", "content": "A"},
             {"role": "assistant", "content": "B"},
         ):
-            with pytest.raises(RequestError, match=r"messages\[0\]\.name"):
-                converted({**message, "name": "Ada"}, user("Hi"))
-        old = {"role": "assistant", "content": "x", "function_call": {"name": "f", "arguments": "{}"}}
-        with pytest.raises(RequestError, match="use tool_calls"):
-            converted(user("Hi"), old, user("Hi"))
+            plain = converted(message, user("Hi"), model=OLD)
+            with pytest.warns(UserWarning, match="holds name, for which anthropic has no form"):
+                assert converted({**message, "name": "Ada"}, user("Hi"), model=OLD) == plain
+
+    def test_a_call_in_the_older_form_is_a_call(self) -> None:
+        old = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": '{"a":1}'}}
+        result = {"role": "tool", "tool_call_id": "", "content": "x"}
+        _, asked, answered = converted(user("Hi"), old, result)
+        assert asked["content"] == [{"type": "tool_use", "id": "call_1_0", "name": "f", "input": {"a": 1}}]
+        assert answered["content"][0]["tool_use_id"] == "call_1_0"
+
+    def test_a_call_of_a_custom_tool_has_its_text_as_input(self) -> None:
+        call = {"id": "c1", "type": "custom", "custom": {"name": "grep", "input": "a.*b"}}
+        asked, _ = converted({"role": "assistant", "content": None, "tool_calls": [call]}, user("Hi"))
+        (block,) = asked["content"]
+        assert block == {"type": "tool_use", "id": "c1", "name": "grep", "input": {"input": "a.*b"}}
+
+    @pytest.mark.filterwarnings("ignore:an earlier answer holds audio")
+    def test_a_spoken_answer_is_its_transcript(self) -> None:
+        spoken = {"role": "assistant", "content": None, "audio": {"id": "a1", "transcript": "Hello"}}
+        assert converted(user("Hi"), spoken, user("Bye"))[1] == {"role": "assistant", "content": "Hello"}
 
     def test_a_begun_answer(self) -> None:
         begun = {"role": "assistant", "content": "The answer is"}

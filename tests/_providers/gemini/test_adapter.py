@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from gemini_payloads import MODEL, encode, payload_of
 from llm_provider._errors import RequestError, UnsupportedParameterError
 from llm_provider._providers.adapter import EncodedRequest
+from llm_provider._providers.gemini import adapter
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
 WEATHER = {"type": "function", "function": {"name": "weather", "description": "Now", "parameters": SCHEMA}}
@@ -217,3 +218,69 @@ print([name for name in ("google.genai", "aiohttp", "httpx2", "pydantic", "ssl")
 """
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
+
+
+class TestOptions:
+    """The parameters that few calls set."""
+
+    @pytest.mark.parametrize(
+        ("model", "parameters", "fields"),
+        [
+            ("gemini-2.5-flash", {"top_k": 40}, {"topK": 40}),
+            ("gemini-2.5-flash", {"frequency_penalty": 1}, {"frequencyPenalty": 1}),
+            ("gemini-2.5-flash", {"presence_penalty": 1}, {"presencePenalty": 1}),
+            ("gemini-2.5-flash", {"thinking_budget": 0}, {"thinkingConfig": {"thinkingBudget": 0}}),
+            (
+                "gemini-2.5-pro",
+                {"thinking_budget": -1},
+                {"thinkingConfig": {"thinkingBudget": -1, "includeThoughts": True}},
+            ),
+            (MODEL, {"reasoning_summary": "auto"}, {"thinkingConfig": {"includeThoughts": True}}),
+            (MODEL, {"modalities": ["text", "image"]}, {"responseModalities": ["TEXT", "IMAGE"]}),
+        ],
+    )
+    def test_the_settings(self, model: str, parameters: Any, fields: dict[str, Any]) -> None:
+        assert settings(model, **parameters) == fields
+
+    def test_the_fields_beside_the_settings(self) -> None:
+        payload = payload_of(safety_settings={"HARM_CATEGORY_HARASSMENT": "BLOCK_NONE"}, service_tier="flex")
+        assert payload["safetySettings"] == [
+            {"category": "HARM_CATEGORY_HARASSMENT", "threshold": "BLOCK_NONE"}
+        ]
+        assert payload["serviceTier"] == "flex"
+        assert payload_of(service_tier="default")["serviceTier"] == "standard"
+        assert payload_of(service_tier="auto") == payload_of()
+
+    @pytest.mark.parametrize(
+        ("choice", "mode"), [(None, "VALIDATED"), ("auto", "VALIDATED"), ("required", "ANY")]
+    )
+    def test_allowed_tools(self, choice: Any, mode: str) -> None:
+        payload = payload_of(tools=[WEATHER], allowed_tools=["weather"], tool_choice=choice)
+        calling = {"mode": mode, "allowedFunctionNames": ["weather"]}
+        assert payload["toolConfig"] == {"functionCallingConfig": calling}
+
+    @pytest.mark.parametrize(
+        ("model", "parameters", "parameter"),
+        [
+            ("gemini-3.8-flash", {"top_k": 4}, "top_k"),
+            ("gemini-3.8-flash", {"thinking_budget": 400}, "thinking_budget"),
+            ("gemini-2.0-flash", {"thinking_budget": 400}, "thinking_budget"),
+            ("gemini-2.5-pro", {"thinking_budget": 0}, "thinking_budget=0"),
+            (MODEL, {"reasoning_summary": "concise"}, "reasoning_summary='concise'"),
+            (MODEL, {"service_tier": "fast"}, "service_tier='fast'"),
+            (MODEL, {"tools": [WEATHER], "parallel_tool_calls": False}, "parallel_tool_calls=False"),
+        ],
+    )
+    def test_the_rest_is_refused_by_name(self, model: str, parameters: Any, parameter: str) -> None:
+        with pytest.raises(UnsupportedParameterError) as caught:
+            encode(model=model, **parameters)
+        assert caught.value.parameter == parameter
+
+    def test_a_budget_is_given_once(self) -> None:
+        budget = {"generationConfig": {"thinkingConfig": {"thinkingBudget": 1}}}
+        with pytest.raises(RequestError, match="thinking_budget and extra_body"):
+            encode(model="gemini-2.5-flash", thinking_budget=5, extra_body=budget)
+
+    def test_the_service_tier_sets_the_price(self) -> None:
+        assert adapter.variant(encode(service_tier="flex")) == "flex"
+        assert adapter.facts(encode(service_tier="priority")).variant == "priority"

@@ -270,3 +270,22 @@ def test_a_piece_of_arguments_without_a_place(path: Any) -> None:
     pieces = [argument("$.a.b", stringValue="x"), argument(path, stringValue="y")]
     with pytest.raises(APIResponseValidationError):
         fed(event(piece(call_part(*pieces, name="f"))))
+
+
+def test_a_stream_that_comes_again_is_read_once() -> None:
+    events = [
+        reply({"text": text}, finish=finish, usageMetadata={"promptTokenCount": 3, "candidatesTokenCount": n})
+        for n, (text, finish) in enumerate((("ha", None), ("ha", "STOP")), 1)
+    ]
+    # Some models give each event a finish reason.
+    for told in (events, [{**event, "candidates": events[1]["candidates"]} for event in events]):
+        assembler = Assembler()
+        shown = "".join(delta_of(assembler.feed(event)).text for event in [*told, *told])
+        assert shown == decode(assembler.reply()).choices[0].text == "haha"
+
+
+def test_equal_events_without_counts_are_pieces_of_an_answer() -> None:
+    assembler = Assembler()
+    for _ in range(2):
+        assembler.feed(reply({"text": "ha"}))
+    assert decode(assembler.reply()).choices[0].text == "haha"

@@ -72,10 +72,9 @@ CALL = {"id": "c1", "type": "function", "function": {"name": "weather", "argumen
         ([{"role": "system", "content": [{"type": "image_url"}]}], "messages[0].content[0]"),
         ([{"role": "system", "content": "only"}], "messages"),
         ([{"role": "user", "content": "x"}, {"role": "system", "content": "late"}], "messages[1]"),
-        ([{"role": "user", "content": "x", "name": "Ann"}], "messages[0].name"),
         (
-            [{"role": "assistant", "content": "x", "function_call": {"name": "f"}}],
-            "messages[0].function_call",
+            [{"role": "assistant", "content": "x", "function_call": {"arguments": "{}"}}],
+            "messages[0].tool_calls[0]",
         ),
         ([{"role": "assistant", "content": None, "tool_calls": [{}]}], "messages[0].tool_calls[0]"),
         (
@@ -252,6 +251,32 @@ def test_cache_control_is_left_out_visibly() -> None:
     for given in (message, {"role": "user", "content": "Hi", "cache_control": CONTROL}):
         with pytest.warns(UserWarning, match="cache_control"):
             assert sendable([given]) == [{"role": "user", "parts": [{"text": "Hi"}]}]
+
+
+def test_a_name_is_left_out_visibly() -> None:
+    for role in ("user", "assistant"):
+        given = {"role": role, "content": "Hi", "name": "Ann"}
+        with pytest.warns(UserWarning, match="holds name, for which gemini has no form"):
+            (turn,) = sendable([given])
+        assert turn["parts"] == [{"text": "Hi"}]
+
+
+def test_calls_of_other_kinds_are_calls_of_functions() -> None:
+    old = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": '{"a":1}'}}
+    custom = {"id": "c1", "type": "custom", "custom": {"name": "grep", "input": "a.*b"}}
+    results = [{"role": "tool", "tool_call_id": identifier, "content": "x"} for identifier in ("", "c1")]
+    asked = {"role": "assistant", "content": None, "tool_calls": [custom]}
+    turns = sendable([{"role": "user", "content": "?"}, old, results[0], asked, results[1]])
+    calls = [turns[place]["parts"][0]["functionCall"] for place in (1, 3)]
+    assert calls == [{"name": "f", "args": {"a": 1}}, {"name": "grep", "args": {"input": "a.*b"}}]
+    answers = [turns[place]["parts"][0]["functionResponse"]["name"] for place in (2, 4)]
+    assert answers == ["f", "grep"]
+
+
+@pytest.mark.filterwarnings("ignore:an earlier answer holds audio")
+def test_a_spoken_answer_is_its_transcript() -> None:
+    spoken = {"role": "assistant", "content": None, "audio": {"id": "a1", "transcript": "Hello"}}
+    assert sendable([{"role": "user", "content": "?"}, spoken])[1]["parts"] == [{"text": "Hello"}]
 
 
 def test_videos_and_documents_at_a_url() -> None:

@@ -17,6 +17,7 @@ from litellm_support import (
     outgoing,
     sent,
 )
+from llm_provider import Client
 from llm_provider._providers.litellm import adapter
 from llm_provider._requests.api_keys import find_key
 from llm_provider.simulator import Fault, Simulator
@@ -201,4 +202,17 @@ def test_the_missing_extra_is_named(run_script: RunScript) -> None:
             print(error)
         """
     )
-    assert "pip install 'llm-provider[litellm]'" in completed.stdout
+    assert "pip install '.[litellm]' in a checkout" in completed.stdout
+
+
+@needs_litellm
+@pytest.mark.filterwarnings("ignore::UserWarning:pydantic", "ignore::DeprecationWarning:litellm")
+def test_functions_are_run(client: Client, simulator: Simulator) -> None:
+    def bad(x: int) -> int:
+        """Fails."""
+        raise ValueError(f"no {x}")
+
+    asked: Any = {"tools": [bad], "max_tool_rounds": 2, "base_url": simulator.url("openai"), "api_key": "x"}
+    response = client.call(COMPATIBLE, 'use the tool bad({"x": 3})', **asked)
+    assert response.text == "echo: Error: ValueError: no 3"
+    assert client.call(COMPATIBLE, 'use the tool bad({"x": 3})', **asked).cached

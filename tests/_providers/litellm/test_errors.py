@@ -40,6 +40,12 @@ from llm_provider.simulator import Fault, Simulator
 pytestmark = IGNORED_WARNINGS
 
 
+def test_an_answer_whose_headers_litellm_cannot_read() -> None:
+    error = RuntimeError("'ascii' codec can't encode character")
+    error.__context__ = UnicodeEncodeError("ascii", "\u0665", 0, 1, "ordinal not in range(128)")
+    assert isinstance(adapter.map_error(error), APIResponseValidationError)
+
+
 @needs_litellm
 class TestFailuresThroughLiteLLM:
     @pytest.mark.parametrize("model", [ANTHROPIC, OPENAI, COMPATIBLE])

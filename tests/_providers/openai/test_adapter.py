@@ -11,6 +11,7 @@ from llm_provider._errors import (
     InternalServerError,
     LLMError,
     RateLimitError,
+    RequestError,
     UnsupportedParameterError,
 )
 from llm_provider._limits.timeouts import Timeouts
@@ -242,3 +243,102 @@ class TestTools:
         with pytest.raises(UnsupportedParameterError, match="reasoning_effort"):
             request = Request.build(model, "Hi", {"reasoning_effort": "default"})
             adapter_of(resolve(model).route.adapter).encode(request, resolve(model))
+
+
+class TestOptions:
+    """The parameters that few calls set."""
+
+    @pytest.mark.parametrize(
+        ("model", "parameters", "fields"),
+        [
+            ("gpt-4.1", {"frequency_penalty": 1, "presence_penalty": -1}, {"frequency_penalty": 1}),
+            ("gpt-4.1", {"logit_bias": {50256: -100}}, {"logit_bias": {"50256": -100}}),
+            ("gpt-5.5", {"service_tier": "flex"}, {"service_tier": "flex"}),
+            ("gpt-5.5", {"verbosity": "low"}, {"verbosity": "low"}),
+            ("gpt-4.1", {"store": False}, {"store": False}),
+            ("gpt-4.1", {"endpoint": "chat", "store": True}, {"store": True}),
+            ("gpt-4.1", {"tools": [WEATHER], "parallel_tool_calls": False}, {"parallel_tool_calls": False}),
+            (
+                "gpt-4.1",
+                {"tools": [WEATHER], "allowed_tools": ["weather"], "tool_choice": "required"},
+                {
+                    "tool_choice": {
+                        "type": "allowed_tools",
+                        "allowed_tools": {
+                            "mode": "required",
+                            "tools": [{"type": "function", "function": {"name": "weather"}}],
+                        },
+                    }
+                },
+            ),
+            ("gpt-5.5-pro", {"verbosity": "high"}, {"text": {"verbosity": "high"}}),
+            (
+                "gpt-5.5-pro",
+                {"reasoning_summary": "concise", "reasoning_effort": "low"},
+                {"reasoning": {"effort": "low", "summary": "concise"}},
+            ),
+            (
+                "gpt-5.5-pro",
+                {"tools": [WEATHER], "allowed_tools": ["weather"]},
+                {
+                    "tool_choice": {
+                        "type": "allowed_tools",
+                        "mode": "auto",
+                        "tools": [{"type": "function", "name": "weather"}],
+                    }
+                },
+            ),
+        ],
+    )
+    def test_the_native_form(self, model: str, parameters: Any, fields: dict[str, Any]) -> None:
+        payload = encode(model, **parameters).payload
+        assert {name: payload[name] for name in fields} == fields
+
+    def test_stored_answers_and_summaries_are_asked_of_responses(self) -> None:
+        for parameters in ({"store": True}, {"previous_response_id": "r"}, {"reasoning_summary": "auto"}):
+            found = encode("gpt-5.5", **parameters)
+            assert found.operation == "responses"
+            assert found.payload["store"] is parameters.get("store", False)
+        assert encode("gpt-5.5", store=False).operation == "chat/completions"
+        with pytest.raises(UnsupportedParameterError, match="OpenAI's Responses has it"):
+            encode("gpt-5.5", previous_response_id="r", endpoint="chat")
+
+    @pytest.mark.parametrize(
+        ("model", "parameters", "parameter"),
+        [
+            ("gpt-5.5", {"frequency_penalty": 1}, "frequency_penalty"),
+            ("gpt-4.1", {"verbosity": "low"}, "verbosity"),
+            ("gpt-4.1", {"reasoning_summary": "auto"}, "reasoning_summary"),
+            ("gpt-4.1", {"top_k": 4}, "top_k"),
+            ("gpt-4.1", {"modalities": ["image"]}, "the modality 'image'"),
+            ("gpt-5.2", {"logit_bias": {1: 1}, "reasoning_effort": "low"}, "logit_bias"),
+            ("gpt-5.5-pro", {"modalities": ["audio"], "extra_body": {"audio": {}}}, "modalities"),
+        ],
+    )
+    def test_the_rest_is_refused_by_name(self, model: str, parameters: Any, parameter: str) -> None:
+        with pytest.raises(UnsupportedParameterError) as caught:
+            encode(model, **parameters)
+        assert caught.value.parameter == parameter
+
+    def test_custom_tools_may_be_allowed_too(self) -> None:
+        asked = {
+            "tools": [WEATHER, {"type": "custom", "custom": {"name": "grep"}}],
+            "allowed_tools": ["grep"],
+        }
+        choice = encode("gpt-4.1", **asked).payload["tool_choice"]
+        assert choice["allowed_tools"]["tools"] == [{"type": "custom", "custom": {"name": "grep"}}]
+        choice = encode("gpt-5.5-pro", **asked).payload["tool_choice"]
+        assert choice["tools"] == [{"type": "custom", "name": "grep"}]
+
+    def test_speech_needs_a_voice(self) -> None:
+        with pytest.raises(RequestError, match="say how it sounds"):
+            encode("gpt-audio", modalities=["text", "audio"])
+        audio = {"voice": "alloy", "format": "wav"}
+        found = encode("gpt-audio", modalities=["text", "audio"], extra_body={"audio": audio})
+        assert found.payload["modalities"] == ["text", "audio"]
+
+    def test_the_service_tier_sets_the_price(self) -> None:
+        for model in ("gpt-5.5", "gpt-5.5-pro"):
+            assert adapter.variant(encode(model, service_tier="flex")) == "flex"
+            assert adapter.variant(encode(model, service_tier="fast")) == "priority"
+            assert adapter.facts(encode(model, service_tier="priority")).variant == "priority"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from llm_provider._errors import (
     APIResponseValidationError,
@@ -115,6 +115,54 @@ class TestEncode:
         assert asked["json_schema"]["name"] == "City"
         assert asked["json_schema"]["schema"]["required"] == ["name"]
 
+    def test_openais_models_are_held_to_it(self) -> None:
+        class City(BaseModel):
+            name: str
+            people: int = Field(1, ge=1)
+
+        class Table(BaseModel):
+            cells: dict[str, int]
+
+        inner = encode("gpt-6.1-sol", response_format=City)["response_format"]["json_schema"]
+        assert (inner["name"], inner["strict"]) == ("City", True)
+        assert inner["schema"]["required"] == ["name", "people"]
+        assert inner["schema"]["properties"]["people"]["anyOf"][0]["minimum"] == 1
+        tuned = encode("ft:gpt-5.5:me::1", response_format=City)["response_format"]["json_schema"]
+        assert "minimum" not in tuned["schema"]["properties"]["people"]["anyOf"][0]
+        # Strict mode has no form for free keys.
+        free = encode("gpt-6.1-sol", response_format=Table)["response_format"]["json_schema"]
+        assert free == {"name": "Table", "schema": Table.model_json_schema()}
+        # The rules of other hosts differ, and the schema stays as it is.
+        other = encode("groq/llama", response_format=City)["response_format"]["json_schema"]
+        assert other == {"name": "City", "schema": City.model_json_schema()}
+
+    @pytest.mark.parametrize("model", ["gpt-6.1-sol", "groq/llama", "litellm/cohere/command"])
+    def test_an_answer_that_is_no_object_is_wrapped(self, model: str) -> None:
+        schema = encode(model, response_format=list[int])["response_format"]["json_schema"]["schema"]
+        assert schema["properties"] == {"answer": {"items": {"type": "integer"}, "type": "array"}}
+
+    def test_a_bare_schema_is_adapted_and_openais_form_is_not(self) -> None:
+        schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+        inner = encode("gpt-6.1-sol", response_format=schema)["response_format"]["json_schema"]
+        assert (inner["name"], inner["schema"]["required"]) == ("answer", ["a"])
+        asked = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema, "strict": True}}
+        assert encode("gpt-6.1-sol", response_format=asked)["response_format"] == asked
+
+    def test_a_host_without_schemas_gets_it_in_the_prompt(self) -> None:
+        model = "deepseek/deepseek-v4-pro"
+        schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+        encoded = chat.encode(Request.build(model, "Hi", {"response_format": schema}), resolve(model))
+        assert encoded.payload["response_format"] == {"type": "json_object"}
+        system, user = encoded.payload["messages"]
+        assert (system["role"], user) == ("system", {"role": "user", "content": "Hi"})
+        assert '"a":{"type":"integer"}' in system["content"]
+        assert encoded.structure is not None
+        assert encoded.structure.in_prompt
+        plain = chat.encode(
+            Request.build(model, "Hi", {"response_format": {"type": "json_object"}}), resolve(model)
+        )
+        assert len(plain.payload["messages"]) == 1
+
     @pytest.mark.parametrize(
         ("model", "kept"),
         [
@@ -163,6 +211,71 @@ class TestEncode:
         message = {"role": "assistant", "content": "Hi", "provider_specific_fields": {"provider": "gemini"}}
         assert encode("local/qwen", [message])["messages"] == [{"role": "assistant", "content": "Hi"}]
         assert "provider_specific_fields" in message
+
+
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+CALLS = {
+    "role": "assistant",
+    "content": None,
+    "tool_calls": [
+        {"id": name, "type": "function", "function": {"name": "look", "arguments": "{}"}} for name in "ab"
+    ],
+}
+
+
+class TestPartsOfOtherHosts:
+    def test_the_image_of_a_result_follows_the_results(self) -> None:
+        """A tool message of OpenAI's has text only."""
+        text = {"type": "text", "text": "Seen"}
+        results = [
+            {"role": "tool", "tool_call_id": "a", "content": [IMAGE]},
+            {"role": "tool", "tool_call_id": "b", "content": [text, IMAGE]},
+        ]
+        expected = [
+            {
+                "role": "tool",
+                "tool_call_id": "a",
+                "content": "The result is in the next message of the user.",
+            },
+            {"role": "tool", "tool_call_id": "b", "content": [text]},
+            {
+                "role": "user",
+                "content": [
+                    {"type": "text", "text": "From the result of the tool call a:"},
+                    IMAGE,
+                    {"type": "text", "text": "From the result of the tool call b:"},
+                    IMAGE,
+                ],
+            },
+        ]
+        for more in ([], [USER]):
+            assert encode("gpt-4.1", [USER, CALLS, *results, *more])["messages"][2:] == [*expected, *more]
+        for host in ("openrouter", "mistral", "local"):
+            assert encode(f"{host}/m", [USER, CALLS, *results])["messages"][2:] == results
+
+    def test_thinking_goes_to_the_hosts_that_have_it(self) -> None:
+        thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
+        text = {"type": "text", "text": "Hi"}
+        answer = {"role": "assistant", "content": [thinking, text]}
+        assert encode("mistral/mistral-large-4", [answer])["messages"] == [answer]
+        with pytest.warns(UserWarning, match="thinking of another provider's model, for which openai"):
+            assert encode("gpt-4.1", [answer])["messages"] == [{"role": "assistant", "content": [text]}]
+        with pytest.warns(UserWarning, match="has no form") as caught:
+            assert encode("gpt-4.1", [USER, {**answer, "content": [thinking]}])["messages"] == [USER]
+        assert len(caught) == 2
+
+    @pytest.mark.parametrize("kind", ["video_url", "document_url"])
+    def test_openai_has_no_form_for_a_part(self, kind: str) -> None:
+        message = {"role": "user", "content": [{"type": kind, kind: {"url": "https://x/a"}}]}
+        with pytest.raises(RequestError, match=rf"messages\[0\].content\[0\] has type '{kind}'"):
+            encode("gpt-4.1", [message])
+        assert encode("openrouter/m", [message])["messages"] == [message]
+
+    def test_openai_does_not_continue_an_answer(self) -> None:
+        begun = {"role": "assistant", "content": "It", "prefix": True}
+        with pytest.raises(RequestError, match=r"messages\[1\] has 'prefix'"):
+            encode("gpt-4.1", [USER, begun])
+        assert encode("deepseek/deepseek-v4-pro", [USER, begun])["messages"] == [USER, begun]
 
 
 class TestAnswersSentBack:
@@ -292,7 +405,7 @@ class TestDecode:
             {"choices": {"0": {}}},
             {"choices": [None]},
             {"choices": [{}]},
-            completion({"content": None}, finish_reason=None),
+            {**completion({"content": None}, finish_reason=None), "usage": None},
             completion(finish_reason=["stop"]),
             completion({"content": 5}),
             completion({"tool_calls": 5}),
@@ -303,6 +416,16 @@ class TestDecode:
     def test_what_is_not_a_whole_answer_is_an_error(self, reply: Any) -> None:
         with pytest.raises(APIResponseValidationError):
             chat.decode(reply)
+
+    @pytest.mark.parametrize("word", [None, "", "new_word"])
+    def test_an_empty_answer_that_was_billed_is_an_answer(self, word: Any) -> None:
+        choice = chat.decode(completion({"content": None}, finish_reason=word)).choices[0]
+        assert (choice.text, choice.finish_reason) == ("", "stop")
+
+    def test_an_answer_without_a_finish_reason_may_be_an_image(self) -> None:
+        image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+        reply = {**completion({"content": "", "images": [image]}, finish_reason=None), "usage": None}
+        assert chat.decode(reply).choices[0].message["images"] == [image]
 
     @given(JSON_VALUES, JSON_VALUES, JSON_VALUES)
     def test_nothing_but_our_errors_comes_out_of_any_json(self, a: Any, b: Any, c: Any) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from llm_provider._errors import APIResponseValidationError, InternalServerError, LLMError, RateLimitError
 from llm_provider._providers.openai import chat, chat_stream
+from llm_provider._providers.sse import END
 from llm_provider._types import Delta, ToolCall, delta_of
 from openai_support import JSON_VALUES, completion
 
@@ -117,6 +118,23 @@ def test_parallel_tool_calls_are_told_apart() -> None:
     )
 
 
+def test_a_call_in_both_forms_is_shown_once() -> None:
+    # As llama-cpp-python streams it.
+    events = [
+        chunk(
+            {
+                "tool_calls": [{"index": 0, "id": "a", "function": {"name": "one", "arguments": arguments}}],
+                "function_call": {"name": "one", "arguments": arguments},
+            }
+        )
+        for arguments in ("[", "]")
+    ]
+    deltas, reply = assemble([*events, chunk({}, "tool_calls")])
+    fragments = [fragment for delta in deltas for fragment in delta.tool_calls]
+    assert [(fragment.name, fragment.arguments) for fragment in fragments] == [("one", "["), ("", "]")]
+    assert chat.decode(reply).choices[0].tool_calls == (ToolCall(id="a", name="one", arguments="[]"),)
+
+
 def test_a_refusal_streams_as_text() -> None:
     deltas, reply = assemble([chunk({"refusal": "I "}), chunk({"refusal": "cannot."}), chunk({}, "stop")])
     choice = chat.decode(reply).choices[0]
@@ -210,3 +228,37 @@ def test_nothing_but_our_errors_comes_out_of_any_event(a: Any, b: Any) -> None:
             json.dumps(chat.decode(assemble(events)[1]).choices[0].message)
         except LLMError:
             continue
+
+
+def test_a_tool_that_groq_ran_is_one_entry() -> None:
+    begun = {"index": 0, "type": "search", "arguments": '{"query": "Bern"}', "output": None}
+    other = {"index": 1, "type": "visit", "arguments": "{}"}
+    ended = {**begun, "output": "A city", "search_results": {"results": []}}
+    events = [
+        chunk({"role": "assistant", "executed_tools": [begun]}),
+        chunk({"executed_tools": [other]}),
+        chunk({"executed_tools": [ended]}),
+        chunk({"content": "Bern"}, "stop"),
+    ]
+    message = chat.decode(assemble(events)[1]).choices[0].message
+    assert message == {"role": "assistant", "content": "Bern", "executed_tools": [ended, other]}
+
+
+def test_a_refusal_is_shown_at_its_end() -> None:
+    """Until then, the answer may have another text, of which the refusal is no part."""
+    refused = [chunk({"refusal": "I can"}), chunk({"refusal": "not."})]
+    deltas, _ = assemble([*refused, chunk({}, "stop")])
+    assert [delta.text for delta in deltas] == ["", "", "I cannot."]
+    deltas, _ = assemble([chunk({}, "stop"), *refused])
+    assert [delta.text for delta in deltas] == ["", "I can", "not."]
+    deltas, reply = assemble([*refused, END])
+    assert deltas[-1].text == chat.decode(reply).choices[0].text == "I cannot."
+    deltas, reply = assemble([*refused, chunk({"content": "Hi"}), chunk({}, "stop")])
+    assert "".join(delta.text for delta in deltas) == chat.decode(reply).choices[0].text == "Hi"
+
+
+def test_a_text_after_speech_is_no_answer() -> None:
+    spoken = chunk({"audio": {"id": "a", "transcript": "Hello"}})
+    with pytest.raises(APIResponseValidationError, match="after speech") as caught:
+        assemble([spoken, chunk({"content": "Hi"}), chunk({}, "stop")])
+    assert not caught.value.retryable

@@ -192,6 +192,9 @@ class TestEncode:
         modelled = encode(response_format=City)["text"]["format"]
         assert (modelled["type"], modelled["name"]) == ("json_schema", "City")
         assert modelled["schema"]["required"] == ["name"]
+        assert modelled["strict"] is True
+        wrapped = encode(response_format=list[int])["text"]["format"]["schema"]
+        assert list(wrapped["properties"]) == ["answer"]
 
     def test_log_probabilities_are_included_where_asked(self) -> None:
         payload = encode(top_logprobs=3)
@@ -275,6 +278,57 @@ class TestEncode:
             f"an earlier answer holds {name}" for name in ("reasoning_content", "thinking_blocks")
         ]
 
+    def test_what_the_api_has_no_form_for_is_left_out_visibly(self) -> None:
+        thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
+        answer = {"role": "assistant", "name": "bob", "content": [thinking, {"type": "text", "text": "Hi"}]}
+        with pytest.warns(UserWarning, match="has no form") as caught:
+            asked, answered = encode([{"role": "user", "content": "?", "name": "ann"}, answer])["input"]
+        assert asked == {"role": "user", "content": "?"}
+        assert answered["content"] == [{"type": "output_text", "text": "Hi"}]
+        kinds = [str(warning.message).partition(",")[0].rpartition("holds ")[2] for warning in caught]
+        assert kinds == ["name", "name", "thinking of another provider's model"]
+
+    def test_an_answer_in_the_background_is_stored(self) -> None:
+        """OpenAI refuses `background` without it."""
+        question = [{"role": "user", "content": "?"}]
+        assert encode(question, extra_body={"background": True})["store"] is True
+        assert encode(question, extra_body={"background": True, "store": False})["store"] is False
+        assert encode(question, extra_body={"background": False})["store"] is False
+
+    def test_calls_without_ids_get_some(self) -> None:
+        function = {"name": "f", "arguments": "{}"}
+        old = {"role": "assistant", "content": None, "function_call": function}
+        call = {"role": "assistant", "tool_calls": [{"id": "", "type": "function", "function": function}]}
+        result = {"role": "tool", "tool_call_id": "", "content": "x"}
+        items = encode([{"role": "user", "content": "?"}, old, result, call, result])["input"]
+        assert [item.get("call_id") for item in items] == [
+            None,
+            "call_1_0",
+            "call_1_0",
+            "call_3_0",
+            "call_3_0",
+        ]
+
+    @pytest.mark.filterwarnings("ignore:an earlier answer holds audio")
+    def test_a_spoken_answer_is_its_transcript(self) -> None:
+        spoken = {"role": "assistant", "content": None, "audio": {"id": "a1", "transcript": "Hello"}}
+        assert encode([spoken])["input"] == [{"role": "assistant", "content": "Hello"}]
+
+    @pytest.mark.parametrize(
+        ("given", "expected"),
+        [
+            ("https://x/a.pdf", {"file_url": "https://x/a.pdf"}),
+            (
+                {"url": "data:application/pdf;base64,AA=="},
+                {"file_data": "data:application/pdf;base64,AA==", "filename": "a"},
+            ),
+        ],
+    )
+    def test_a_document_at_a_url(self, given: Any, expected: dict[str, Any]) -> None:
+        part = {"type": "document_url", "document_url": given, "document_name": "a"}
+        (message,) = encode([{"role": "user", "content": [part]}])["input"]
+        assert message["content"] == [{"type": "input_file", **expected}]
+
     @pytest.mark.parametrize("content", [{}, {"content": None}, {"content": ""}, {"content": []}])
     def test_an_empty_answer_is_left_out(self, content: dict[str, Any]) -> None:
         user = {"role": "user", "content": "Hi"}
@@ -296,8 +350,9 @@ class TestEncode:
                 {"role": "user", "content": [{"type": "image_url", "image_url": {}}]},
                 r"content\[0\].image_url",
             ),
-            ({"role": "user", "content": "Hi", "name": "Ann"}, r"messages\[0\] has 'name'"),
-            ({"role": "assistant", "content": "Hi", "function_call": {"name": "x"}}, r"has 'function_call'"),
+            ({"role": "user", "content": "Hi", "custom": "x"}, r"messages\[0\] has 'custom'"),
+            ({"role": "assistant", "content": "Hi", "prefix": True}, r"has 'prefix'"),
+            ({"role": "assistant", "function_call": {"name": "x"}}, r"messages\[0\].tool_calls\[0\]"),
             ({"role": "assistant", "content": [{"type": "image_url"}]}, r"messages\[0\].content\[0\]"),
             (
                 {"role": "assistant", "content": "x", "tool_calls": [{"id": "1"}]},
@@ -397,12 +452,13 @@ class TestDecode:
             [],
             "text",
             {},
-            response(),
+            {**response(), "usage": None},
             response(status="in_progress"),
             response(status="cancelled"),
-            response(status="incomplete"),
-            response(status="incomplete", incomplete_details={"reason": "steered"}),
-            {**response(), "output": None},
+            response(status="unknown"),
+            {**response(status="incomplete"), "usage": None},
+            {**response(status="incomplete", incomplete_details={"reason": "steered"}), "usage": None},
+            {**response(), "output": None, "usage": None},
             response("item"),  # type: ignore[arg-type]  # wrong on purpose
             response(message_item({"type": "output_text"})),
             response({"type": "message", "content": "text"}),
@@ -413,6 +469,32 @@ class TestDecode:
     def test_what_is_not_a_whole_answer_is_an_error(self, reply: Any) -> None:
         with pytest.raises(APIResponseValidationError):
             responses.decode(reply)
+
+    @pytest.mark.parametrize("output", [None, []])
+    @pytest.mark.parametrize(
+        ("ending", "expected"),
+        [
+            ({"status": "completed"}, "stop"),
+            ({"status": "incomplete"}, "length"),
+            ({"status": "incomplete", "incomplete_details": {"reason": "steered"}}, "length"),
+        ],
+    )
+    def test_an_empty_answer_that_was_billed_is_an_answer(
+        self, output: Any, ending: dict[str, Any], expected: str
+    ) -> None:
+        answer = responses.decode({**response(), **ending, "output": output})
+        assert (answer.choices[0].text, answer.choices[0].finish_reason) == ("", expected)
+
+    def test_a_whole_answer_may_have_an_unknown_status(self) -> None:
+        reply = response(message_item({"type": "output_text", "text": "Hi"}), status="settled")
+        assert responses.decode(reply).choices[0].finish_reason == "stop"
+
+    def test_a_cancelled_answer_is_not_asked_for_again(self) -> None:
+        with pytest.raises(APIResponseValidationError, match="'cancelled'") as caught:
+            responses.decode(
+                response(message_item({"type": "output_text", "text": "Hi"}), status="cancelled")
+            )
+        assert not caught.value.retryable
 
     @given(JSON_VALUES, JSON_VALUES, JSON_VALUES, st.sampled_from(["completed", "incomplete", "failed"]))
     def test_nothing_but_our_errors_comes_out_of_any_json(self, a: Any, b: Any, c: Any, status: str) -> None:

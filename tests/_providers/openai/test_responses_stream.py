@@ -55,6 +55,48 @@ def check(events: list[dict[str, Any]]) -> None:
     assert {call.index for call in calls} == {0}
 
 
+def changed(place: int, **item: Any) -> list[dict[str, Any]]:
+    """The stream, with another item in one of its events."""
+    events = stream()
+    events[place] = {**events[place], "item": {**events[place]["item"], **item}}
+    return events
+
+
+BEGINNING_OF_THE_CALL = len(PIECES) + 3
+
+
+def read(events: list[dict[str, Any]]) -> tuple[Any, list[tuple[str, str, str]]]:
+    """The choice of a stream, and the calls that its deltas have shown."""
+    assembler, shown = Assembler(), {}
+    for event in events:
+        for call in delta_of(assembler.feed(event)).tool_calls:
+            before = shown.get(call.index, ("", "", ""))
+            parts = (call.id, call.name, call.arguments)
+            shown[call.index] = tuple(map("".join, zip(before, parts, strict=True)))
+    return responses.decode(assembler.reply()).choices[0], list(shown.values())
+
+
+@pytest.mark.parametrize("item", [{"call_id": "other"}, {"call_id": None}, {"name": None}, {"name": ""}])
+def test_a_call_is_shown_as_it_is_returned(item: dict[str, Any]) -> None:
+    """Some servers give a call another id at its end, or say its name there only."""
+    choice, shown = read(changed(BEGINNING_OF_THE_CALL, **item))
+    (call,) = choice.tool_calls
+    assert shown == [(call.id, call.name, call.arguments)]
+    assert (call.id, call.name) == (item.get("call_id") or "c", "f")
+    kept = choice.message["provider_specific_fields"]["content"]
+    assert kept[-1]["call_id"] == choice.message["tool_calls"][0]["id"] == call.id
+
+
+def test_another_call_than_was_shown_is_no_answer() -> None:
+    extra = {"output_index": 7, "item": {"type": "function_call", "call_id": "d", "name": "g"}}
+    more = [{"type": "response.output_item.added", **extra}, *stream()]
+    more = [{name: value for name, value in event.items() if name != "sequence_number"} for event in more]
+    for events in (changed(BEGINNING_OF_THE_CALL, name="g"), more):
+        with pytest.raises(APIResponseValidationError, match="not those of its final answer") as caught:
+            read(events)
+        assert not caught.value.retryable
+
+
 @given(st.permutations(range(len(stream()) - 1)), st.lists(st.integers(0, len(stream()) - 2), max_size=8))
 def test_deltas_are_the_answer_in_every_order(order: list[int], again: list[int]) -> None:
     events = stream()

@@ -152,6 +152,29 @@ def test_a_conversation_with_tools_comes_to_an_end(post: Post, name: str) -> Non
     assert "it rains" in answer.body.decode()
 
 
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        ('use the tool weather({"city": "Bern"})', [("weather", {"city": "Bern"})]),
+        (
+            'use the tool a({"x": {"y": [1]}}) and use the tool b({})',
+            [("a", {"x": {"y": [1]}}), ("b", {})],
+        ),
+        # As in the JSON of Gemini's results.
+        (r'{"output": "use the tool a({\"x\": 1})"}', [("a", {"x": 1})]),
+        # The arguments are made of the schema.
+        ("use the tool a({broken", [("weather", {})]),
+        ("no tools", []),
+    ],
+)
+def test_a_prompt_names_the_calls(post: Post, text: str, calls: list[Any]) -> None:
+    path, body = CONVERSATIONS["chat"]
+    answer = post(path, {**body, "messages": [{"role": "user", "content": text}]})
+    message = answer.json["choices"][0]["message"]
+    made = [call["function"] for call in message.get("tool_calls", ())]
+    assert [(call["name"], json.loads(call["arguments"])) for call in made] == calls
+
+
 schemas = st.recursive(
     st.sampled_from(
         [
@@ -208,6 +231,32 @@ def test_examples_fit_their_schema(schema: dict[str, Any]) -> None:
     point = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
     whole = {**schema, "$defs": {"point": point}}
     assert fits(json.loads(json.dumps(example_of(whole))), whole, point)
+
+
+def test_a_list_of_a_schema_that_contains_itself_ends() -> None:
+    node = {"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#"}}}}
+    assert str(example_of(node)).endswith("[]" + "}]" * 3 + "}")
+    below = {"anyOf": [{"$ref": "#"}, {"type": "null"}]}
+    assert "None" in str(example_of({"type": "object", "properties": {"next": below}}))
+
+
+@pytest.mark.parametrize("form", ["openai", "anthropic"])
+def test_a_schema_in_the_system_prompt_is_kept_to(post: Post, form: str) -> None:
+    text = 'Keep to this JSON schema: {"properties": {"q": {"type": "integer"}}}'
+    user = {"role": "user", "content": "Hi"}
+    if form == "openai":
+        messages = [{"role": "system", "content": text}, user]
+        body: dict[str, Any] = {"messages": messages, "response_format": {"type": "json_object"}}
+        answer = post("/deepseek/v1/chat/completions", {"model": "deepseek-v4-pro", **body})
+    else:
+        body = {"model": "claude-3-opus", "max_tokens": 9, "messages": [user]}
+        answer = post("/anthropic/v1/messages", {**body, "system": [{"type": "text", "text": text}]})
+    assert '{\\"q\\":1}' in answer.body.decode()
+
+
+def test_the_entries_of_a_tuple_have_their_own_schemas() -> None:
+    pair = {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "minItems": 2}
+    assert example_of(pair) == [1, "text"]
 
 
 def test_a_schema_that_contains_itself_ends() -> None:

@@ -214,6 +214,14 @@ def test_unusual_ends(simulator: Simulator, post: Post, name: str, finish: str) 
         assert ("candidates" in whole.json) == (finish != "no_choices")
 
 
+@pytest.mark.parametrize("name", REQUESTS)
+def test_an_ordered_text_is_the_answer(simulator: Simulator, post: Post, name: str) -> None:
+    simulator.inject(Fault(text="Grüezi"), times=2)
+    for request in (REQUESTS[name], streaming(name)):
+        assert "Grüezi" in post(*request).body.decode()
+    assert "Grüezi" not in post(*REQUESTS[name]).body.decode()
+
+
 def test_orders_go_by_provider_and_text(simulator: Simulator, post: Post) -> None:
     simulator.inject(Fault(status=503), provider="anthropic", times=None)
     simulator.inject(Fault(status=500), match="two", times=1)

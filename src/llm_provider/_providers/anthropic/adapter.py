@@ -16,9 +16,9 @@ from ..._errors import RequestError
 from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..._settings import MAX_RESPONSE_BYTES
-from ..adapter import EncodedRequest, merge, refuse, schema_of
+from ..adapter import EncodedRequest, merge, refuse
 from ..errors import from_sdk as map_error
-from ..foreign_tools import check_tools, owner_of
+from ..foreign_tools import checked_tools, owner_of
 from .decode import OPERATION, PROVIDER, Assembler, decode, usage
 from .encode_messages import encode_messages, encode_system, original_blocks
 from .facts import facts, variant
@@ -56,6 +56,9 @@ SAMPLING_VERSION = "2023-06-01"
 JSON_ONLY = "Answer with one JSON object and nothing else: no other text, and no Markdown around it."
 """What the system prompt says for `{"type": "json_object"}`. Anthropic's structured output needs a schema."""
 
+_LEAST_BUDGET = 1024
+"""The fewest tokens of thinking that the API accepts."""
+
 _SAMPLING = ("temperature", "top_p", "top_k")
 _LEVELS = ("none", "low", "medium", "high", "xhigh", "max")
 
@@ -69,7 +72,8 @@ class _Family:
     sent without thinking. `budget` means that it needs a number of thinking tokens in place of a level, which
     is always thinking; `always_thinks` that thinking cannot be switched off, which also
     excludes a tool_choice that forces a tool. `prefill` allows a conversation to end with the beginning of
-    the answer, `later_system` a system message inside the conversation.
+    the answer, `later_system` a system message inside the conversation. `schemas` says whether it can be
+    constrained to a JSON schema.
     """
 
     pattern: str
@@ -79,6 +83,7 @@ class _Family:
     always_thinks: bool = False
     prefill: bool = False
     later_system: bool = True
+    schemas: bool = True
 
     def matches(self, model: str) -> bool:
         return re.fullmatch(self.pattern, model) is not None
@@ -103,6 +108,13 @@ _FAMILIES = (
         prefill=True,
         later_system=False,
     ),
+    # Structured outputs began with Opus 4.1, says Anthropic's guide.
+    _Family(
+        r"claude-(2|3|instant).*|claude-(opus|sonnet)-4(-0|-\d{8}|-latest)?",
+        sampling=2,
+        prefill=True,
+        schemas=False,
+    ),
     # A model that is not known, or another maker's on a server with this format: the server decides.
     _Family(r".*", sampling=2, prefill=True),
 )
@@ -121,6 +133,13 @@ def encode(request: Request, target: Target) -> EncodedRequest:
         RequestError: Anthropic has no form for a message, or two parameters contradict each other.
     """
     family = _family(target.model)
+    if not family.schemas and request.response_format is not None:
+        # Calls without a format do not need its modules.
+        from .. import schema_rules
+
+        if schema_rules.needs_schema(request):
+            encoded = encode(schema_rules.with_schema_in_prompt(request), target)
+            return schema_rules.in_prompt(encoded, request)
     payload: dict[str, Any] = {"model": target.model, "max_tokens": request.max_tokens or DEFAULT_MAX_TOKENS}
     system, leading = encode_system(request.messages)
     if system is not None:
@@ -140,12 +159,19 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     payload |= _tools(request, family)
     payload |= _thinking(request, family)
     _add_response_format(request, payload)
+    labels = None
+    if request.options:
+        from .options import add_options
+
+        if "top_k" in request.options and not family.sampling:
+            raise _refuse("top_k", request, "leave it out; it does its own sampling")
+        labels = add_options(request, payload)
     if request.extra_body:
         payload = merge(payload, request.extra_body)
     headers = dict(request.extra_headers or {})
     if any(name in payload for name in _SAMPLING):
         headers.setdefault("anthropic-version", SAMPLING_VERSION)
-    return EncodedRequest(OPERATION, payload, headers)
+    return EncodedRequest(OPERATION, payload, headers, labels=labels)
 
 
 def _refuse(parameter: str, request: Request, remedy: str) -> RequestError:
@@ -182,13 +208,21 @@ def _sampling(request: Request, family: _Family) -> dict[str, Any]:
     for name in asked:
         if not family.sampling:
             raise _refuse(name, request, "leave it out; it does its own sampling")
-        if family.budget and request.reasoning_effort not in (None, "none"):
-            raise _refuse(f"{name} together with reasoning_effort", request, "leave one of them out")
+        if _thinks_by_budget(request, family):
+            given = "reasoning_effort" if request.reasoning_effort else "thinking_budget"
+            raise _refuse(f"{name} together with {given}", request, "leave one of them out")
     if len(asked) > family.sampling:
         raise _refuse("temperature and top_p together", request, "leave one of them out")
     if request.temperature is not None and request.temperature > 1:
         raise _refuse("a temperature above 1", request, "Anthropic's scale ends at 1")
     return asked
+
+
+def _thinks_by_budget(request: Request, family: _Family) -> bool:
+    """Whether the request lets the model think for a number of tokens, which excludes sampling parameters."""
+    if request.options and request.options.get("thinking_budget"):
+        return True
+    return family.budget and request.reasoning_effort not in (None, "none")
 
 
 def _samples(request: Request) -> bool:
@@ -198,9 +232,9 @@ def _samples(request: Request) -> bool:
 def _tools(request: Request, family: _Family) -> dict[str, Any]:
     if not request.tools:
         return {}
-    check_tools(request, PROVIDER)
+    request = checked_tools(request, PROVIDER)
     fields: dict[str, Any] = {
-        "tools": [_tool(tool, index, request) for index, tool in enumerate(request.tools)]
+        "tools": [_tool(tool, index, request) for index, tool in enumerate(request.tools or ())]
     }
     choice = request.tool_choice
     if choice is None:
@@ -208,8 +242,7 @@ def _tools(request: Request, family: _Family) -> dict[str, Any]:
     if choice in ("auto", "none"):
         fields["tool_choice"] = {"type": choice}
         return fields
-    thinks = family.always_thinks or (family.budget and request.reasoning_effort not in (None, "none"))
-    if thinks:
+    if family.always_thinks or _thinks_by_budget(request, family):
         raise _refuse(
             "a tool_choice that forces a tool while it thinks",
             request,
@@ -236,14 +269,18 @@ def _tool(tool: Mapping[str, Any], index: int, request: Request) -> dict[str, An
 
 def _thinking(request: Request, family: _Family) -> dict[str, Any]:
     effort, extra = request.reasoning_effort, request.extra_body or {}
-    if effort is None:
+    tokens = request.options.get("thinking_budget") if request.options else None
+    if effort is None and tokens is None:
         return {}
     if "thinking" in extra or "effort" in (extra.get("output_config") or {}):
+        given = "thinking_budget" if effort is None else "reasoning_effort"
         raise RequestError(
-            "reasoning_effort and extra_body both say how much to think: leave one of them out",
+            f"{given} and extra_body both say how much to think: leave one of them out",
             provider=PROVIDER,
             model=request.model,
         )
+    if effort is None:
+        return _thinking_budget(request, family, tokens or 0)
     if effort not in family.efforts:
         remedy = "use 'low'" if effort == "minimal" else f"use one of {', '.join(family.efforts)}"
         raise _refuse(f"reasoning_effort={effort!r}", request, remedy)
@@ -269,12 +306,34 @@ def _thinking(request: Request, family: _Family) -> dict[str, Any]:
     return {"thinking": {"type": "enabled", "budget_tokens": budget}}
 
 
+def _thinking_budget(request: Request, family: _Family, tokens: int) -> dict[str, Any]:
+    if tokens == 0 and not family.always_thinks:
+        return {"thinking": {"type": "disabled"}}
+    if not family.sampling:
+        raise _refuse("thinking_budget", request, f"use reasoning_effort: {', '.join(family.efforts)}")
+    if tokens < _LEAST_BUDGET:
+        remedy = f"use 0 for no thinking, or {_LEAST_BUDGET} tokens or more"
+        raise _refuse(f"thinking_budget={tokens}", request, remedy)
+    if tokens >= (request.max_tokens or DEFAULT_MAX_TOKENS):
+        most = f"max_tokens={request.max_tokens}" if request.max_tokens else f"{DEFAULT_MAX_TOKENS:,} tokens"
+        raise RequestError(
+            f"thinking_budget={tokens} leaves no room for an answer in {most}, as thinking counts as output; "
+            "set max_tokens above the budget",
+            provider=PROVIDER,
+            model=request.model,
+        )
+    return {"thinking": {"type": "enabled", "budget_tokens": tokens}}
+
+
 def _add_response_format(request: Request, payload: dict[str, Any]) -> None:
     asked = request.response_format
     if asked is None or (isinstance(asked, dict) and asked.get("type") == "text"):
         return
-    _, schema, _ = schema_of(asked)
-    if schema is None:
+    from ..._schemas.structure import structure_of
+    from .schema import accepted_schema
+
+    structure = structure_of(asked)
+    if structure is None or structure.schema is None:
         warnings.warn(
             "Anthropic's API has no response_format={'type': 'json_object'}: the system prompt asks for JSON "
             "instead; {'type': 'json_schema', ...} or a pydantic model is enforced",
@@ -285,8 +344,7 @@ def _add_response_format(request: Request, payload: dict[str, Any]) -> None:
         before = [{"type": "text", "text": system}] if isinstance(system, str) else system
         payload["system"] = [*before, {"type": "text", "text": JSON_ONLY}] if before else JSON_ONLY
         return
-    if isinstance(asked, type):
-        schema = _accepted(schema, request)
+    schema = accepted_schema(structure.schema, request) if structure.adaptable else structure.schema
     output = payload.get("output_config", {})
     payload["output_config"] = {**output, "format": {"type": "json_schema", "schema": schema}}
 
@@ -294,57 +352,6 @@ def _add_response_format(request: Request, payload: dict[str, Any]) -> None:
 def split(reply: Any) -> list[Any]:
     """The reply itself: a message is one sample."""
     return [reply]
-
-
-_SCHEMA_WORDS = ("$ref", "type", "enum", "const", "description", "title", "required")
-_SCHEMA_MAPS = ("$defs", "properties")
-_SCHEMA_LISTS = ("anyOf", "allOf")
-_FORMATS = frozenset(
-    {"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"}
-)
-
-
-def _accepted(schema: Mapping[str, Any], request: Request) -> dict[str, Any]:
-    """A pydantic model's schema reduced to the keywords that Anthropic's structured output accepts.
-
-    Objects become closed. The API refuses limits such as `minimum`, so they become part of the description
-    that the model reads, and pydantic checks them on the answer. The rules are those of the SDK's
-    `transform_schema`.
-    """
-    if "$ref" in schema:
-        kept = {"$ref": schema["$ref"]}
-        return kept | ({"$defs": _each(schema["$defs"], request)} if "$defs" in schema else {})
-    accepted: dict[str, Any] = {}
-    limits: dict[str, Any] = {}
-    for word, value in schema.items():
-        taken = word in _SCHEMA_WORDS or (word == "format" and value in _FORMATS)
-        if taken or (word == "minItems" and value <= 1):
-            accepted[word] = value
-        elif word in _SCHEMA_MAPS:
-            accepted[word] = _each(value, request)
-        elif word in _SCHEMA_LISTS or word == "oneOf":
-            accepted["anyOf" if word == "oneOf" else word] = [_accepted(entry, request) for entry in value]
-        elif word == "items":
-            accepted[word] = _accepted(value, request)
-        elif word == "additionalProperties":
-            if value is not False and not (value is True and "properties" in schema):
-                raise _refuse(
-                    f"a response_format with free keys ({schema.get('title', 'a dict')})",
-                    request,
-                    "its objects have fixed fields only; use a list of key and value pairs",
-                )
-        else:
-            limits[word] = value
-    if schema.get("type") == "object":
-        accepted["additionalProperties"] = False
-    if limits:
-        listed = ", ".join(f"{word}: {value}" for word, value in limits.items())
-        accepted["description"] = " ".join(filter(None, (schema.get("description"), f"({listed})")))
-    return accepted
-
-
-def _each(schemas: Mapping[str, Any], request: Request) -> dict[str, Any]:
-    return {name: _accepted(schema, request) for name, schema in schemas.items()}
 
 
 def assembler(encoded: EncodedRequest) -> Assembler:

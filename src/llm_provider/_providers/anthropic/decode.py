@@ -12,7 +12,7 @@ import orjson
 
 from ..._errors import APIResponseValidationError
 from ..._types import Choice, Delta, FinishReason, Step, ToolCall, ToolCallDelta, Usage, delta_of
-from ..adapter import Answer, count, expect_dict, part
+from ..adapter import Answer, count, expect_dict, part, same
 from ..errors import error_fields, from_answer
 from .facts import tier_variant
 
@@ -219,7 +219,7 @@ class Assembler:
 
     def _begin(self, index: int, started: Any) -> Step:
         started = expect_dict(started, "content block")
-        if _same(self._open.get(index), started):
+        if same(self._open.get(index), started):
             # The event came twice.
             return ""
         self._open[index] = started
@@ -331,13 +331,6 @@ class Assembler:
             elif written:
                 block["input"] = _parsed(written, cut=cut)
         return {**self._message, "content": blocks}
-
-
-def _same(block: Block | None, other: Block) -> bool:
-    try:
-        return block == other
-    except RecursionError:
-        return False
 
 
 def _model_of(block: Block) -> dict[str, str]:

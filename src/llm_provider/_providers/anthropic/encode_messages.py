@@ -13,7 +13,7 @@ from typing import Any
 from ..._errors import APIResponseValidationError, RequestError
 from ..._types import Message
 from .. import left_out
-from ..call_ids import answered_id, made_id
+from ..call_ids import answered_id, calls_of, function_of, made_id
 from .decode import PROVIDER, Block, openai_call, read_blocks
 
 _IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
@@ -59,7 +59,7 @@ def encode_messages(messages: Sequence[Message], start: int) -> list[dict[str, A
         role = "system" if message["role"] == "developer" else message["role"]
         if role == "tool" and not message["tool_call_id"]:
             message = {**message, "tool_call_id": answered_id(messages, index)}
-        elif role == "assistant" and message.get("tool_calls"):
+        elif role == "assistant" and ("tool_calls" in message or "function_call" in message):
             message = _with_ids(message, index)
         if "cache_control" in message:
             rest = {name: value for name, value in message.items() if name != "cache_control"}
@@ -79,7 +79,7 @@ def encode_messages(messages: Sequence[Message], start: int) -> list[dict[str, A
 
 def _with_ids(message: Message, index: int) -> Message:
     """An assistant message whose tool calls all have ids."""
-    calls = message["tool_calls"]
+    calls = calls_of(message)
     if all(isinstance(call, Mapping) and call.get("id") for call in calls):
         return message
     named = [
@@ -102,13 +102,13 @@ def _cached(content: str | list[Block], message: Message) -> list[Block]:
 
 
 def _user(message: Message, where: str) -> str | list[Block]:
-    _check_nameless(message, where)
+    _leave_out_name(message)
     content = message["content"]
     return content if isinstance(content, str) else _blocks(content, f"{where}.content")
 
 
 def _system(message: Message, where: str) -> list[Block]:
-    _check_nameless(message, where)
+    _leave_out_name(message)
     content = message["content"]
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
@@ -121,9 +121,9 @@ def _system(message: Message, where: str) -> list[Block]:
     return blocks
 
 
-def _check_nameless(message: Message, where: str) -> None:
+def _leave_out_name(message: Message) -> None:
     if message.get("name"):
-        raise _wrong(f"{where}.name", "is not supported by Anthropic: put the name into the text")
+        left_out.warn_of("name", PROVIDER)
 
 
 def _tool(message: Message, where: str) -> list[Block]:
@@ -142,11 +142,9 @@ def _assistant(message: Message, where: str) -> str | list[Block]:
     own = original_blocks(message)
     if own is not None:
         return own
-    _check_nameless(message, where)
     left_out.warn_of_lost_content(message, PROVIDER, own=PROVIDER)
-    if message.get("function_call"):
-        raise _wrong(f"{where}.function_call", "is OpenAI's old form: use tool_calls")
-    content, refusal, calls = message.get("content"), message.get("refusal"), message.get("tool_calls") or ()
+    content, refusal = left_out.content_of(message), message.get("refusal")
+    calls = message.get("tool_calls") or ()
     if isinstance(refusal, str) and refusal and not isinstance(content, (list, tuple)):
         both = [{"type": "text", "text": content}, {"type": "refusal", "refusal": refusal}]
         content = both if content else refusal
@@ -162,7 +160,7 @@ def _assistant(message: Message, where: str) -> str | list[Block]:
 
 
 def _tool_use(call: Any, where: str) -> Block:
-    function = call.get("function") if isinstance(call, Mapping) else None
+    function = function_of(call)
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str) or not call.get("id"):
         raise _wrong(where, "must have an 'id' and a 'function' with 'name' and 'arguments'")
     arguments = function.get("arguments")

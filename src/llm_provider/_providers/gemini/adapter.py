@@ -17,9 +17,9 @@ from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..._settings import MAX_RESPONSE_BYTES
 from .. import left_out
-from ..adapter import EncodedRequest, merge, refuse, schema_of
+from ..adapter import EncodedRequest, merge, refuse
 from ..errors import from_exception, headers_of
-from ..foreign_tools import check_tools, owner_of
+from ..foreign_tools import checked_tools, owner_of
 from .api_version import chosen_version
 from .assembler import Assembler
 from .decode import PROVIDER, decode, error_of, split, usage
@@ -89,6 +89,18 @@ _FAMILIES = (
     _Family(r".*", efforts={"minimal": "minimal", **_LEVELS, "xhigh": "xhigh"}),
 )
 
+_MISSING_OPTIONS = (
+    "logit_bias", "verbosity", "store", "previous_response_id", "prompt_cache_key", "user", "metadata"
+)  # fmt: skip
+
+_SAMPLING_OPTIONS = {
+    "top_k": "topK",
+    "frequency_penalty": "frequencyPenalty",
+    "presence_penalty": "presencePenalty",
+}
+
+_TIERS = {"auto": "", "default": "standard", "flex": "flex", "priority": "priority"}
+
 _MOST_CANDIDATES = 8
 _SEEDS = range(-(2**31), 2**31)
 
@@ -112,9 +124,11 @@ def encode(request: Request, target: Target) -> EncodedRequest:
         **_format(request),
         **_thinking(request, family),
     }
+    payload |= _tools(request)
+    if request.options:
+        _add_options(request, family, payload, settings)
     if settings:
         payload["generationConfig"] = settings
-    payload |= _tools(request)
     if request.extra_body:
         payload = merge(payload, request.extra_body)
         _check_thinking(request, payload, request.extra_body)
@@ -125,6 +139,62 @@ def encode(request: Request, target: Target) -> EncodedRequest:
         samples_field=("generationConfig", "candidateCount"),
         most_samples=_MOST_CANDIDATES,
     )
+
+
+def _add_options(
+    request: Request, family: _Family, payload: dict[str, Any], settings: dict[str, Any]
+) -> None:
+    """Add the options of a request to its payload and to its generation settings.
+
+    Raises:
+        UnsupportedParameterError: Gemini's API or the model does not have an option.
+    """
+    from ..options import asked
+
+    options: dict[str, Any] = asked(request, _MISSING_OPTIONS, PROVIDER)
+    for name, field_name in _SAMPLING_OPTIONS.items():
+        if name in options:
+            if not family.sampling:
+                remedy = "leave it out; the model chooses its own sampling"
+                raise refuse(name, request, remedy, provider=PROVIDER)
+            settings[field_name] = options[name]
+    if options.get("parallel_tool_calls") is False:
+        remedy = "ask for one call in the prompt; OpenAI, compatible hosts and Anthropic have it"
+        raise refuse("parallel_tool_calls=False", request, remedy, provider=PROVIDER)
+    if "thinking_budget" in options:
+        settings["thinkingConfig"] = _thinking_budget(request, family, options["thinking_budget"])
+    summary = options.get("reasoning_summary")
+    if summary is not None:
+        if summary != "auto":
+            raise refuse(f"reasoning_summary={summary!r}", request, "use 'auto'", provider=PROVIDER)
+        settings["thinkingConfig"] = {**settings.get("thinkingConfig", {}), "includeThoughts": True}
+    if "modalities" in options:
+        settings["responseModalities"] = [word.upper() for word in options["modalities"]]
+    if "safety_settings" in options:
+        payload["safetySettings"] = [dict(setting) for setting in options["safety_settings"]]
+    if "allowed_tools" in options:
+        # AUTO takes no names. VALIDATED is AUTO with them, and with calls that keep to their schemas.
+        mode = "ANY" if request.tool_choice == "required" else "VALIDATED"
+        names = list(options["allowed_tools"])
+        payload["toolConfig"] = {"functionCallingConfig": {"mode": mode, "allowedFunctionNames": names}}
+    tier = options.get("service_tier", "auto")
+    if tier not in _TIERS:
+        raise refuse(f"service_tier={tier!r}", request, f"use one of {', '.join(_TIERS)}", provider=PROVIDER)
+    # "auto" leaves it to Google, as no field does.
+    if tier != "auto":
+        payload["serviceTier"] = _TIERS[tier]
+
+
+def _thinking_budget(request: Request, family: _Family, tokens: int) -> dict[str, Any]:
+    levels = [effort for effort, value in family.efforts.items() if isinstance(value, str)]
+    # A model that is not known has levels too, and its provider decides.
+    if not family.efforts or (levels and family.pattern != ".*"):
+        remedy = f"use reasoning_effort: {', '.join(levels)}" if levels else "leave it out; it does not think"
+        raise refuse("thinking_budget", request, remedy, provider=PROVIDER)
+    if tokens == 0 and "none" not in family.efforts and not levels:
+        remedy = "use 128 tokens or more; its thinking cannot be switched off"
+        raise refuse("thinking_budget=0", request, remedy, provider=PROVIDER)
+    return {"thinkingBudget": tokens, **({"includeThoughts": True} if tokens else {})}
 
 
 def resource(model: str) -> str:
@@ -170,10 +240,17 @@ def _format(request: Request) -> dict[str, Any]:
     asked = request.response_format
     if asked is None or (isinstance(asked, Mapping) and asked.get("type") == "text"):
         return {}
+    # Calls without a format do not need its modules.
+    from ..._schemas.structure import structure_of
+    from .schema import accepted_schema
+
     # Gemini has no names for schemas and always enforces them, so `name` and `strict` have no effect.
-    _, schema, _ = schema_of(asked)
-    structure = {} if schema is None else {"responseJsonSchema": schema}
-    return {"responseMimeType": "application/json", **structure}
+    structure = structure_of(asked)
+    fields: dict[str, Any] = {"responseMimeType": "application/json"}
+    if structure is not None and structure.schema is not None:
+        schema = structure.schema
+        fields["responseJsonSchema"] = accepted_schema(schema) if structure.adaptable else schema
+    return fields
 
 
 def _thinking(request: Request, family: _Family) -> dict[str, Any]:
@@ -197,8 +274,9 @@ def _check_thinking(request: Request, payload: Mapping[str, Any], added: Mapping
         RequestError: both are given, in camel case or in snake case, both of which the API accepts.
     """
     extra = sorted(_thinking_fields(added))
-    if request.reasoning_effort and extra:
-        problem = f"reasoning_effort and extra_body's {', '.join(extra)} both set the thinking: leave one out"
+    given = "reasoning_effort" if request.reasoning_effort else "thinking_budget"
+    if extra and (request.reasoning_effort or given in (request.options or {})):
+        problem = f"{given} and extra_body's {', '.join(extra)} both set the thinking: leave one out"
     elif len({name.replace("_", "").lower() for name in _thinking_fields(payload)}) > 1:
         problem = "extra_body holds both a thinking level and a thinking budget: leave one out"
     else:
@@ -219,9 +297,9 @@ def _thinking_fields(body: Mapping[str, Any]) -> Iterator[str]:
 def _tools(request: Request) -> dict[str, Any]:
     if not request.tools:
         return {}
-    check_tools(request, PROVIDER)
+    request = checked_tools(request, PROVIDER)
     declarations, own, strict = [], [], False
-    for index, tool in enumerate(request.tools):
+    for index, tool in enumerate(request.tools or ()):
         if owner_of(tool) == PROVIDER:
             own.append(dict(tool))
             continue

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..._errors import APIResponseValidationError
 from ..._types import Delta, Step, ToolCallDelta, delta_of
-from ..adapter import expect_dict, part
+from ..adapter import expect_dict, numbered, part, same
 from .decode import arguments_of, call_id, error_of, index_of, read_parts, text_or_none
 
 
@@ -19,6 +19,9 @@ class Assembler:
     def __init__(self) -> None:
         self._head: dict[str, Any] = {}
         self._candidates: dict[int, dict[str, Any]] = {}
+        # The first event. It comes again only if a server sends its whole stream again.
+        self._first: Any = None
+        self._again = False
         # The candidate whose steps are shown: the first that came. A server may number a single one 1.
         self._shown: int | None = None
         # By candidate: the pieces of text that its last part does not yet have, its function calls so far,
@@ -32,22 +35,43 @@ class Assembler:
 
     def feed(self, event: Any) -> Step:
         """Take one event; returns the text or delta of the first sample."""
-        event = expect_dict(event, "stream event")
-        if event.get("error"):
-            raise error_of(event, status=200)
-        for name, value in event.items():
-            if name != "candidates" and value is not None:
-                self._head[name] = value
         shown: Step = ""
-        pieces = event.get("candidates")
-        for piece in pieces if isinstance(pieces, list) else ():
-            index = index_of(expect_dict(piece, "candidate"))
+        for index, piece in self._pieces_of(event):
             if self._shown is None:
                 self._shown = index
             step = self._add(index, piece)
             if index == self._shown and step:
                 shown = _joined(shown, step) if shown else step
         return shown
+
+    def feed_samples(self, event: Any) -> list[Step]:
+        """Take one event of several samples; returns what it adds to each, with the number of the sample."""
+        return [numbered(self._add(index, piece), index) for index, piece in self._pieces_of(event)]
+
+    def _pieces_of(self, event: Any) -> list[tuple[int, dict[str, Any]]]:
+        """The candidates of an event with their numbers. The event's other fields are kept."""
+        event = expect_dict(event, "stream event")
+        if event.get("error"):
+            raise error_of(event, status=200)
+        if self._first is None:
+            self._first = event
+        elif self._again or (self.is_whole() and self._begins_again(event)):
+            return []
+        for name, value in event.items():
+            if name != "candidates" and value is not None:
+                self._head[name] = value
+        pieces = event.get("candidates")
+        found = pieces if isinstance(pieces, list) else ()
+        return [(index_of(expect_dict(piece, "candidate")), piece) for piece in found]
+
+    def _begins_again(self, event: dict[str, Any]) -> bool:
+        """Whether the stream comes a second time, after its end.
+
+        No event is marked as the last one, and some models give each a finish reason. But within an answer no
+        event has the counts of tokens of the first one.
+        """
+        self._again = "usageMetadata" in event and same(event, self._first)
+        return self._again
 
     def _add(self, index: int, piece: dict[str, Any]) -> Step:
         candidate = self._candidates.setdefault(index, {"content": {"role": "model"}})

@@ -44,7 +44,8 @@ _FINISH: Mapping[str, FinishReason] = {
     "TOO_MANY_TOOL_CALLS": "length",
 }
 
-# The model wrote a function call that Google could not read, or did not expect.
+# The model wrote a function call that Google could not read, or did not expect. Text before it is no finished
+# answer.
 _FAILED_CALLS = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"})
 
 _LONGEST_DETAIL = 2000
@@ -151,8 +152,8 @@ def _finish_reason(candidate: Mapping[str, Any], parts: list[Any], *, called: bo
     """Why the model stopped. A whole answer may have an unknown word for it, or none.
 
     Raises:
-        APIResponseValidationError: the model failed to answer. The request was billed, so it is not sent
-            again.
+        APIResponseValidationError: the model failed to answer, as when it wrote a function call that Google
+            could not read. The request was billed, so it is not sent again.
     """
     word = candidate.get("finishReason")
     known = _FINISH.get(word) if isinstance(word, str) else "stop"
@@ -160,8 +161,8 @@ def _finish_reason(candidate: Mapping[str, Any], parts: list[Any], *, called: bo
         return "tool_calls"
     if known is not None:
         return known
-    if not word or (word not in _FAILED_CALLS and any(map(_has_content, parts))):
-        return "stop"
+    if not word or any(map(_has_content, parts)):
+        return "length" if word in _FAILED_CALLS else "stop"
     detail = candidate.get("finishMessage")
     said = f": {detail}" if isinstance(detail, str) and detail else ""
     raise APIResponseValidationError(

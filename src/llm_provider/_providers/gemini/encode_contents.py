@@ -16,7 +16,7 @@ from ..._errors import APIResponseValidationError, RequestError
 from ..._requests.request import Request
 from ..._types import Message
 from .. import left_out
-from ..call_ids import answered_id, has_id, made_id
+from ..call_ids import answered_id, calls_of, function_of, has_id, made_id
 from .decode import PROVIDER, read_parts
 
 # The fields of a message that are encoded, by role. An assistant message may have others, which its provider
@@ -27,9 +27,6 @@ _FIELDS: Mapping[str, frozenset[str]] = {
     "user": frozenset(),
     "tool": frozenset({"tool_call_id", "name", "is_error"}),
 }
-
-# Their loss would change what an answer means.
-_REFUSED_IN_ANSWERS = frozenset({"name", "function_call"})
 
 _IMAGE_TYPES = {
     "png": "image/png",
@@ -86,11 +83,11 @@ def encode_contents(request: Request, *, signed: bool) -> dict[str, Any]:
     for index, message in enumerate(request.messages):
         where, role = f"messages[{index}]", message["role"]
         for name, value in message.items():
-            if name in ("role", "content") or (role == "assistant" and name not in _REFUSED_IN_ANSWERS):
+            if name in ("role", "content") or role == "assistant" or name in _FIELDS[role]:
                 continue
-            if name == "cache_control":
+            if name in ("cache_control", "name"):
                 left_out.warn_of(name, PROVIDER)
-            elif name not in _FIELDS.get(role, ()) and value is not None:
+            elif value is not None:
                 raise state.problem(f"{where}.{name}", "has no form in Gemini's API; leave it out")
         if role in ("system", "developer"):
             if state.contents:
@@ -117,7 +114,7 @@ def _parts_of(message: Message) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 
 def _texts(state: _Conversation, message: Message, where: str) -> list[dict[str, Any]]:
-    content = message.get("content")
+    content = left_out.content_of(message)
     if isinstance(content, str):
         return [{"text": content}] if content else []
     texts = []
@@ -264,7 +261,7 @@ def _assistant_parts(state: _Conversation, message: Message, place: int) -> list
     where = f"messages[{place}]"
     calls = [
         _openai_call(state, entry, f"{where}.tool_calls[{index}]", made_id(place, index))
-        for index, entry in enumerate(message.get("tool_calls") or ())
+        for index, entry in enumerate(calls_of(message))
     ]
     original = _original_parts(message, [call for _, call in calls])
     if original is not None:
@@ -285,7 +282,7 @@ def _assistant_parts(state: _Conversation, message: Message, place: int) -> list
 
 def _openai_call(state: _Conversation, entry: Any, where: str, otherwise: str) -> tuple[str, dict[str, Any]]:
     """A call's id, which is `otherwise` where it has none, and its form in Gemini's API."""
-    function = entry.get("function") if isinstance(entry, Mapping) else None
+    function = function_of(entry)
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
         raise state.problem(
             where, "must look like {'id': ..., 'type': 'function', 'function': {'name': ...}}"

@@ -21,6 +21,7 @@ from ..._settings import MAX_RESPONSE_BYTES
 from ..._types import Message
 from ..adapter import Answer, EncodedRequest, part
 from ..bill import is_own_cost
+from ..foreign_tools import with_named_tools
 from ..openai import chat, chat_stream
 from ..openai.facts import facts, variant
 from .errors import map_error
@@ -65,6 +66,8 @@ def encode(request: Request, target: Target) -> EncodedRequest:
         RequestError: `extra_body` sets an argument that has a parameter of its own.
     """
     check_extra_body(request)
+    if request.tools:
+        request = with_named_tools(request, PROVIDER)
     if re.search("claude|anthropic", target.model):
         request = replace(request, messages=tuple(map(_with_thinking, request.messages)))
     return chat.encode(request, target)

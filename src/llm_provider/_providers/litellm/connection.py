@@ -13,12 +13,10 @@ from typing import Any
 
 import orjson
 
-from ..._errors import APIResponseValidationError, MissingDependencyError
+from ..._errors import APIResponseValidationError, MissingDependencyError, install_command
 from ..._requests.api_keys import NO_KEY
 from ..adapter import IsComplete, OnHeaders, Outgoing, never, reply_body
 from ..openai import embeddings
-
-INSTALL = "pip install 'llm-provider[litellm]'"
 
 _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
 
@@ -42,7 +40,9 @@ def load() -> ModuleType:
             warnings.simplefilter("ignore")
             litellm = importlib.import_module("litellm")
     except ImportError as error:
-        raise MissingDependencyError(f"this model needs litellm: {INSTALL}", provider="litellm") from error
+        raise MissingDependencyError(
+            f"this model needs litellm: {install_command('litellm')}", provider="litellm"
+        ) from error
     settings: Any = litellm
     settings.suppress_debug_info = True
     if first:

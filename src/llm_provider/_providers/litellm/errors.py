@@ -71,6 +71,9 @@ def _failure(error: BaseException, names: set[str], message: str) -> LLMError:
     for link in links:
         if isinstance(link, ImportError):
             return MissingDependencyError(f"litellm needs another package for this model: {link}")
+        if isinstance(link, UnicodeEncodeError) and not headers:
+            # Its transport fails at such a header, and the status of the answer is lost.
+            return APIResponseValidationError("litellm cannot read an answer with a header that is not ASCII")
         if not headers and _TRANSPORT_ERRORS & _names(link):
             return from_exception(link)
     if "APIError" not in names:

@@ -11,13 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..._requests.request import Endpoint, Request
+from ..._errors import RequestError
+from ..._requests.checks import Endpoint
+from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..._settings import MAX_RESPONSE_BYTES
 from ..._types import Usage
 from ..adapter import Answer, EncodedRequest, Outgoing, refuse
 from ..errors import from_sdk as map_error
-from ..foreign_tools import check_tools
+from ..foreign_tools import checked_tools
 from . import chat, chat_stream, responses, responses_stream
 from .facts import facts, variant
 
@@ -36,7 +38,8 @@ class _Family:
     `efforts` are the levels of `reasoning_effort`, empty where the model does not reason. `default` is the
     level that applies where it is unset. Unless the level is "none", the model refuses sampling parameters.
     `tools_need_responses` marks models that refuse tools together with reasoning on Chat Completions,
-    `responses_only` those that Chat Completions does not serve.
+    `responses_only` those that Chat Completions does not serve. `verbosity` says whether they have that
+    parameter.
     """
 
     pattern: str
@@ -44,6 +47,7 @@ class _Family:
     default: str = "medium"
     tools_need_responses: bool = False
     responses_only: bool = False
+    verbosity: bool = True
 
     def matches(self, model: str) -> bool:
         return re.fullmatch(self.pattern, model) is not None
@@ -54,13 +58,17 @@ _DATE = r"(-\d{4}-\d\d-\d\d)?"
 # The first match counts. Levels, defaults and endpoints are those of litellm 1.106's model table, November
 # 2026.
 _FAMILIES = (
-    _Family(r"gpt-[\d.]+-chat.*|chatgpt-.*|gpt-(3|4).*|gpt-(audio|realtime|image|live).*", default="none"),
+    _Family(
+        r"gpt-[\d.]+-chat.*|chatgpt-.*|gpt-(3|4).*|gpt-(audio|realtime|image|live).*",
+        default="none",
+        verbosity=False,
+    ),
     _Family(
         r"(o[134]|gpt-[\d.]+).*-(pro|codex|deep-research|cyber).*",
         efforts=("none", *_CLASSIC, "xhigh", "max"),
         responses_only=True,
     ),
-    _Family(r"o[134](-mini|-preview)?" + _DATE, efforts=("low", "medium", "high")),
+    _Family(r"o[134](-mini|-preview)?" + _DATE, efforts=("low", "medium", "high"), verbosity=False),
     _Family(r"gpt-5(-mini|-nano|-search-api)?" + _DATE, efforts=_CLASSIC),
     _Family(r"gpt-5\.1(-mini)?" + _DATE, efforts=("none", "low", "medium", "high"), default="none"),
     _Family(
@@ -101,6 +109,7 @@ _ONLY_RESPONSES = frozenset(
 """Fields of `extra_body` that Chat Completions does not have: the openai SDK's parameters of both."""
 
 _SAMPLING = ("temperature", "top_p", "logprobs", "top_logprobs")
+_SAMPLING_OPTIONS = ("frequency_penalty", "presence_penalty", "logit_bias")
 
 
 @functools.lru_cache(maxsize=1024)
@@ -119,13 +128,15 @@ def encode(request: Request, target: Target) -> EncodedRequest:
         RequestError: the endpoint has no form for a message.
     """
     if request.tools:
-        check_tools(request, target.provider)
+        request = checked_tools(request, target.provider)
     family = _family(target.provider, target.model)
     if family is None:
-        if request.endpoint == "responses":
+        if (request.endpoint or (request.options and _endpoint_of_host(request, target))) == "responses":
             return responses.encode(request, target)
         return chat.encode(request, target)
     _check(request, family)
+    if request.options:
+        _check_options(request, family)
     if (request.endpoint or _endpoint(request, family)) == "responses":
         return responses.encode(request, target)
     return chat.encode(request, target, max_tokens_name="max_completion_tokens")
@@ -135,6 +146,8 @@ def _endpoint(request: Request, family: _Family) -> Endpoint:
     """The endpoint that serves a model of OpenAI's with these parameters."""
     if family.responses_only or (request.extra_body and not _ONLY_RESPONSES.isdisjoint(request.extra_body)):
         return "responses"
+    if request.options and _needs_responses(request.options):
+        return "responses"
     if request.tools:
         reasons = (request.reasoning_effort or family.default) != "none" and bool(family.efforts)
         if family.tools_need_responses and reasons:
@@ -143,6 +156,56 @@ def _endpoint(request: Request, family: _Family) -> Endpoint:
         if any(tool.get("type", "function") not in ("function", "custom") for tool in request.tools):
             return "responses"
     return "chat"
+
+
+def _endpoint_of_host(request: Request, target: Target) -> Endpoint:
+    """The endpoint of a compatible host, or for a model that is not known, that has the options."""
+    needed = target.route.stores_answers and _needs_responses(request.options or {})
+    return "responses" if needed else "chat"
+
+
+def _needs_responses(options: Mapping[str, Any]) -> bool:
+    """Whether options are about what only Responses has: stored answers and summaries of the reasoning."""
+    return bool(options.get("store")) or "previous_response_id" in options or "reasoning_summary" in options
+
+
+def _check_options(request: Request, family: _Family) -> None:
+    """Refuse options that a model does not accept.
+
+    Raises:
+        UnsupportedParameterError: one of them is set.
+        RequestError: the answer may be speech, and nothing says in which voice.
+    """
+    from ..options import REMEDIES
+
+    options = request.options or {}
+    if "top_k" in options:
+        raise refuse("top_k", request, REMEDIES["top_k"], provider="openai")
+    if "verbosity" in options and not family.verbosity:
+        raise refuse("verbosity", request, "leave it out; GPT-5 and later have it", provider="openai")
+    if "reasoning_summary" in options and not family.efforts:
+        raise refuse("reasoning_summary", request, "leave it out; it does not reason", provider="openai")
+    if family.efforts and (request.reasoning_effort or family.default) != "none":
+        for name in _SAMPLING_OPTIONS:
+            if name in options:
+                raise refuse(
+                    name, request, f"it reasons before it answers; {_switch(family)}", provider="openai"
+                )
+    modalities = options.get("modalities", ())
+    if "image" in modalities:
+        remedy = "use tools=[{'type': 'image_generation'}]; Gemini has the modality"
+        raise refuse("the modality 'image'", request, remedy, provider="openai")
+    if "audio" in modalities and "audio" not in (request.extra_body or {}):
+        raise RequestError(
+            "modalities has 'audio': say how it sounds, with "
+            "extra_body={'audio': {'voice': 'alloy', 'format': 'wav'}}",
+            provider="openai",
+            model=request.model,
+        )
+
+
+def _switch(family: _Family) -> str:
+    return "set reasoning_effort='none' or leave it out" if "none" in family.efforts else "leave it out"
 
 
 def _check(request: Request, family: _Family) -> None:
@@ -157,15 +220,13 @@ def _check(request: Request, family: _Family) -> None:
     if family.efforts and (effort or family.default) != "none":
         for name in _SAMPLING:
             value = getattr(request, name)
+            if value is None:
+                continue
             # The API accepts only the value that the model uses anyway: 1 for both, and no log probabilities.
             accepted = value == 1 if name in ("temperature", "top_p") else value is False
-            if value is not None and not accepted:
-                switch = (
-                    "set reasoning_effort='none' or leave it out"
-                    if "none" in family.efforts
-                    else "leave it out"
-                )
-                raise refuse(name, request, f"it reasons before it answers; {switch}", provider="openai")
+            if not accepted:
+                remedy = f"it reasons before it answers; {_switch(family)}"
+                raise refuse(name, request, remedy, provider="openai")
 
 
 def decode(reply: Any) -> Answer:

@@ -7,11 +7,13 @@ reasoning tokens, as `Usage` does.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from operator import attrgetter
+from typing import Any, cast
 
 from ..._errors import APIResponseValidationError, RequestError
 from ..._requests.request import Request
-from ..._requests.routing import Target
+from ..._requests.routing import OPENAIS_OPTIONS, Target
 from ..._types import Choice, FinishReason, Message, ToolCall, Usage
 from .. import left_out
 from ..adapter import (
@@ -22,7 +24,6 @@ from ..adapter import (
     merge,
     part,
     refuse,
-    schema_of,
     split_reply,
 )
 from ..bill import chat_searches, reported_cost, with_searches
@@ -55,13 +56,29 @@ _FOREIGN_FIELDS = frozenset({"provider_specific_fields"})
 # The fields that may stand alone in an assistant message.
 _INSTEAD_OF_CONTENT = ("tool_calls", "function_call", "refusal", "audio")
 
+_CALLS = frozenset({"tool_calls", "function_call"})
+
 # Fields of an answer's message that do not become part of `Choice.message` as they are.
 _NOT_KEPT = frozenset({"role", "content", "provider_specific_fields"})
+
+# The hosts whose references allow images and other media in the result of a tool, and those with `thinking`
+# in the content of a message. A server of the user's own may allow anything.
+_MEDIA_IN_RESULTS = ("openrouter", "mistral", "local")
+_THINKING_IN_CONTENT = ("mistral", "local")
+
+# Parts that other hosts have added to OpenAI's.
+_FOREIGN_TO_OPENAI = ("video_url", "document_url")
 
 # The largest `n` that OpenAI's API accepts.
 _MOST_SAMPLES = 128
 
+LABELS = ("user", "metadata", "prompt_cache_key")
+"""Options that do not change the answer."""
+
+_MISSING_OPTIONS = ("safety_settings", "thinking_budget", "reasoning_summary", "previous_response_id")
+
 _PLAIN = ("temperature", "top_p", "seed", "reasoning_effort", "logprobs", "top_logprobs", "tool_choice")
+_plain_values = attrgetter(*_PLAIN)
 
 
 def encode(request: Request, target: Target, *, max_tokens_name: str = "max_tokens") -> EncodedRequest:
@@ -71,18 +88,27 @@ def encode(request: Request, target: Target, *, max_tokens_name: str = "max_toke
         UnsupportedParameterError: the route's row says that its API has no such parameter.
     """
     route = target.route
+    if not route.json_schema and request.response_format is not None:
+        # Calls without a format do not need its modules.
+        from .. import schema_rules
+
+        if schema_rules.needs_schema(request):
+            told = schema_rules.with_schema_in_prompt(request)
+            asked = replace(told, response_format={"type": "json_object"})
+            encoded = encode(asked, target, max_tokens_name=max_tokens_name)
+            return schema_rules.in_prompt(encoded, request)
     # A server behind the user's own base URL may need the reasoning of earlier answers.
     foreign = _FOREIGN_FIELDS if target.custom_base_url else _FOREIGN_FIELDS | route.output_only
     payload: dict[str, Any] = {
         "model": target.model,
-        "messages": list(_messages(request.messages, foreign, route.provider)),
+        "messages": list(_messages(request.messages, foreign, target)),
     }
     if request.reasoning_effort == "default" and not (route.default_effort or target.custom_base_url):
         raise refuse("reasoning_effort='default'", request, "leave it out", provider=route.provider)
-    fields: dict[str, Any] = {name: getattr(request, name) for name in _PLAIN}
+    fields: dict[str, Any] = dict(zip(_PLAIN, _plain_values(request), strict=True))
     fields["stop"] = list(request.stop) if request.stop else None
     fields["tools"] = [dict(tool) for tool in request.tools] if request.tools else None
-    fields["response_format"] = response_format(request.response_format)
+    fields["response_format"] = response_format(request.response_format, target)
     for name, value in fields.items():
         if value is None:
             continue
@@ -93,21 +119,67 @@ def encode(request: Request, target: Target, *, max_tokens_name: str = "max_toke
         payload[max_tokens_name] = request.max_tokens
     if route.spelling.get("top_logprobs") == "logprobs" and request.logprobs:
         payload["logprobs"] = request.top_logprobs or 1
+    labels = _add_options(request, target, payload) if request.options else None
     if request.extra_body:
         payload = merge(payload, request.extra_body)
     headers = request.extra_headers or {}
     if "n" in route.unsupported:
-        return EncodedRequest(OPERATION, payload, headers)
-    return EncodedRequest(OPERATION, payload, headers, samples_field=("n",), most_samples=_MOST_SAMPLES)
+        return EncodedRequest(OPERATION, payload, headers, labels=labels)
+    return EncodedRequest(
+        OPERATION, payload, headers, samples_field=("n",), most_samples=_MOST_SAMPLES, labels=labels
+    )
 
 
-def _messages(messages: Sequence[Message], foreign: frozenset[str], provider: str) -> Iterator[Message]:
-    plain = foreign | {"audio"}
+def _add_options(request: Request, target: Target, payload: dict[str, Any]) -> dict[str, Any] | None:
+    """Add the options of a request to its payload, and return its labels.
+
+    Raises:
+        UnsupportedParameterError: the host does not have an option.
+    """
+    from ..options import asked
+
+    route = target.route
+    missing = {*_MISSING_OPTIONS, *(OPENAIS_OPTIONS - route.options), *route.unsupported}
+    if route.provider == "litellm":
+        missing.remove("safety_settings")
+    fields = asked(request, sorted(missing), route.provider)
+    if "allowed_tools" in fields:
+        del fields["allowed_tools"]
+        tools = [{"type": kind, kind: {"name": name}} for kind, name in allowed_tools(request)]
+        mode = request.tool_choice or "auto"
+        payload["tool_choice"] = {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": tools}}
+    for name in ("modalities", "safety_settings"):
+        if name in fields:
+            fields[name] = list(cast("tuple[Any, ...]", fields[name]))
+    labels = {name: fields.pop(name) for name in LABELS if name in fields}
+    payload.update(fields)
+    return labels or None
+
+
+def allowed_tools(request: Request) -> Iterator[tuple[str, str]]:
+    """The type and the name of each tool that may be called now."""
+    custom = {
+        (tool.get("custom") or tool).get("name")
+        for tool in request.tools or ()
+        if tool.get("type") == "custom"
+    }
+    for name in (request.options or {})["allowed_tools"]:
+        yield "custom" if name in custom else "function", name
+
+
+def _messages(messages: Sequence[Message], foreign: frozenset[str], target: Target) -> Iterator[Message]:
+    provider, plain = target.provider, foreign | {"audio", "prefix", "is_error"}
+    media: list[Any] = []
     for index, given in enumerate(messages):
+        if media and given["role"] != "tool":
+            yield {"role": "user", "content": media}
+            media = []
         if type(given.get("content")) is str and given["content"] and plain.isdisjoint(given):
             yield given
             continue
-        message = _in_input_form(given, index)
+        message = _in_input_form(given, index, target)
+        if message["role"] == "tool" and provider not in _MEDIA_IN_RESULTS:
+            message = _without_media(message, media)
         if message.get("content") and foreign.isdisjoint(message):
             yield message
             continue
@@ -120,6 +192,24 @@ def _messages(messages: Sequence[Message], foreign: frozenset[str], provider: st
             yield {**kept, "content": ""}
         else:
             yield kept
+    if media:
+        yield {"role": "user", "content": media}
+
+
+def _without_media(message: Message, media: list[Any]) -> Message:
+    """A tool's result with its text only. The rest is added to `media`, for the user message after it."""
+    content = message.get("content")
+    if not isinstance(content, (list, tuple)):
+        return message
+    texts = [entry for entry in content if entry["type"] in ("text", "refusal")]
+    others = [entry for entry in content if entry["type"] not in ("text", "refusal")]
+    if not others:
+        return message
+    media += [
+        {"type": "text", "text": f"From the result of the tool call {message['tool_call_id']}:"},
+        *others,
+    ]
+    return {**message, "content": texts or "The result is in the next message of the user."}
 
 
 def is_empty(message: Message, kept: Message) -> bool:
@@ -136,38 +226,68 @@ def is_empty(message: Message, kept: Message) -> bool:
     return not any(value for name, value in kept.items() if name not in ("role", "content", "name"))
 
 
-def _in_input_form(message: Message, index: int) -> Message:
+def _in_input_form(message: Message, index: int, target: Target) -> Message:
     """A message with fields of answers in the form that requests have, and its parts checked.
 
     Raises:
-        RequestError: a part refers to an image in a file, which no host reads.
+        RequestError: a part refers to an image in a file, which no host reads, or OpenAI has no form for a
+            part or for the beginning of its answer.
     """
+    is_openai = target.provider == "openai" and not target.custom_base_url
+    if is_openai and message.get("prefix"):
+        raise RequestError(f"messages[{index}] has 'prefix', which OpenAI has no form for: leave it out")
     content = message.get("content")
     if content is not None and not isinstance(content, str):
-        _check_parts(content, index)
+        _check_parts(content, index, is_openai=is_openai)
+        said = [entry for entry in content if entry["type"] != "thinking"]
+        own = target.provider in _THINKING_IN_CONTENT or target.custom_base_url
+        if len(said) < len(content) and not own:
+            left_out.warn_of("thinking of another provider's model", target.provider)
+            message = {**message, "content": said or None}
     audio = message.get("audio")
     if isinstance(audio, Mapping) and len(audio) > 1 and "id" in audio:
         # The host has the recording of its answer.
         return {**message, "audio": {"id": audio["id"]}}
+    if message["role"] == "tool" and "is_error" in message:
+        # Only Anthropic and Gemini have a form for it. The content tells the error in words.
+        return {name: value for name, value in message.items() if name != "is_error"}
     return message
 
 
-def _check_parts(parts: Sequence[Mapping[str, Any]], index: int) -> None:
+def _check_parts(parts: Sequence[Mapping[str, Any]], index: int, *, is_openai: bool) -> None:
     for position, entry in enumerate(parts):
-        kind = entry["type"]
+        kind, where = entry["type"], f"messages[{index}].content[{position}]"
         if kind.startswith("image") and ("path" in entry or "path" in part(entry, kind)):
             raise RequestError(
-                f"messages[{index}].content[{position}] has a 'path', which hosts do not read: send the file "
+                f"{where} has a 'path', which hosts do not read: send the file "
                 "as {'type': 'image_url', 'image_url': {'url': 'data:image/png;base64,...'}}"
             )
+        if kind in _FOREIGN_TO_OPENAI and is_openai:
+            raise RequestError(f"{where} has type {kind!r}, which OpenAI has no form for: send a 'file'")
 
 
-def response_format(asked: Any) -> dict[str, Any] | None:
-    """OpenAI's `response_format` for a dict or a pydantic model class."""
-    if asked is None or isinstance(asked, dict):
-        return asked
-    name, schema, _ = schema_of(asked)
-    return {"type": "json_schema", "json_schema": {"name": name, "schema": schema}}
+def response_format(asked: Any, target: Target) -> dict[str, Any] | None:
+    """OpenAI's `response_format` for a type or a JSON schema; a dict in OpenAI's form stays as it is.
+
+    OpenAI constrains its models to the schema only in strict mode, which has no form for some schemas. Hosts
+    have no common rules for strict mode, and most of them always enforce the schema.
+    """
+    if asked is None:
+        return None
+    from ..._schemas.structure import structure_of
+    from ..schema_rules import wrapped
+    from .strict_schema import strict_schema
+
+    structure = structure_of(asked)
+    if structure is None or structure.schema is None or not structure.adaptable:
+        return dict(asked)
+    named: dict[str, Any] = {"name": structure.name}
+    if target.provider == "openai":
+        strict = strict_schema(structure.schema, bounds=not target.model.startswith("ft:"))
+        if strict is not None:
+            return {"type": "json_schema", "json_schema": {**named, "schema": strict, "strict": True}}
+    schema = structure.schema if structure.is_object else wrapped(structure.schema)
+    return {"type": "json_schema", "json_schema": {**named, "schema": schema}}
 
 
 def decode(reply: Any) -> Answer:
@@ -184,9 +304,10 @@ def decode(reply: Any) -> Answer:
     choices = reply.get("choices")
     if not isinstance(choices, list) or not choices:
         raise APIResponseValidationError("the answer holds no choices")
+    counts = usage(reply)
     return Answer(
-        choices=tuple(_choice(expect_dict(choice, "choice")) for choice in choices),
-        usage=usage(reply),
+        choices=tuple([_choice(expect_dict(choice, "choice"), counts) for choice in choices]),
+        usage=counts,
         model=text_of(reply.get("model")),
         id=text_of(reply.get("id")),
         service_tier=tier_variant(reply.get("service_tier")),
@@ -207,7 +328,7 @@ def split(reply: Any) -> list[Any]:
     return split_reply(reply, "choices", "usage")
 
 
-def _choice(choice: dict[str, Any]) -> Choice:
+def _choice(choice: dict[str, Any], counts: Usage | None) -> Choice:
     if choice.get("error"):
         codes, explanation = error_fields(choice)
         raise from_answer(200, codes=codes, message=explanation)
@@ -220,10 +341,11 @@ def _choice(choice: dict[str, Any]) -> Choice:
     reason = _FINISH.get(word or "stop", "stop")
     if message is None and reason == "content_filter":
         message = {}
-    message = expect_dict(message, "message")
+    elif type(message) is not dict:
+        raise APIResponseValidationError(f"the provider's message is {type(message).__name__}, not an object")
     content, refusal = message.get("content"), message.get("refusal")
     text, thoughts = text_and_reasoning(content)
-    calls = _tool_calls(message)
+    calls = () if _CALLS.isdisjoint(message) else _tool_calls(message)
     if isinstance(refusal, str) and refusal:
         reason = "refusal"
     elif calls and reason == "stop":
@@ -232,12 +354,12 @@ def _choice(choice: dict[str, Any]) -> Choice:
     # Also fields that this library does not know: some hosts need theirs to continue a conversation.
     others = {name: value for name, value in message.items() if value and name not in _NOT_KEPT}
     kept = {"role": "assistant", "content": content, **others}
-    if not kept.keys().isdisjoint(REASONING_FIELDS):
+    if others:
         for name in REASONING_FIELDS:
-            reasoning = reasoning or text_of(kept.get(name)) or ""
+            reasoning = reasoning or text_of(others.get(name)) or ""
     if not text:
-        text = text_of(refusal) or text_of(part(message, "audio").get("transcript")) or ""
-    if not (word or text or calls or reasoning):
+        text = text_of(part(message, "audio").get("transcript")) or text_of(refusal) or ""
+    if not (word or text or calls or reasoning or content or others or (counts and counts.total_tokens)):
         raise APIResponseValidationError("the answer is empty, and has no finish reason")
     return Choice(
         text=text,

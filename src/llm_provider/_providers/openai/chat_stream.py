@@ -7,7 +7,7 @@ from typing import Any
 
 from ..._errors import APIResponseValidationError
 from ..._types import Delta, Step, ToolCallDelta, delta_of
-from ..adapter import expect_dict
+from ..adapter import expect_dict, numbered
 from ..errors import error_fields, from_answer
 from ..sse import END
 from .chat import REASONING_FIELDS, dicts, text_and_reasoning, text_of
@@ -46,12 +46,32 @@ class Assembler:
             return text
         if event is END:
             self._done = True
-            return self._shown_late()
+            return self._samples[0].refused() if 0 in self._samples else self._shown_late()
+        steps = []
+        for piece in self._choices_of(event):
+            index = _index(piece)
+            step = self._sample(index).add(piece)
+            if index == 0:
+                steps.append(step)
+            elif piece.get("finish_reason"):
+                steps.append(self._shown_late())
+        return steps[0] if len(steps) == 1 else joined(steps) if steps else ""
+
+    def feed_samples(self, event: Any) -> list[Step]:
+        """Take one chunk of several samples; returns what it adds to each, with the number of the sample."""
+        if event is END:
+            self._done = True
+            return [numbered(sample.refused(), index) for index, sample in self._samples.items()]
+        pieces = [(_index(piece), piece) for piece in self._choices_of(event)]
+        return [numbered(self._sample(index).add(piece), index) for index, piece in pieces]
+
+    def _choices_of(self, event: Any) -> list[dict[str, Any]]:
+        """The choices of a chunk, whose other fields are kept."""
         event = expect_dict(event, "stream event")
         if event.get("error") or event.get("type") == "error":
             if self._is_answered():
                 # A failure after the end of the answer changes nothing.
-                return ""
+                return []
             codes, message = error_fields(event)
             # On the top level, "type" is the event's name and not a code of the failure.
             raise from_answer(200, codes=tuple(code for code in codes if code != "error"), message=message)
@@ -60,15 +80,7 @@ class Assembler:
                 self._head[name] = event[name]
         if event.get("usage"):
             self._usage = event["usage"]
-        steps = []
-        for piece in dicts(event.get("choices"), "choices"):
-            index = _index(piece)
-            step = self._sample(index).add(piece)
-            if index == 0:
-                steps.append(step)
-            elif piece.get("finish_reason"):
-                steps.append(self._shown_late())
-        return steps[0] if len(steps) == 1 else joined(steps) if steps else ""
+        return dicts(event.get("choices"), "choices")
 
     def _sample(self, index: int) -> _Sample:
         sample = self._samples.get(index)
@@ -123,6 +135,9 @@ class _Sample:
         self._extra: dict[str, Any] = {}
         self._logprobs: Any = None
         self._late = False
+        # What was shown as the text: whether a transcript of speech, and how many pieces of a refusal.
+        self._spoke = False
+        self._refusals_shown = 0
 
     def is_full(self) -> bool:
         """Whether it has an answer."""
@@ -144,21 +159,31 @@ class _Sample:
                 self._texts.setdefault(name, []).append(thought)
                 # Some hosts send the same text in both fields.
                 reasoning = reasoning or thought
-        refusal = text_of(delta.get("refusal")) or ""
-        if refusal:
+        if refusal := text_of(delta.get("refusal")):
             self._texts.setdefault("refusal", []).append(refusal)
         spoken = self._add_audio(delta["audio"]) if isinstance(delta.get("audio"), dict) else ""
-        if not text and not self.content:
-            text = refusal or spoken
+        if not self.content:
+            self._spoke = self._spoke or bool(spoken)
+            text = spoken or (self.refused() if self.finish_reason else "")
         calls = [self._add_call(fragment) for fragment in dicts(delta.get("tool_calls"), "tool_calls")]
         if isinstance(delta.get("function_call"), dict):
             if self._legacy_call is None:
                 self._legacy_call = _Call({})
-            calls.append(self._legacy_call.add({"function": delta["function_call"]}, 0))
+            shown = self._legacy_call.add({"function": delta["function_call"]}, 0)
+            # llama-cpp-python writes each call in both forms.
+            calls = calls or [shown]
         if not _KNOWN.issuperset(delta):
             self._add_unknown({name: value for name, value in delta.items() if name not in _KNOWN})
         text = text or ""
         return Delta(text=text, reasoning=reasoning, tool_calls=tuple(calls)) if reasoning or calls else text
+
+    def refused(self) -> str:
+        """The refusal that was not shown. It is the text of an answer without another, as the end shows."""
+        if self.content or self._spoke:
+            return ""
+        pieces = self._texts.get("refusal", ())
+        shown, self._refusals_shown = self._refusals_shown, len(pieces)
+        return "".join(pieces[shown:])
 
     def _add_unknown(self, fields: dict[str, Any]) -> None:
         for name, value in list(fields.items()):
@@ -203,6 +228,10 @@ class _Sample:
 
     def choice(self) -> dict[str, Any]:
         """The choice of the completion."""
+        if self.content and (self._spoke or self._refusals_shown):
+            raise APIResponseValidationError(
+                "the stream has a text after a refusal or after speech", retryable=False
+            )
         message: dict[str, Any] = {"role": "assistant", "content": _content(self.content)}
         for name, pieces in self._texts.items():
             message[name] = "".join(pieces)
@@ -313,8 +342,9 @@ def _fold(kept: dict[str, Any], added: Mapping[str, Any]) -> None:
             continue
         if isinstance(value, list):
             entries = kept[name] = present if isinstance(present, list) else []
+            add = _add_tool if name == "executed_tools" else _add_entry
             for entry in value:
-                _add_entry(entries, entry)
+                add(entries, entry)
         elif isinstance(value, dict):
             inner = kept[name] = present if isinstance(present, dict) else {}
             _fold(inner, value)
@@ -347,6 +377,18 @@ def _add_entry(entries: list[Any], entry: Any) -> None:
     for name, value in entry.items():
         grows = name in _GROWING and isinstance(value, str) and isinstance(last.get(name), str)
         last[name] = last[name] + value if grows else value
+
+
+def _add_tool(entries: list[Any], entry: Any) -> None:
+    """Add a tool that Groq has run, or the output of one that was added when it began."""
+    place = entry.get("index") if isinstance(entry, dict) else None
+    begun = [
+        one for one in entries if isinstance(one, dict) and place is not None and one.get("index") == place
+    ]
+    if begun:
+        begun[0].update((name, value) for name, value in entry.items() if value is not None)
+    else:
+        entries.append(entry)
 
 
 def _with_logprobs(kept: Any, piece: Any) -> dict[str, Any]:

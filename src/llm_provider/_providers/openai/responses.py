@@ -3,8 +3,9 @@
 The source is the OpenAI API reference for `POST /responses`. Its totals of tokens include cached and
 reasoning tokens, as `Usage` does. Calls are stateless: `store` is false, so OpenAI stores nothing. Requests
 ask for encrypted reasoning, from which the model continues when its message is sent back. They do not ask for
-reasoning summaries, which OpenAI gives to verified organisations only; `extra_body={"reasoning": {"summary":
-"auto"}}` asks for them.
+reasoning summaries, which OpenAI gives to verified organisations only; `reasoning_summary="auto"` asks for
+them.
+`store=True` stores the answer, and `previous_response_id` continues a stored one.
 """
 
 from __future__ import annotations
@@ -16,14 +17,15 @@ from typing import Any
 from ..._errors import APIResponseValidationError, RequestError
 from ..._requests.request import Request
 from ..._requests.routing import Target
-from ..._types import Choice, FinishReason, Message, ToolCall, Usage
+from ..._types import Choice, FinishReason, Message, Usage
 from .. import left_out
 from ..adapter import Answer, EncodedRequest, count, expect_dict, merge, part, refuse
 from ..bill import reported_cost, response_searches, with_searches
+from ..call_ids import answered_id, calls_of, has_id, made_id
 from ..errors import error_fields, from_answer
 from . import chat
 from .facts import tier_variant
-from .responses_calls import entry_of, is_call, output_item, tool_call
+from .responses_calls import entry_of, open_calls, output_item, tool_call
 
 OPERATION = "responses"
 
@@ -34,11 +36,16 @@ _MISSING = {
     "stop": "leave it out and cut the text yourself; the Responses API, which serves this call, has none",
 }
 
+_MISSING_OPTIONS = (
+    "top_k", "frequency_penalty", "presence_penalty", "logit_bias", "thinking_budget", "modalities",
+    "safety_settings",
+)  # fmt: skip
+
 _PART_TYPES = ("text", "image_url", "file")
 
 # Their loss would change what an answer means. `left_out` warns of the other fields that providers put into
 # their assistant messages, and this API does not accept as input.
-_REFUSED_IN_ANSWERS = frozenset({"name", "function_call", "prefix"})
+_REFUSED_IN_ANSWERS = frozenset({"prefix"})
 
 # Parts in this API's own words, which stay as they are.
 _OWN_PART_TYPES = ("input_text", "input_image", "input_file")
@@ -77,13 +84,42 @@ def encode(request: Request, target: Target) -> EncodedRequest:
         "top_logprobs": request.top_logprobs,
         "tools": [_tool(tool) for tool in request.tools] if request.tools else None,
         "tool_choice": _tool_choice(request.tool_choice),
-        "text": _text_config(request.response_format),
+        "text": _text_config(request.response_format, target),
         "reasoning": {"effort": request.reasoning_effort} if request.reasoning_effort else None,
     }
     payload = {name: value for name, value in fields.items() if value is not None}
+    labels = _add_options(request, target.provider, payload) if request.options else None
     if request.extra_body:
         payload = merge(payload, request.extra_body)
-    return EncodedRequest(OPERATION, payload, request.extra_headers or {})
+        if payload.get("background") and "store" not in request.extra_body:
+            # OpenAI refuses the two together, as it keeps the answer until it is fetched.
+            payload["store"] = True
+    return EncodedRequest(OPERATION, payload, request.extra_headers or {}, labels=labels)
+
+
+def _add_options(request: Request, provider: str, payload: dict[str, Any]) -> dict[str, Any] | None:
+    """Add the options of a request to its payload, and return its labels.
+
+    Raises:
+        UnsupportedParameterError: this API does not have an option.
+    """
+    from ..options import asked
+
+    fields = asked(request, _MISSING_OPTIONS, provider)
+    if "allowed_tools" in fields:
+        del fields["allowed_tools"]
+        tools = [{"type": kind, "name": name} for kind, name in chat.allowed_tools(request)]
+        mode = request.tool_choice or "auto"
+        payload["tool_choice"] = {"type": "allowed_tools", "mode": mode, "tools": tools}
+    for name, place, field in (
+        ("verbosity", "text", "verbosity"),
+        ("reasoning_summary", "reasoning", "summary"),
+    ):
+        if name in fields:
+            payload[place] = {**payload.get(place, {}), field: fields.pop(name)}
+    labels = {name: fields.pop(name) for name in chat.LABELS if name in fields}
+    payload.update(fields)
+    return labels or None
 
 
 def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,8 +143,8 @@ def _tool_choice(choice: str | Mapping[str, Any] | None) -> Any:
     return choice
 
 
-def _text_config(response_format: Any) -> dict[str, Any] | None:
-    asked = chat.response_format(response_format)
+def _text_config(response_format: Any, target: Target) -> dict[str, Any] | None:
+    asked = chat.response_format(response_format, target)
     if asked is None:
         return None
     if asked["type"] != "json_schema":
@@ -121,17 +157,18 @@ def _input_items(messages: Sequence[Message]) -> Iterator[dict[str, Any]]:
     for index, message in enumerate(messages):
         where = f"messages[{index}]"
         if message["role"] == "assistant":
-            for item in _original_items(message) or _assistant_items(message, where):
-                if is_call(item):
-                    kinds[item.get("call_id") or item.get("id")] = item["type"]
-                yield item
+            items = _original_items(message) or list(_assistant_items(message, index))
+            kinds |= {item.get("call_id") or item.get("id"): item["type"] for item in open_calls(items)}
+            yield from items
         elif message["role"] == "tool":
-            _check_fields(message, where, {"role", "content", "tool_call_id", "name"})
-            identifier = message["tool_call_id"]
+            _check_fields(message, where, {"role", "content", "tool_call_id", "name", "is_error"})
+            identifier = message["tool_call_id"] or answered_id(messages, index)
             output = _content(message["content"], where)
             yield output_item(kinds.get(identifier, "function_call"), identifier, output, where)
         else:
-            _check_fields(message, where, {"role", "content"})
+            _check_fields(message, where, {"role", "content", "name"})
+            if message.get("name"):
+                left_out.warn_of("name", _PROVIDER)
             yield {"role": message["role"], "content": _content(message["content"], where)}
 
 
@@ -159,31 +196,40 @@ def _original_items(message: Message) -> list[dict[str, Any]]:
     return items if same else []
 
 
-def _assistant_items(message: Message, where: str) -> Iterator[dict[str, Any]]:
+def _assistant_items(message: Message, index: int) -> Iterator[dict[str, Any]]:
+    where = f"messages[{index}]"
     _check_fields(message, where, message.keys() - _REFUSED_IN_ANSWERS)
     left_out.warn_of_lost_content(message, _PROVIDER, own=_PROVIDER)
-    content, refusal = message.get("content"), message.get("refusal")
-    if not (content or refusal or message.get("tool_calls")):
+    content, refusal, calls = left_out.content_of(message), message.get("refusal"), calls_of(message)
+    if not (content or refusal or calls):
         left_out.warn_of_empty_turn(_PROVIDER)
     if isinstance(content, (list, tuple)):
-        content = [_assistant_part(entry, f"{where}.content[{j}]") for j, entry in enumerate(content)]
+        content = _assistant_parts(content, where)
     if content:
         yield {"role": "assistant", "content": content}
     if isinstance(refusal, str) and refusal and not isinstance(content, list):
         yield {"role": "assistant", "content": [{"type": "refusal", "refusal": refusal}]}
-    for position, call in enumerate(message.get("tool_calls") or ()):
+    for position, call in enumerate(calls):
+        identifier = call["id"] if has_id(call) else made_id(index, position)
         custom = call.get("custom") if isinstance(call, Mapping) else None
         if isinstance(custom, Mapping):
-            yield {"type": "custom_tool_call", "call_id": call.get("id"), **custom}
+            yield {"type": "custom_tool_call", "call_id": identifier, **custom}
             continue
         function = call.get("function") if isinstance(call, Mapping) else None
-        values = (call.get("id"), function.get("name"), function.get("arguments")) if function else ()
+        values = (identifier, function.get("name"), function.get("arguments")) if function else ()
         if len(values) != 3 or not all(isinstance(value, str) for value in values):
             raise RequestError(
                 f"{where}.tool_calls[{position}] must look like {{'id': ..., 'type': 'function', "
                 "'function': {'name': ..., 'arguments': ...}}, all of them str"
             )
         yield {"type": "function_call", "call_id": values[0], "name": values[1], "arguments": values[2]}
+
+
+def _assistant_parts(parts: Sequence[Mapping[str, Any]], where: str) -> list[dict[str, Any]]:
+    said = [entry for entry in parts if entry["type"] != "thinking"]
+    if len(said) < len(parts):
+        left_out.warn_of("thinking of another provider's model", _PROVIDER)
+    return [_assistant_part(entry, f"{where}.content[{parts.index(entry)}]") for entry in said]
 
 
 def _assistant_part(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -207,6 +253,8 @@ def _part(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
         return {**entry, "type": "input_text"}
     if kind in _OWN_PART_TYPES:
         return dict(entry)
+    if kind == "document_url":
+        return _document(entry, where)
     if kind not in _PART_TYPES:
         raise RequestError(
             f"{where} has type {kind!r}, which OpenAI's Responses API does not accept: "
@@ -225,6 +273,16 @@ def _part(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
     return {"type": "input_image", "image_url": inner["url"], **others, **details}
 
 
+def _document(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
+    url, name = entry.get("document_url"), entry.get("document_name")
+    url = url.get("url") if isinstance(url, Mapping) else url
+    if not isinstance(url, str):
+        raise RequestError(f"{where}.document_url needs a URL that is a str")
+    if url.startswith("data:"):
+        return {"type": "input_file", "filename": name or "document.pdf", "file_data": url}
+    return {"type": "input_file", "file_url": url}
+
+
 def decode(reply: Any) -> Answer:
     """Turn a response object into an `Answer`.
 
@@ -233,12 +291,15 @@ def decode(reply: Any) -> Answer:
         LLMError: the reply is an error that came with status 200.
     """
     reply = expect_dict(reply, "answer")
-    ended_early = end_before_completion(reply)
+    ended_early, counts = end_before_completion(reply), usage(reply)
     items = reply.get("output")
-    if not isinstance(items, list) or not (items or ended_early):
+    if items is None and "output" in reply and counts is not None:
+        items = []
+    # A reply that reports its tokens was billed, also if it is empty.
+    if not isinstance(items, list) or not (items or ended_early or (counts and counts.total_tokens)):
         raise APIResponseValidationError("the answer holds no output")
     message = _message([expect_dict(item, "output item") for item in items])
-    refusal, calls = message.get("refusal"), _open_calls(items)
+    refusal, calls = message.get("refusal"), tuple(map(tool_call, open_calls(items)))
     reason: FinishReason = ended_early or ("refusal" if refusal else "tool_calls" if calls else "stop")
     choice = Choice(
         text=message["content"] or refusal or "",
@@ -250,7 +311,7 @@ def decode(reply: Any) -> Answer:
     )
     return Answer(
         choices=(choice,),
-        usage=usage(reply),
+        usage=counts,
         model=text_of(reply.get("model")),
         id=text_of(reply.get("id")),
         service_tier=tier_variant(reply.get("service_tier")),
@@ -278,14 +339,18 @@ def end_before_completion(reply: dict[str, Any]) -> FinishReason | None:
             "stream() waits for such an answer",
             retryable=False,
         )
-    reason = part(reply, "incomplete_details").get("reason")
-    known = _INCOMPLETE.get(reason) if isinstance(reason, str) else None
-    if status != "incomplete" or not (known or reply.get("output")):
-        raise APIResponseValidationError(
-            f"the answer is not complete: its status is {status!r}, the reason {reason!r}"
-        )
-    # An answer that ended for a reason that is not known yet was paid for too.
-    return known or "length"
+    if status == "incomplete":
+        known = _INCOMPLETE.get(str(part(reply, "incomplete_details").get("reason")))
+        if known or reply.get("output") or reply.get("usage"):
+            # An answer that ended for a reason that is not known yet was paid for too.
+            return known or "length"
+    if isinstance(status, str) and status != "cancelled" and reply.get("output"):
+        # A whole answer may have an unknown status.
+        return None
+    raise APIResponseValidationError(
+        f"the answer is not complete: the status of {reply.get('id')} is {status!r}",
+        retryable=status != "cancelled",
+    )
 
 
 def _message(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -293,7 +358,7 @@ def _message(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     parts = [entry for item in items if item.get("type") == "message" for entry in parts_of(item, "content")]
     text = "".join(map(text_of_part, parts))
     refusal = "".join(_required(entry, "refusal") for entry in parts if entry.get("type") == "refusal")
-    calls = [entry for call in _open_calls(items) if (entry := entry_of(call)) is not None]
+    calls = [entry for item in open_calls(items) if (entry := entry_of(tool_call(item)))]
     images = [
         {"type": "image_url", "image_url": {"url": f"data:image/{form};base64,{data}"}}
         for item in items
@@ -317,15 +382,6 @@ def text_of_part(entry: Mapping[str, Any]) -> str:
     if entry.get("type") == "output_text":
         return _required(entry, "text")
     return text_of(entry.get("transcript")) or "" if entry.get("type") == "output_audio" else ""
-
-
-def _open_calls(items: Sequence[Mapping[str, Any]]) -> tuple[ToolCall, ...]:
-    """The calls that the user's program answers. The provider has answered those of its own tools."""
-    if not any(is_call(item) for item in items):
-        return ()
-    answered = [item.get("call_id") for item in items if str(item.get("type")).endswith("_output")]
-    calls = [tool_call(item) for item in items if is_call(item)]
-    return tuple(call for call in calls if call.id not in answered)
 
 
 def _reasoning_texts(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:

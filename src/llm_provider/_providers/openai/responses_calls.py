@@ -5,7 +5,7 @@ Besides functions, OpenAI's models call custom tools and tools that the user's p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -37,9 +37,29 @@ def is_call(item: Mapping[str, Any]) -> bool:
     if kind == "tool_search_call":
         return item.get("execution") == "client"
     if kind == "shell_call":
-        environment = item.get("environment")
-        return not (isinstance(environment, dict) and environment.get("type") == "container_reference")
+        return not _is_hosted(item)
     return isinstance(kind, str) and kind in _CALLS
+
+
+def _is_hosted(item: Mapping[str, Any]) -> bool:
+    """Whether OpenAI runs the command of a shell call in a container of its own."""
+    environment = item.get("environment")
+    in_container = isinstance(environment, dict) and environment.get("type") == "container_reference"
+    return in_container and item.get("type") == "shell_call"
+
+
+def open_calls(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The items of an answer that are calls without a result.
+
+    The provider has answered the calls of its own tools, as a rule. Those that it has not come last, because
+    the end of a stream shows which these are.
+    """
+    calls = [item for item in items if is_call(item)]
+    calls += [item for item in items if _is_hosted(item)]
+    if not calls:
+        return calls
+    answered = [item.get("call_id") for item in items if str(item.get("type")).endswith("_output")]
+    return [item for item in calls if (item.get("call_id") or item.get("id")) not in answered]
 
 
 def tool_call(item: Mapping[str, Any]) -> ToolCall:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -12,9 +13,12 @@ from ..._types import Delta, Step, ToolCallDelta, delta_of
 from ..adapter import expect_dict, part
 from ..errors import error_fields, from_answer
 from .responses import end_before_completion, parts_of, text_of, text_of_part
-from .responses_calls import STREAMED, is_call, tool_call
+from .responses_calls import STREAMED, is_call, open_calls, tool_call
 
 _TEXTS = ("response.output_text.delta", "response.refusal.delta", "response.output_audio_transcript.delta")
+
+# The end of a text, with the field that has all of it.
+_WHOLE_TEXTS = {"response.output_text.done": "text", "response.refusal.done": "refusal"}
 
 _LAST_EVENTS = ("response.completed", "response.incomplete", "response.failed")
 
@@ -34,9 +38,10 @@ class Assembler:
     def __init__(self) -> None:
         self._response: dict[str, Any] | None = None
         self._items: dict[int, dict[str, Any]] = {}
-        # By the place of its item: a call's number, and the pieces of its arguments that were shown.
+        # By the place of its item: a call's number. By its number: what was shown of it.
         self._calls: dict[int, int] = {}
-        self._arguments: list[list[str]] = []
+        self._shown: list[_Shown] = []
+        self._renamed: list[tuple[Mapping[str, Any], str]] = []
         self._texts: list[str] = []
         self._reasoned = False
         self._order = _Order()
@@ -83,27 +88,33 @@ class Assembler:
 
     def _begin(self, event: Mapping[str, Any]) -> Step:
         item = expect_dict(event.get("item"), "output item")
-        index = len(self._arguments)
+        index = len(self._shown)
         place = _place(event, index)
         if not is_call(item) or place in self._calls:
             return ""
         self._calls[place] = index
         field = "input" if item["type"] == "custom_tool_call" else "arguments"
         arguments = text_of(item.get(field)) or "" if item["type"] in STREAMED else ""
-        self._arguments.append([arguments])
-        return Delta(tool_calls=(_call_delta(index, item, arguments),))
+        begun = _call_delta(index, item, arguments)
+        self._shown.append(_Shown(begun.id, begun.name, [arguments]))
+        return Delta(tool_calls=(begun,))
 
     def _continue(self, kind: Any, event: Mapping[str, Any]) -> Step:
         piece = text_of(event.get("delta")) or ""
+        if isinstance(kind, str) and kind in _WHOLE_TEXTS and not self._texts:
+            # A server that sends no pieces.
+            piece = text_of(event.get(_WHOLE_TEXTS[kind])) or ""
+            self._texts.append(piece)
+            return piece
         if kind in _TEXTS:
             self._texts.append(piece)
             return piece
         if kind in ("response.function_call_arguments.delta", "response.custom_tool_call_input.delta"):
-            index = self._calls.get(_place(event, len(self._arguments) - 1))
+            index = self._calls.get(_place(event, len(self._shown) - 1))
             if index is None:
                 # The last event has the whole call.
                 return ""
-            self._arguments[index].append(piece)
+            self._shown[index].arguments.append(piece)
             return Delta(tool_calls=(ToolCallDelta(index=index, arguments=piece),))
         if kind in ("response.reasoning_summary_part.added", "response.content_part.added"):
             reasoning = part(event, "part").get("type") in ("summary_text", "reasoning_text")
@@ -127,20 +138,41 @@ class Assembler:
         shown = "".join(self._texts)
         if not whole.startswith(shown):
             raise APIResponseValidationError(_DIFFERENT, retryable=False)
-        calls: list[ToolCallDelta] = []
-        for index, item in enumerate(filter(is_call, items)):
-            arguments = tool_call(item).arguments
-            if index >= len(self._arguments):
-                calls.append(_call_delta(index, item, arguments))
-                continue
-            already = "".join(self._arguments[index])
-            if arguments.startswith(already):
-                if arguments != already:
-                    calls.append(ToolCallDelta(index=index, arguments=arguments[len(already) :]))
-            elif not _is_same_json(arguments, already):
-                raise APIResponseValidationError(_DIFFERENT, retryable=False)
+        open_items = open_calls(items)
+        if len(open_items) < len(self._shown):
+            raise APIResponseValidationError(_DIFFERENT, retryable=False)
+        calls = [delta for index, item in enumerate(open_items) if (delta := self._rest_of_call(index, item))]
         text = whole[len(shown) :]
         return Delta(text=text, tool_calls=tuple(calls)) if calls else text
+
+    def _rest_of_call(self, index: int, item: Mapping[str, Any]) -> ToolCallDelta | None:
+        """The part of a call that no delta has shown; None if there is none.
+
+        Some servers give a call another id at its end. The id that was shown stays, so that a result which
+        was sent for it fits.
+        """
+        call = tool_call(item)
+        if index >= len(self._shown):
+            return ToolCallDelta(index=index, id=call.id, name=call.name, arguments=call.arguments)
+        shown = self._shown[index]
+        already, name = "".join(shown.arguments), shown.name or call.name
+        arguments = call.arguments.removeprefix(already)
+        if not call.arguments.startswith(already):
+            arguments = ""
+            if not _is_same_json(call.arguments, already):
+                raise APIResponseValidationError(_DIFFERENT, retryable=False)
+        if name != call.name:
+            raise APIResponseValidationError(_DIFFERENT, retryable=False)
+        if shown.id and shown.id != call.id:
+            self._renamed.append((item, shown.id))
+        if shown.id and shown.name and not arguments:
+            return None
+        return ToolCallDelta(
+            index=index,
+            id="" if shown.id else call.id,
+            name="" if shown.name else name,
+            arguments=arguments,
+        )
 
     def _output(self) -> list[dict[str, Any]]:
         """The output items of the response, which may leave them out in its last event."""
@@ -154,12 +186,22 @@ class Assembler:
         return [item for _, item in sorted(self._items.items())]
 
     def reply(self) -> Any:
-        """The response of the last event."""
+        """The response of the last event, with the ids of its calls that were shown."""
         if self._response is None:
             raise APIResponseValidationError("the stream ended before the response did: it was cut")
-        if not self._response.get("output"):
-            return {**self._response, "output": self._output()}
-        return self._response
+        output = self._response.get("output") or self._output()
+        for item, identifier in self._renamed:
+            output = [{**one, "call_id": identifier} if one is item else one for one in output]
+        return {**self._response, "output": output}
+
+
+@dataclass(slots=True)
+class _Shown:
+    """The part of a call that deltas have shown."""
+
+    id: str
+    name: str
+    arguments: list[str]
 
 
 def _without_nulls(response: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,8 +6,10 @@ compared, and a stream with the same answer in one piece, and a cached answer wi
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from hashlib import blake2b
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -25,10 +27,15 @@ __all__ = ["complete", "example_of", "solve"]
 ECHO_CHARACTERS = 200
 SEARCHED_CHARACTERS = 10_000
 SCHEMA_DEPTH = 32
+ENDS_FROM = 8
+"""From this depth on, the example of a recursive schema has no more entries."""
 
 _SUM = re.compile(
     r"(?<![\w.])(-?\d{1,18})\s*([-+*])\s*(-?\d{1,18})(?:\s*([-+*])\s*(-?\d{1,18}))?(?![\w.]*\w)"
 )
+_CALL = re.compile(r"use the tool (\w+)\((?=\{)", re.IGNORECASE)
+_DECODER = json.JSONDecoder()
+_SCHEMA_IN_PROMPT = re.compile(r"JSON schema[^{]*(\{.*\})\s*$", re.DOTALL)
 _WORD = re.compile(r"\s*\S+\s*?(?=\s|$)|\s+")
 
 
@@ -52,11 +59,16 @@ def solve(text: str) -> int | None:
 
 
 def complete(
-    prompt: Prompt, settings: Settings, identifier: str, created: int, finish: str | None
+    prompt: Prompt,
+    settings: Settings,
+    identifier: str,
+    created: int,
+    finish: str | None,
+    text: str | None = None,
 ) -> Completion:
-    """Answer a prompt. ``finish`` forces an unusual finish reason, see :class:`Fault`."""
+    """Answer a prompt. ``finish`` and ``text`` force an unusual end and a text, see :class:`Fault`."""
     number = 0 if finish == "no_choices" else prompt.samples
-    samples = [_sample(prompt, settings, index, finish) for index in range(number)]
+    samples = [_sample(prompt, settings, index, finish, text) for index in range(number)]
     reasoning_tokens = output_tokens = 0
     for sample in samples:
         reasoning = _reasoning_tokens(prompt, settings, sample.reasoning)
@@ -103,12 +115,17 @@ def example_of(schema: Mapping[str, Any], depth: int = 0, root: Mapping[str, Any
         return schema["enum"][0]
     for alternatives in ("anyOf", "oneOf", "allOf"):
         if schema.get(alternatives):
-            return example_of(schema[alternatives][0], depth + 1, root)
+            deep = depth > ENDS_FROM and {"type": "null"} in schema[alternatives]
+            return None if deep else example_of(schema[alternatives][0], depth + 1, root)
     kind = schema.get("type", "object" if "properties" in schema else "string")
     kind = str(kind[0] if isinstance(kind, list) else kind).lower()
     if kind == "object":
         properties = schema.get("properties", {})
         return {name: example_of(part, depth + 1, root) for name, part in properties.items()}
+    if kind == "array" and "prefixItems" in schema:
+        return [example_of(part, depth + 1, root) for part in schema["prefixItems"]]
+    if kind == "array" and depth > ENDS_FROM and not schema.get("minItems"):
+        return []
     if kind == "array":
         return [example_of(schema.get("items", {}), depth + 1, root)] * max(1, int(schema.get("minItems", 1)))
     if kind == "string":
@@ -133,7 +150,7 @@ def _apply(left: int, operator: str, right: int) -> int:
     return left - right if operator == "-" else left * right
 
 
-def _sample(prompt: Prompt, settings: Settings, index: int, finish: str | None) -> Sample:
+def _sample(prompt: Prompt, settings: Settings, index: int, finish: str | None, forced: str | None) -> Sample:
     reasoning = ""
     if prompt.reasoning:
         reasoning = f"The user asks: {prompt.text[:80]} I think about it and answer."
@@ -145,11 +162,12 @@ def _sample(prompt: Prompt, settings: Settings, index: int, finish: str | None) 
         return _made(prompt, settings, "", reasoning, "stop")
     if finish == "null_content":
         return Sample(text=None, pieces=[], reasoning=reasoning, tool_calls=[], finish="stop")
-    if finish == "tool_calls" or _wants_tool(prompt):
-        return Sample(
-            text=None, pieces=[], reasoning=reasoning, tool_calls=[_tool_call(prompt)], finish="tool_calls"
-        )
-    text, stop_sequence = _stopped(_text(prompt, settings, index), prompt.stop)
+    calls = _asked_calls(prompt)
+    if finish == "tool_calls" or calls or _wants_tool(prompt):
+        calls = calls or [_tool_call(prompt)]
+        return Sample(text=None, pieces=[], reasoning=reasoning, tool_calls=calls, finish="tool_calls")
+    answer = _text(prompt, settings, index) if forced is None else forced
+    text, stop_sequence = _stopped(answer, prompt.stop)
     end = "stop" if stop_sequence is None else "stop_sequence"
     if finish == "length":
         text, end, stop_sequence = text[: max(1, len(text) // 2)], "length", None
@@ -170,7 +188,21 @@ def _made(prompt: Prompt, settings: Settings, text: str, reasoning: str, finish:
 
 
 def _wants_tool(prompt: Prompt) -> bool:
-    return bool(prompt.tools) and (bool(prompt.force_tool) or "use the tool" in prompt.text)
+    return bool(prompt.tools) and (bool(prompt.force_tool) or "use the tool" in prompt.text.lower())
+
+
+def _asked_calls(prompt: Prompt) -> list[ToolCall]:
+    """The calls that a prompt asks for, such as ``use the tool add({"a": 1, "b": 2})``; it may be several."""
+    if not prompt.tools or "use the tool " not in prompt.text.lower():
+        return []
+    # Gemini's results of tools are JSON, in which quotes are escaped.
+    text, calls = prompt.text.replace('\\"', '"'), []
+    for found in _CALL.finditer(text):
+        with suppress(ValueError):
+            arguments, _ = _DECODER.raw_decode(text, found.end())
+            if isinstance(arguments, dict):
+                calls.append(ToolCall(found[1], arguments))
+    return calls
 
 
 def _tool_call(prompt: Prompt) -> ToolCall:
@@ -185,6 +217,9 @@ def _tool_call(prompt: Prompt) -> ToolCall:
 
 
 def _text(prompt: Prompt, settings: Settings, index: int) -> str:
+    if prompt.schema is None or not prompt.schema:
+        told = _schema_in_prompt(prompt.request.body)
+        prompt.schema = told or prompt.schema
     if prompt.schema is not None:
         return orjson.dumps(example_of(prompt.schema) if prompt.schema else {"answer": "text"}).decode()
     if settings.output_tokens is not None:
@@ -198,6 +233,26 @@ def _text(prompt: Prompt, settings: Settings, index: int) -> str:
                 value += _mistake(prompt, index, settings.error_rate)
             return str(value)
     return f"echo: {prompt.text[:ECHO_CHARACTERS]}"
+
+
+def _schema_in_prompt(body: Mapping[str, Any]) -> Any:
+    """The JSON schema at the end of a system prompt that asks for one; None without it."""
+    system = body.get("system")
+    parts = system if isinstance(system, list) else [{"text": system}]
+    texts = [part.get("text") for part in parts if isinstance(part, dict)]
+    texts += [
+        message.get("content")
+        for message in body.get("messages") or ()
+        if isinstance(message, dict) and message.get("role") == "system"
+    ]
+    for text in texts:
+        found = _SCHEMA_IN_PROMPT.search(text) if isinstance(text, str) else None
+        if found is not None:
+            try:
+                return orjson.loads(found[1])
+            except orjson.JSONDecodeError:
+                continue
+    return None
 
 
 def _mistake(prompt: Prompt, index: int, error_rate: float) -> int:

@@ -7,6 +7,8 @@ import random
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from .shapes import SHAPES
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -43,6 +45,8 @@ class Fault:
         empty_stream: a stream with status 200 and without any event.
         finish: an unusual end of the answer: ``length``, ``content_filter``, ``tool_calls``, ``refusal``,
             ``empty`` (an empty text), ``no_choices``, ``null_content``.
+        shape: a form of the answer that some real servers send, by its name in ``SHAPES``.
+        text: the text of the answer, also where the request has a JSON schema.
 
     >>> Fault(status=429, retry_after="2").retry_after
     '2'
@@ -67,8 +71,12 @@ class Fault:
     stall_after: int | None = None
     empty_stream: bool = False
     finish: str | None = None
+    shape: str | None = None
+    text: str | None = None
 
     def __post_init__(self) -> None:
+        if self.shape is not None and self.shape not in SHAPES:
+            raise ValueError(f"shape is one of {', '.join(SHAPES)}, not {self.shape!r}")
         if self.finish is not None and self.finish not in FINISHES:
             raise ValueError(f"finish is one of {', '.join(FINISHES)}, not {self.finish!r}")
         if self.retry_after_style not in RETRY_AFTER_STYLES:

@@ -12,11 +12,13 @@ import orjson
 
 from .._behaviour.answers import complete
 from .._behaviour.faults import Fault
+from .._behaviour.shapes import ERROR_EVENTS, shaped_frames, shaped_reply
 from .._records.recorded_requests import Record
 from ..formats.wire_format import Completion, Headers, Problem, Prompt, Request
 from .control import CONTROL_PREFIX, control
 from .delivery import (
     JSON_TYPE,
+    STREAM_TYPE,
     BrokenConnectionError,
     Exchange,
     Receive,
@@ -115,7 +117,9 @@ class Application:
             fault = fault or NO_FAULT
             try:
                 rejection = target.format.rejection(prompt) if settings.reject_parameters else None
-                completion = complete(prompt, settings, identifier, int(exchange.record.time), fault.finish)
+                completion = complete(
+                    prompt, settings, identifier, int(exchange.record.time), fault.finish, fault.text
+                )
             except MALFORMED as mistake:
                 rejection = _malformed(mistake)
             if rejection is not None:
@@ -171,16 +175,22 @@ class Application:
             problem = Problem(
                 status=fault.status or 500, message=fault.message, code=fault.code, type=fault.type
             )
+            frames = target.format.frames(prompt, completion)
+            if fault.shape is not None:
+                frames = shaped_frames(fault.shape, frames)
             await send_stream(
                 exchange,
-                () if fault.empty_stream else target.format.frames(prompt, completion),
+                () if fault.empty_stream else frames,
                 interval=settings.chunk_interval,
                 fault=fault,
                 error=b"" if fault is NO_FAULT else target.format.error_frame(problem, exchange.identifier),
                 bill=bill,
             )
             return
-        body = orjson.dumps(target.format.reply(prompt, completion))
+        reply = target.format.reply(prompt, completion)
+        if fault.shape is not None:
+            reply = shaped_reply(fault.shape, reply)
+        body = orjson.dumps(reply)
         bill(None)
         if broken:
             await send_broken(exchange, body)
@@ -242,7 +252,13 @@ async def _misbehaves(exchange: Exchange, target: Target, fault: Fault) -> bool:
             limit = 128_000
             genuine = target.format.context_length(limit + 1, limit)
             problem = replace(problem, message=fault.message or genuine.message, context_length=True)
-        await _refuse(exchange, target, problem)
+        if fault.shape == ERROR_EVENTS:
+            status, _ = target.format.error(problem, exchange.identifier)
+            exchange.headers += _retry_headers(problem)
+            event = target.format.error_frame(problem, exchange.identifier)
+            await send_bytes(exchange, status, event, STREAM_TYPE)
+        else:
+            await _refuse(exchange, target, problem)
         return True
     return False
 

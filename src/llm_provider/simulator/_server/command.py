@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, get_type_hints
 
 from .._addresses import environment
 from .._settings import Settings
+from .._simulator import INSTALL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = ["main"]
-
-NEEDED = "the simulator needs its extra: pip install 'llm-provider[simulator]'"
 
 
 def main(argv: Sequence[str] | None = None, hosts: Sequence[str] = ()) -> int:
@@ -42,7 +41,7 @@ def main(argv: Sequence[str] | None = None, hosts: Sequence[str] = ()) -> int:
         from .process import serve
         from .state import State
     except ImportError as problem:
-        print(f"simulator: {problem}; {NEEDED}", file=sys.stderr)
+        print(f"simulator: {problem}; the simulator needs its extra: {INSTALL}", file=sys.stderr)
         return 1
     with tempfile.TemporaryDirectory(prefix="llm-simulator-") as directory:
         try:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "JSON_TYPE",
+    "STREAM_TYPE",
     "BrokenConnectionError",
     "Client",
     "Exchange",

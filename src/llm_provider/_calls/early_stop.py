@@ -1,0 +1,86 @@
+"""Stops a batch whose calls all fail for one reason, such as a wrong key, before every input is sent in vain.
+
+A call counts when it has failed for good: with a pool of several keys, when none of them is left to try.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import warnings
+
+from .._errors import AuthenticationError, LLMError, NotFoundError, QuotaExceededError
+
+ENOUGH_FAILURES = 3
+"""Failures in a row with the same error, without an answer between them."""
+
+STOPPING = (AuthenticationError, QuotaExceededError, NotFoundError)
+"""Errors that every call of a batch gets, because its calls share the model and the keys."""
+
+_CHANGING = re.compile(r"\S*\d\S*")
+"""Words with digits: ids of requests, times and numbers, in which equal errors may differ."""
+
+
+class EarlyStop:
+    """Counts the failures of one batch. It is used on the background loop only, apart from `warn`.
+
+    >>> stop = EarlyStop()
+    >>> for _ in range(3):
+    ...     stop.failed(AuthenticationError("Incorrect API key", status=401))
+    >>> print(stop.refuse())
+    not sent, because 3 calls of this batch failed in a row: Incorrect API key
+    """
+
+    __slots__ = ("_answered", "_count", "_kind", "_reason", "_refused", "_warned")
+
+    def __init__(self) -> None:
+        self._answered = False
+        self._count = 0
+        self._kind: tuple[object, ...] = ()
+        self._reason: LLMError | None = None
+        self._refused = self._warned = False
+
+    @property
+    def stopped(self) -> bool:
+        """Whether no more calls are sent."""
+        return self._reason is not None
+
+    def refuse(self) -> LLMError:
+        """The error of a call that is not sent. Its class is that of the failures."""
+        assert self._reason is not None
+        self._refused = True
+        return type(self._reason)(
+            f"not sent, because {ENOUGH_FAILURES} calls of this batch failed in a row: {self._reason.message}"
+        )
+
+    def answered(self) -> None:
+        """Note that a call was answered."""
+        self._answered, self._count = True, 0
+
+    def failed(self, error: LLMError) -> None:
+        """Note that a call failed for good."""
+        if not isinstance(error, STOPPING) or self.stopped:
+            return
+        if self._answered and isinstance(error, NotFoundError):
+            # The model exists, so the prompt is the reason.
+            return
+        kind = (type(error), error.status, error.code, _CHANGING.sub("", error.message))
+        self._count = self._count + 1 if kind == self._kind else 1
+        self._kind = kind
+        if self._count == ENOUGH_FAILURES:
+            self._reason = error
+
+    def warn(self) -> None:
+        """Tell the user once that calls of the batch were not sent."""
+        if self._reason is None or not self._refused or self._warned:
+            return
+        self._warned = True
+        # Where warnings are errors, the results of the batch must not be lost.
+        with contextlib.suppress(UserWarning):
+            warnings.warn(
+                f"the batch was stopped, because {ENOUGH_FAILURES} calls failed in a row with "
+                f"{type(self._reason).__name__}: {self._reason}; the other calls are not sent, and a second "
+                "run sends them",
+                UserWarning,
+                stacklevel=4,
+            )

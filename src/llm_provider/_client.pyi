@@ -1,0 +1,1161 @@
+"""Written by `make stubs` from _client.py and _requests/parameters.py."""
+
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Mapping
+from collections.abc import Sequence
+from datetime import date
+from decimal import Decimal
+from types import TracebackType
+from typing import Any
+from typing import Literal
+from typing import Self
+from typing import TypeVar
+import os
+from ._batch_methods import BatchMethods
+from ._cache.response_cache import ResponseCache
+from ._cache.storage.diff import Explanation
+from ._calls.call import Call
+from ._calls.call import Operation
+from ._calls.stream import AsyncStream
+from ._calls.stream import Start
+from ._calls.stream import Stream
+from ._limits.concurrency import Concurrency
+from ._limits.retry import DEFAULT_MAX_RETRIES
+from ._limits.scopes import ScopeStatistics
+from ._limits.timeouts import DEFAULT_TIMEOUT
+from ._limits.timeouts import Timeouts
+from ._money.budget import Budget
+from ._money.ledger import Ledger
+from ._requests.api_keys import KeyList
+from ._requests.checks import CacheMode
+from ._requests.checks import Endpoint
+from ._requests.checks import Modality
+from ._requests.checks import ReasoningEffort
+from ._requests.checks import ReasoningSummary
+from ._requests.checks import ServiceTier
+from ._requests.checks import Unsupported
+from ._requests.checks import Verbosity
+from ._requests.parameters import Parameters
+from ._requests.routing import Transport
+from ._requests.tools import Tool
+from ._settings import KEPT_BY_DEFAULT
+from ._settings import MAX_RESPONSE_BYTES
+from ._settings import RateControl
+from ._types import FinishReason
+from ._types import Prompt
+from ._types import Response
+from ._types import Usage
+
+T = TypeVar('T')
+class Client(BatchMethods):
+    """Calls with settings, limits, cache and connections of their own.
+
+    The functions of the module do the same on one client with default settings.
+
+    Args:
+        cache_dir: The cache directory; default `LLM_PROVIDER_CACHE_DIR`, else the platform's user cache.
+        cache: "use", "refresh", "only" or "off", for calls without `cache`; see `Parameters`. Default
+            `LLM_PROVIDER_CACHE`, else "use".
+        cache_finish_reasons: The cache keeps and serves only answers with these finish reasons. Add "length",
+            "refusal" or "content_filter" to keep such answers too, and "empty" for answers without content.
+        max_concurrent: Most requests under way per provider, model and key; default
+            `LLM_PROVIDER_MAX_CONCURRENT`. Without both, it is 1,000 for batches and asynchronous calls (less
+            if the process may not open as many files), beginning with 8, and threads that wait in `call` or
+            `stream` have no limit. Within it the rate control finds the limits of the provider.
+        keys: API keys by provider name, before those of the environment: one key (`{"openai": "sk-..."}`),
+            or a list over which calls are spread. A list within it holds the keys of one account:
+            docs/keys.md.
+        prices: A CSV file with the columns of `prices.csv`, whose rows replace the shipped ones.
+        budget: USD that all calls of this client may cost at most, or a `Budget`, which clients, batches and
+            processes can share; default `LLM_PROVIDER_BUDGET`, else none. docs/budgets.md has the rules.
+        timeout: Seconds for one attempt, without the wait for a slot, or `Timeouts`. A call's own timeouts
+            replace them one by one: `Timeouts(idle=30)` here and `timeout=60` there set both.
+        max_retries: The most requests after the first one, if each fails in a way that may pass.
+        outage_patience: Seconds that calls wait for a provider that is down; see docs/reliability.md. Default
+            60 for a single call, and 3,600 for `embed` and for the calls of a batch, together.
+        max_response_bytes: The most bytes of an answer after decompression. A larger one is not read to its
+            end, and its call fails.
+        on_result: For logs and metrics. It is called with the `Response` or `Embeddings` of each call, stored
+            ones too, or with its `LLMError`, in the thread or task of the call. An exception that it raises
+            becomes a warning.
+        rate_control: "adaptive" learns how many requests and tokens a second an account may send. After the
+            first refusal it learns together with the other processes of this machine that use the same cache
+            directory; "shared" does so from the first request on, "independent" never. "aimd" only halves
+            the number of requests in flight after a refusal. See docs/rate-control.md.
+        transport: The HTTP client of the SDKs: "aiohttp" (HTTP/1.1), "http2" or "http1"; default the fastest
+            one for the route by measurement, which is aiohttp for all today.
+        ledger: A file to which each answer, hit and failure that may have been billed is appended as one
+            line of JSON, before the call returns; default `LLM_PROVIDER_LEDGER`, else none. `Ledger.read`
+            sums it.
+        strict_model: Whether an answer by another snapshot of a model than before raises `ModelDriftError`.
+            Otherwise the first such answer causes a warning.
+        show_estimate_above: USD. If a `call_many` is likely to cost more, a notebook shows its `Estimate`
+            before it begins, made from a sample of its inputs. None shows none, and a script never shows
+            one.
+        system: A system prompt, which precedes the conversation.
+        max_tokens: The longest answer, in tokens, reasoning included.
+        temperature: Randomness of the answer, from 0 to 2.
+        top_p: Only the most likely tokens that together have this probability are sampled, from 0 to 1.
+        top_k: Only this many of the most likely tokens are sampled; Claude, Gemini and open models have
+            it.
+        frequency_penalty: How much tokens that already occur often become less likely, from -2 to 2.
+        presence_penalty: How much tokens that already occur become less likely, from -2 to 2.
+        logit_bias: Token id → a number from -100 to 100 that is added to the token's logit.
+        stop: One or several texts before which the answer ends.
+        seed: A number with which providers sample more repeatably.
+        n: The number of samples.
+        draw: The number of the first sample, from 0.
+        tools: Python functions, pydantic models, OpenAI-style tools (`{"type": "function", "function":
+            {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
+        max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
+            most.
+        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        allowed_tools: The names of those `tools` that the model may call now; the others stay in the
+            prompt and its cache.
+        parallel_tool_calls: Whether the model may call several tools at once.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
+        reasoning_effort: How much the model reasons before it answers.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
+            -1 lets Gemini decide.
+        reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
+            or "detailed".
+        verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
+        modalities: The kinds of content that the answer may have: "text", "audio", "image".
+        logprobs: Whether the answer has the log probabilities of its tokens.
+        top_logprobs: The number of alternatives per token that have log probabilities too, from 0 to
+            20.
+        safety_settings: Gemini's filters: `{"HARM_CATEGORY_HARASSMENT": "BLOCK_NONE"}`, or Google's
+            list of settings.
+        service_tier: The service level, which sets price and speed: "flex" is cheap and slow,
+            "priority" fast.
+        store: Whether OpenAI stores the answer for `previous_response_id`; default False.
+        previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
+            continues.
+        prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
+            prompt cache.
+        user: An id of the end user, for the provider's abuse detection.
+        metadata: Up to 16 pairs of text that OpenAI stores with the request.
+        endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
+            Completions or "responses" for Responses.
+        unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
+            default) or is left out ("drop").
+        deadline: Seconds for the whole call, with all attempts, waits and the time in the queue; for a
+            batch, seconds for all of its calls together.
+        extra_body: Fields of this provider's API that are merged into the request's JSON.
+        extra_headers: HTTP headers that are added to the request.
+        api_key: The provider's API key; default one from the client's `keys` or the environment.
+        base_url: The server to send to; default the environment's, else the provider's own.
+
+    A call's own parameter wins over a default, and None in a call means that the default applies. `embed`
+    uses those defaults that it has as parameters, but not `extra_body`.
+
+    Raises:
+        RequestError: a setting is not valid.
+        TypeError: there is no such setting or parameter.
+
+    >>> with Client(max_concurrent=8, cache="off") as client:
+    ...     client.price("gpt-6.1-sol", Usage(input_tokens=1000))
+    Decimal('0.002')
+    """
+    def __init__(
+        self,
+        *,
+        cache_dir: str | os.PathLike[str] | None = None,
+        cache: CacheMode | bool | None = None,
+        cache_finish_reasons: Collection[FinishReason | Literal['empty']] = KEPT_BY_DEFAULT,
+        max_concurrent: int | None = None,
+        keys: Mapping[str, KeyList] | None = None,
+        prices: str | os.PathLike[str] | None = None,
+        budget: float | Decimal | Budget | None = None,
+        timeout: float | Timeouts = DEFAULT_TIMEOUT,
+        max_retries: int = DEFAULT_MAX_RETRIES,
+        outage_patience: float | None = None,
+        max_response_bytes: int = MAX_RESPONSE_BYTES,
+        on_result: Callable[[Any], object] | None = None,
+        rate_control: RateControl = 'adaptive',
+        transport: Transport | None = None,
+        ledger: str | os.PathLike[str] | None = None,
+        strict_model: bool = False,
+        show_estimate_above: float | None = 1.0,
+        system: str | None = None,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+        top_p: float | None = None,
+        top_k: int | None = None,
+        frequency_penalty: float | None = None,
+        presence_penalty: float | None = None,
+        logit_bias: Mapping[int, float] | Mapping[str, float] | None = None,
+        stop: str | Sequence[str] | None = None,
+        seed: int | None = None,
+        n: int | None = None,
+        draw: int | None = None,
+        tools: Sequence[Tool] | None = None,
+        max_tool_rounds: int | None = None,
+        tool_choice: str | Mapping[str, Any] | None = None,
+        allowed_tools: Sequence[str] | None = None,
+        parallel_tool_calls: bool | None = None,
+        response_format: Any = None,
+        max_repairs: int | None = None,
+        reasoning_effort: ReasoningEffort | None = None,
+        thinking_budget: int | None = None,
+        reasoning_summary: ReasoningSummary | None = None,
+        verbosity: Verbosity | None = None,
+        modalities: Sequence[Modality] | None = None,
+        logprobs: bool | None = None,
+        top_logprobs: int | None = None,
+        safety_settings: Sequence[Mapping[str, str]] | Mapping[str, str] | None = None,
+        service_tier: ServiceTier | None = None,
+        store: bool | None = None,
+        previous_response_id: str | None = None,
+        prompt_cache_key: str | None = None,
+        user: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        endpoint: Endpoint | None = None,
+        unsupported: Unsupported | None = None,
+        deadline: float | None = None,
+        extra_body: Mapping[str, Any] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+        api_key: str | None = None,
+        base_url: str | None = None,
+    ) -> None:
+        ...
+
+    def _start(
+        self,
+    ) -> None:
+        """Prepare the end of the process, before the first call that has to be sent."""
+        ...
+
+    def call(
+        self,
+        model: str,
+        messages: Prompt,
+        *,
+        system: str | None = None,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+        top_p: float | None = None,
+        top_k: int | None = None,
+        frequency_penalty: float | None = None,
+        presence_penalty: float | None = None,
+        logit_bias: Mapping[int, float] | Mapping[str, float] | None = None,
+        stop: str | Sequence[str] | None = None,
+        seed: int | None = None,
+        n: int | None = None,
+        draw: int | None = None,
+        tools: Sequence[Tool] | None = None,
+        max_tool_rounds: int | None = None,
+        tool_choice: str | Mapping[str, Any] | None = None,
+        allowed_tools: Sequence[str] | None = None,
+        parallel_tool_calls: bool | None = None,
+        response_format: Any = None,
+        max_repairs: int | None = None,
+        reasoning_effort: ReasoningEffort | None = None,
+        thinking_budget: int | None = None,
+        reasoning_summary: ReasoningSummary | None = None,
+        verbosity: Verbosity | None = None,
+        modalities: Sequence[Modality] | None = None,
+        logprobs: bool | None = None,
+        top_logprobs: int | None = None,
+        safety_settings: Sequence[Mapping[str, str]] | Mapping[str, str] | None = None,
+        service_tier: ServiceTier | None = None,
+        store: bool | None = None,
+        previous_response_id: str | None = None,
+        prompt_cache_key: str | None = None,
+        user: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        endpoint: Endpoint | None = None,
+        unsupported: Unsupported | None = None,
+        deadline: float | None = None,
+        extra_body: Mapping[str, Any] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        timeout: float | Timeouts | None = None,
+        max_retries: int | None = None,
+        outage_patience: float | None = None,
+        cache: CacheMode | bool | None = None,
+        budget: float | Decimal | Budget | None = None,
+        strict_model: bool | None = None,
+    ) -> Response:
+        """See `llm_provider.call`.
+
+    Args:
+        system: A system prompt, which precedes the conversation.
+        max_tokens: The longest answer, in tokens, reasoning included.
+        temperature: Randomness of the answer, from 0 to 2.
+        top_p: Only the most likely tokens that together have this probability are sampled, from 0 to 1.
+        top_k: Only this many of the most likely tokens are sampled; Claude, Gemini and open models have
+            it.
+        frequency_penalty: How much tokens that already occur often become less likely, from -2 to 2.
+        presence_penalty: How much tokens that already occur become less likely, from -2 to 2.
+        logit_bias: Token id → a number from -100 to 100 that is added to the token's logit.
+        stop: One or several texts before which the answer ends.
+        seed: A number with which providers sample more repeatably.
+        n: The number of samples.
+        draw: The number of the first sample, from 0.
+        tools: Python functions, pydantic models, OpenAI-style tools (`{"type": "function", "function":
+            {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
+        max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
+            most.
+        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        allowed_tools: The names of those `tools` that the model may call now; the others stay in the
+            prompt and its cache.
+        parallel_tool_calls: Whether the model may call several tools at once.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
+        reasoning_effort: How much the model reasons before it answers.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
+            -1 lets Gemini decide.
+        reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
+            or "detailed".
+        verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
+        modalities: The kinds of content that the answer may have: "text", "audio", "image".
+        logprobs: Whether the answer has the log probabilities of its tokens.
+        top_logprobs: The number of alternatives per token that have log probabilities too, from 0 to
+            20.
+        safety_settings: Gemini's filters: `{"HARM_CATEGORY_HARASSMENT": "BLOCK_NONE"}`, or Google's
+            list of settings.
+        service_tier: The service level, which sets price and speed: "flex" is cheap and slow,
+            "priority" fast.
+        store: Whether OpenAI stores the answer for `previous_response_id`; default False.
+        previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
+            continues.
+        prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
+            prompt cache.
+        user: An id of the end user, for the provider's abuse detection.
+        metadata: Up to 16 pairs of text that OpenAI stores with the request.
+        endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
+            Completions or "responses" for Responses.
+        unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
+            default) or is left out ("drop").
+        deadline: Seconds for the whole call, with all attempts, waits and the time in the queue; for a
+            batch, seconds for all of its calls together.
+        extra_body: Fields of this provider's API that are merged into the request's JSON.
+        extra_headers: HTTP headers that are added to the request.
+        api_key: The provider's API key; default one from the client's `keys` or the environment.
+        base_url: The server to send to; default the environment's, else the provider's own.
+        timeout: Seconds for one attempt, without the time in the queue.
+        max_retries: The most requests that are sent again after a failure that may be temporary.
+        outage_patience: Seconds that the call, or the whole batch, waits for a provider that is down. 0
+            fails at once, and `float("inf")` waits for ever.
+        cache: How the cache is used: "use" reads and stores, "refresh" sends and stores, "only" reads
+            and never sends, "off" does neither.
+        budget: The most that the call, or the whole batch, may cost, in USD; or a `Budget`, which
+            several calls can share.
+        strict_model: Whether `ModelDriftError` is raised if another snapshot answers than before;
+            default the client's.
+    """
+        ...
+
+    async def acall(
+        self,
+        model: str,
+        messages: Prompt,
+        *,
+        system: str | None = None,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+        top_p: float | None = None,
+        top_k: int | None = None,
+        frequency_penalty: float | None = None,
+        presence_penalty: float | None = None,
+        logit_bias: Mapping[int, float] | Mapping[str, float] | None = None,
+        stop: str | Sequence[str] | None = None,
+        seed: int | None = None,
+        n: int | None = None,
+        draw: int | None = None,
+        tools: Sequence[Tool] | None = None,
+        max_tool_rounds: int | None = None,
+        tool_choice: str | Mapping[str, Any] | None = None,
+        allowed_tools: Sequence[str] | None = None,
+        parallel_tool_calls: bool | None = None,
+        response_format: Any = None,
+        max_repairs: int | None = None,
+        reasoning_effort: ReasoningEffort | None = None,
+        thinking_budget: int | None = None,
+        reasoning_summary: ReasoningSummary | None = None,
+        verbosity: Verbosity | None = None,
+        modalities: Sequence[Modality] | None = None,
+        logprobs: bool | None = None,
+        top_logprobs: int | None = None,
+        safety_settings: Sequence[Mapping[str, str]] | Mapping[str, str] | None = None,
+        service_tier: ServiceTier | None = None,
+        store: bool | None = None,
+        previous_response_id: str | None = None,
+        prompt_cache_key: str | None = None,
+        user: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        endpoint: Endpoint | None = None,
+        unsupported: Unsupported | None = None,
+        deadline: float | None = None,
+        extra_body: Mapping[str, Any] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        timeout: float | Timeouts | None = None,
+        max_retries: int | None = None,
+        outage_patience: float | None = None,
+        cache: CacheMode | bool | None = None,
+        budget: float | Decimal | Budget | None = None,
+        strict_model: bool | None = None,
+    ) -> Response:
+        """See `llm_provider.acall`.
+
+    Args:
+        system: A system prompt, which precedes the conversation.
+        max_tokens: The longest answer, in tokens, reasoning included.
+        temperature: Randomness of the answer, from 0 to 2.
+        top_p: Only the most likely tokens that together have this probability are sampled, from 0 to 1.
+        top_k: Only this many of the most likely tokens are sampled; Claude, Gemini and open models have
+            it.
+        frequency_penalty: How much tokens that already occur often become less likely, from -2 to 2.
+        presence_penalty: How much tokens that already occur become less likely, from -2 to 2.
+        logit_bias: Token id → a number from -100 to 100 that is added to the token's logit.
+        stop: One or several texts before which the answer ends.
+        seed: A number with which providers sample more repeatably.
+        n: The number of samples.
+        draw: The number of the first sample, from 0.
+        tools: Python functions, pydantic models, OpenAI-style tools (`{"type": "function", "function":
+            {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
+        max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
+            most.
+        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        allowed_tools: The names of those `tools` that the model may call now; the others stay in the
+            prompt and its cache.
+        parallel_tool_calls: Whether the model may call several tools at once.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
+        reasoning_effort: How much the model reasons before it answers.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
+            -1 lets Gemini decide.
+        reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
+            or "detailed".
+        verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
+        modalities: The kinds of content that the answer may have: "text", "audio", "image".
+        logprobs: Whether the answer has the log probabilities of its tokens.
+        top_logprobs: The number of alternatives per token that have log probabilities too, from 0 to
+            20.
+        safety_settings: Gemini's filters: `{"HARM_CATEGORY_HARASSMENT": "BLOCK_NONE"}`, or Google's
+            list of settings.
+        service_tier: The service level, which sets price and speed: "flex" is cheap and slow,
+            "priority" fast.
+        store: Whether OpenAI stores the answer for `previous_response_id`; default False.
+        previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
+            continues.
+        prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
+            prompt cache.
+        user: An id of the end user, for the provider's abuse detection.
+        metadata: Up to 16 pairs of text that OpenAI stores with the request.
+        endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
+            Completions or "responses" for Responses.
+        unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
+            default) or is left out ("drop").
+        deadline: Seconds for the whole call, with all attempts, waits and the time in the queue; for a
+            batch, seconds for all of its calls together.
+        extra_body: Fields of this provider's API that are merged into the request's JSON.
+        extra_headers: HTTP headers that are added to the request.
+        api_key: The provider's API key; default one from the client's `keys` or the environment.
+        base_url: The server to send to; default the environment's, else the provider's own.
+        timeout: Seconds for one attempt, without the time in the queue.
+        max_retries: The most requests that are sent again after a failure that may be temporary.
+        outage_patience: Seconds that the call, or the whole batch, waits for a provider that is down. 0
+            fails at once, and `float("inf")` waits for ever.
+        cache: How the cache is used: "use" reads and stores, "refresh" sends and stores, "only" reads
+            and never sends, "off" does neither.
+        budget: The most that the call, or the whole batch, may cost, in USD; or a `Budget`, which
+            several calls can share.
+        strict_model: Whether `ModelDriftError` is raised if another snapshot answers than before;
+            default the client's.
+    """
+        ...
+
+    def _answer(
+        self,
+        name: str,
+        operation: Operation[T],
+        build: Callable[[str, Any, Any], Any],
+        model: str,
+        asked: Any,
+        parameters: Any,
+        allowed: Concurrency,
+    ) -> T:
+        """The result of an operation, for the thread that waits for it."""
+        ...
+
+    async def _answer_soon(
+        self,
+        name: str,
+        operation: Operation[T],
+        build: Callable[[str, Any, Any], Any],
+        model: str,
+        asked: Any,
+        parameters: Any,
+    ) -> T:
+        """The result of an operation, for the task that awaits it."""
+        ...
+
+    def stream(
+        self,
+        model: str,
+        messages: Prompt,
+        *,
+        system: str | None = None,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+        top_p: float | None = None,
+        top_k: int | None = None,
+        frequency_penalty: float | None = None,
+        presence_penalty: float | None = None,
+        logit_bias: Mapping[int, float] | Mapping[str, float] | None = None,
+        stop: str | Sequence[str] | None = None,
+        seed: int | None = None,
+        n: int | None = None,
+        draw: int | None = None,
+        tools: Sequence[Tool] | None = None,
+        max_tool_rounds: int | None = None,
+        tool_choice: str | Mapping[str, Any] | None = None,
+        allowed_tools: Sequence[str] | None = None,
+        parallel_tool_calls: bool | None = None,
+        response_format: Any = None,
+        max_repairs: int | None = None,
+        reasoning_effort: ReasoningEffort | None = None,
+        thinking_budget: int | None = None,
+        reasoning_summary: ReasoningSummary | None = None,
+        verbosity: Verbosity | None = None,
+        modalities: Sequence[Modality] | None = None,
+        logprobs: bool | None = None,
+        top_logprobs: int | None = None,
+        safety_settings: Sequence[Mapping[str, str]] | Mapping[str, str] | None = None,
+        service_tier: ServiceTier | None = None,
+        store: bool | None = None,
+        previous_response_id: str | None = None,
+        prompt_cache_key: str | None = None,
+        user: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        endpoint: Endpoint | None = None,
+        unsupported: Unsupported | None = None,
+        deadline: float | None = None,
+        extra_body: Mapping[str, Any] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        timeout: float | Timeouts | None = None,
+        max_retries: int | None = None,
+        outage_patience: float | None = None,
+        cache: CacheMode | bool | None = None,
+        budget: float | Decimal | Budget | None = None,
+        strict_model: bool | None = None,
+    ) -> Stream:
+        """See `llm_provider.stream`.
+
+    Args:
+        system: A system prompt, which precedes the conversation.
+        max_tokens: The longest answer, in tokens, reasoning included.
+        temperature: Randomness of the answer, from 0 to 2.
+        top_p: Only the most likely tokens that together have this probability are sampled, from 0 to 1.
+        top_k: Only this many of the most likely tokens are sampled; Claude, Gemini and open models have
+            it.
+        frequency_penalty: How much tokens that already occur often become less likely, from -2 to 2.
+        presence_penalty: How much tokens that already occur become less likely, from -2 to 2.
+        logit_bias: Token id → a number from -100 to 100 that is added to the token's logit.
+        stop: One or several texts before which the answer ends.
+        seed: A number with which providers sample more repeatably.
+        n: The number of samples.
+        draw: The number of the first sample, from 0.
+        tools: Python functions, pydantic models, OpenAI-style tools (`{"type": "function", "function":
+            {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
+        max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
+            most.
+        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        allowed_tools: The names of those `tools` that the model may call now; the others stay in the
+            prompt and its cache.
+        parallel_tool_calls: Whether the model may call several tools at once.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
+        reasoning_effort: How much the model reasons before it answers.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
+            -1 lets Gemini decide.
+        reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
+            or "detailed".
+        verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
+        modalities: The kinds of content that the answer may have: "text", "audio", "image".
+        logprobs: Whether the answer has the log probabilities of its tokens.
+        top_logprobs: The number of alternatives per token that have log probabilities too, from 0 to
+            20.
+        safety_settings: Gemini's filters: `{"HARM_CATEGORY_HARASSMENT": "BLOCK_NONE"}`, or Google's
+            list of settings.
+        service_tier: The service level, which sets price and speed: "flex" is cheap and slow,
+            "priority" fast.
+        store: Whether OpenAI stores the answer for `previous_response_id`; default False.
+        previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
+            continues.
+        prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
+            prompt cache.
+        user: An id of the end user, for the provider's abuse detection.
+        metadata: Up to 16 pairs of text that OpenAI stores with the request.
+        endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
+            Completions or "responses" for Responses.
+        unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
+            default) or is left out ("drop").
+        deadline: Seconds for the whole call, with all attempts, waits and the time in the queue; for a
+            batch, seconds for all of its calls together.
+        extra_body: Fields of this provider's API that are merged into the request's JSON.
+        extra_headers: HTTP headers that are added to the request.
+        api_key: The provider's API key; default one from the client's `keys` or the environment.
+        base_url: The server to send to; default the environment's, else the provider's own.
+        timeout: Seconds for one attempt, without the time in the queue.
+        max_retries: The most requests that are sent again after a failure that may be temporary.
+        outage_patience: Seconds that the call, or the whole batch, waits for a provider that is down. 0
+            fails at once, and `float("inf")` waits for ever.
+        cache: How the cache is used: "use" reads and stores, "refresh" sends and stores, "only" reads
+            and never sends, "off" does neither.
+        budget: The most that the call, or the whole batch, may cost, in USD; or a `Budget`, which
+            several calls can share.
+        strict_model: Whether `ModelDriftError` is raised if another snapshot answers than before;
+            default the client's.
+    """
+        ...
+
+    def astream(
+        self,
+        model: str,
+        messages: Prompt,
+        *,
+        system: str | None = None,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+        top_p: float | None = None,
+        top_k: int | None = None,
+        frequency_penalty: float | None = None,
+        presence_penalty: float | None = None,
+        logit_bias: Mapping[int, float] | Mapping[str, float] | None = None,
+        stop: str | Sequence[str] | None = None,
+        seed: int | None = None,
+        n: int | None = None,
+        draw: int | None = None,
+        tools: Sequence[Tool] | None = None,
+        max_tool_rounds: int | None = None,
+        tool_choice: str | Mapping[str, Any] | None = None,
+        allowed_tools: Sequence[str] | None = None,
+        parallel_tool_calls: bool | None = None,
+        response_format: Any = None,
+        max_repairs: int | None = None,
+        reasoning_effort: ReasoningEffort | None = None,
+        thinking_budget: int | None = None,
+        reasoning_summary: ReasoningSummary | None = None,
+        verbosity: Verbosity | None = None,
+        modalities: Sequence[Modality] | None = None,
+        logprobs: bool | None = None,
+        top_logprobs: int | None = None,
+        safety_settings: Sequence[Mapping[str, str]] | Mapping[str, str] | None = None,
+        service_tier: ServiceTier | None = None,
+        store: bool | None = None,
+        previous_response_id: str | None = None,
+        prompt_cache_key: str | None = None,
+        user: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        endpoint: Endpoint | None = None,
+        unsupported: Unsupported | None = None,
+        deadline: float | None = None,
+        extra_body: Mapping[str, Any] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        timeout: float | Timeouts | None = None,
+        max_retries: int | None = None,
+        outage_patience: float | None = None,
+        cache: CacheMode | bool | None = None,
+        budget: float | Decimal | Budget | None = None,
+        strict_model: bool | None = None,
+    ) -> AsyncStream:
+        """See `llm_provider.astream`.
+
+    Args:
+        system: A system prompt, which precedes the conversation.
+        max_tokens: The longest answer, in tokens, reasoning included.
+        temperature: Randomness of the answer, from 0 to 2.
+        top_p: Only the most likely tokens that together have this probability are sampled, from 0 to 1.
+        top_k: Only this many of the most likely tokens are sampled; Claude, Gemini and open models have
+            it.
+        frequency_penalty: How much tokens that already occur often become less likely, from -2 to 2.
+        presence_penalty: How much tokens that already occur become less likely, from -2 to 2.
+        logit_bias: Token id → a number from -100 to 100 that is added to the token's logit.
+        stop: One or several texts before which the answer ends.
+        seed: A number with which providers sample more repeatably.
+        n: The number of samples.
+        draw: The number of the first sample, from 0.
+        tools: Python functions, pydantic models, OpenAI-style tools (`{"type": "function", "function":
+            {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
+        max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
+            most.
+        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        allowed_tools: The names of those `tools` that the model may call now; the others stay in the
+            prompt and its cache.
+        parallel_tool_calls: Whether the model may call several tools at once.
+        response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+            TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+            (`json_object` or `json_schema`).
+        max_repairs: How often the model is asked again, with the reason, if its answer does not match
+            `response_format`.
+        reasoning_effort: How much the model reasons before it answers.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
+            -1 lets Gemini decide.
+        reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
+            or "detailed".
+        verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
+        modalities: The kinds of content that the answer may have: "text", "audio", "image".
+        logprobs: Whether the answer has the log probabilities of its tokens.
+        top_logprobs: The number of alternatives per token that have log probabilities too, from 0 to
+            20.
+        safety_settings: Gemini's filters: `{"HARM_CATEGORY_HARASSMENT": "BLOCK_NONE"}`, or Google's
+            list of settings.
+        service_tier: The service level, which sets price and speed: "flex" is cheap and slow,
+            "priority" fast.
+        store: Whether OpenAI stores the answer for `previous_response_id`; default False.
+        previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
+            continues.
+        prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
+            prompt cache.
+        user: An id of the end user, for the provider's abuse detection.
+        metadata: Up to 16 pairs of text that OpenAI stores with the request.
+        endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
+            Completions or "responses" for Responses.
+        unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
+            default) or is left out ("drop").
+        deadline: Seconds for the whole call, with all attempts, waits and the time in the queue; for a
+            batch, seconds for all of its calls together.
+        extra_body: Fields of this provider's API that are merged into the request's JSON.
+        extra_headers: HTTP headers that are added to the request.
+        api_key: The provider's API key; default one from the client's `keys` or the environment.
+        base_url: The server to send to; default the environment's, else the provider's own.
+        timeout: Seconds for one attempt, without the time in the queue.
+        max_retries: The most requests that are sent again after a failure that may be temporary.
+        outage_patience: Seconds that the call, or the whole batch, waits for a provider that is down. 0
+            fails at once, and `float("inf")` waits for ever.
+        cache: How the cache is used: "use" reads and stores, "refresh" sends and stores, "only" reads
+            and never sends, "off" does neither.
+        budget: The most that the call, or the whole batch, may cost, in USD; or a `Budget`, which
+            several calls can share.
+        strict_model: Whether `ModelDriftError` is raised if another snapshot answers than before;
+            default the client's.
+    """
+        ...
+
+    def _start_of_stream(
+        self,
+        name: str,
+        model: str,
+        messages: Prompt,
+        parameters: Parameters,
+        allowed: Concurrency,
+    ) -> Start:
+        ...
+
+    def _prepare(
+        self,
+        model: str,
+        messages: Prompt,
+        parameters: Parameters,
+        allowed: Concurrency,
+    ) -> Call[Response]:
+        ...
+
+    def _fill(
+        self,
+        parameters: Any,
+        *,
+        embeds: bool = False,
+    ) -> None:
+        """Add the client's defaults to the parameters of a call."""
+        ...
+
+    def _tell(
+        self,
+        result: Any,
+    ) -> None:
+        ...
+
+    def with_options(
+        self,
+        *,
+        system: str | None = None,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+        top_p: float | None = None,
+        top_k: int | None = None,
+        frequency_penalty: float | None = None,
+        presence_penalty: float | None = None,
+        logit_bias: Mapping[int, float] | Mapping[str, float] | None = None,
+        stop: str | Sequence[str] | None = None,
+        seed: int | None = None,
+        n: int | None = None,
+        draw: int | None = None,
+        tools: Sequence[Tool] | None = None,
+        max_tool_rounds: int | None = None,
+        tool_choice: str | Mapping[str, Any] | None = None,
+        allowed_tools: Sequence[str] | None = None,
+        parallel_tool_calls: bool | None = None,
+        response_format: Any = None,
+        max_repairs: int | None = None,
+        reasoning_effort: ReasoningEffort | None = None,
+        thinking_budget: int | None = None,
+        reasoning_summary: ReasoningSummary | None = None,
+        verbosity: Verbosity | None = None,
+        modalities: Sequence[Modality] | None = None,
+        logprobs: bool | None = None,
+        top_logprobs: int | None = None,
+        safety_settings: Sequence[Mapping[str, str]] | Mapping[str, str] | None = None,
+        service_tier: ServiceTier | None = None,
+        store: bool | None = None,
+        previous_response_id: str | None = None,
+        prompt_cache_key: str | None = None,
+        user: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        endpoint: Endpoint | None = None,
+        unsupported: Unsupported | None = None,
+        deadline: float | None = None,
+        extra_body: Mapping[str, Any] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        timeout: float | Timeouts | None = None,
+        max_retries: int | None = None,
+        outage_patience: float | None = None,
+        cache: CacheMode | bool | None = None,
+        budget: float | Decimal | Budget | None = None,
+        strict_model: bool | None = None,
+    ) -> Self:
+        """A variant of this client whose calls have other defaults.
+
+        The variant shares everything else with this client: connections, rate limits, cache, budget, usage,
+        ledger and `on_result`. Closing it has no effect; closing this client closes both.
+
+        Args:
+            system: A system prompt, which precedes the conversation.
+            max_tokens: The longest answer, in tokens, reasoning included.
+            temperature: Randomness of the answer, from 0 to 2.
+            top_p: Only the most likely tokens that together have this probability are sampled, from 0 to 1.
+            top_k: Only this many of the most likely tokens are sampled; Claude, Gemini and open models have
+                it.
+            frequency_penalty: How much tokens that already occur often become less likely, from -2 to 2.
+            presence_penalty: How much tokens that already occur become less likely, from -2 to 2.
+            logit_bias: Token id → a number from -100 to 100 that is added to the token's logit.
+            stop: One or several texts before which the answer ends.
+            seed: A number with which providers sample more repeatably.
+            n: The number of samples.
+            draw: The number of the first sample, from 0.
+            tools: Python functions, pydantic models, OpenAI-style tools (`{"type": "function", "function":
+                {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
+            max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
+                most.
+            tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+            allowed_tools: The names of those `tools` that the model may call now; the others stay in the
+                prompt and its cache.
+            parallel_tool_calls: Whether the model may call several tools at once.
+            response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+                TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+                (`json_object` or `json_schema`).
+            max_repairs: How often the model is asked again, with the reason, if its answer does not match
+                `response_format`.
+            reasoning_effort: How much the model reasons before it answers.
+            thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
+                -1 lets Gemini decide.
+            reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
+                or "detailed".
+            verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
+            modalities: The kinds of content that the answer may have: "text", "audio", "image".
+            logprobs: Whether the answer has the log probabilities of its tokens.
+            top_logprobs: The number of alternatives per token that have log probabilities too, from 0 to
+                20.
+            safety_settings: Gemini's filters: `{"HARM_CATEGORY_HARASSMENT": "BLOCK_NONE"}`, or Google's
+                list of settings.
+            service_tier: The service level, which sets price and speed: "flex" is cheap and slow,
+                "priority" fast.
+            store: Whether OpenAI stores the answer for `previous_response_id`; default False.
+            previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
+                continues.
+            prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
+                prompt cache.
+            user: An id of the end user, for the provider's abuse detection.
+            metadata: Up to 16 pairs of text that OpenAI stores with the request.
+            endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
+                Completions or "responses" for Responses.
+            unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
+                default) or is left out ("drop").
+            deadline: Seconds for the whole call, with all attempts, waits and the time in the queue; for a
+                batch, seconds for all of its calls together.
+            extra_body: Fields of this provider's API that are merged into the request's JSON.
+            extra_headers: HTTP headers that are added to the request.
+            api_key: The provider's API key; default one from the client's `keys` or the environment.
+            base_url: The server to send to; default the environment's, else the provider's own.
+            timeout: Seconds for one attempt, without the time in the queue.
+            max_retries: The most requests that are sent again after a failure that may be temporary.
+            outage_patience: Seconds that the call, or the whole batch, waits for a provider that is down. 0
+                fails at once, and `float("inf")` waits for ever.
+            cache: How the cache is used: "use" reads and stores, "refresh" sends and stores, "only" reads
+                and never sends, "off" does neither.
+            budget: The most that the call, or the whole batch, may cost, in USD; or a `Budget`, which
+                several calls can share.
+            strict_model: Whether `ModelDriftError` is raised if another snapshot answers than before;
+                default the client's.
+
+        Raises:
+            RequestError: a value is invalid.
+            TypeError: there is no such parameter.
+
+        >>> with Client(temperature=0) as client:
+        ...     creative = client.with_options(temperature=1, max_tokens=500)
+        ...     creative.usage is client.usage
+        True
+        """
+        ...
+
+    @property
+    def cache(
+        self,
+    ) -> ResponseCache:
+        """The disk cache."""
+        ...
+
+    @property
+    def budget(
+        self,
+    ) -> Budget | None:
+        """The budget of this client's calls; None if there is none.
+
+        >>> with Client(budget=5.00) as client:
+        ...     client.budget
+        Budget(limit=5, spent=0, reserved=0, left=5)
+        """
+        ...
+
+    @property
+    def usage(
+        self,
+    ) -> Ledger:
+        """The ledger of this client's calls. It continues to count."""
+        ...
+
+    def explain_miss(
+        self,
+        model: str,
+        messages: Prompt,
+        *,
+        system: str | None = None,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+        top_p: float | None = None,
+        top_k: int | None = None,
+        frequency_penalty: float | None = None,
+        presence_penalty: float | None = None,
+        logit_bias: Mapping[int, float] | Mapping[str, float] | None = None,
+        stop: str | Sequence[str] | None = None,
+        seed: int | None = None,
+        n: int | None = None,
+        draw: int | None = None,
+        tools: Sequence[Tool] | None = None,
+        max_tool_rounds: int | None = None,
+        tool_choice: str | Mapping[str, Any] | None = None,
+        allowed_tools: Sequence[str] | None = None,
+        parallel_tool_calls: bool | None = None,
+        response_format: Any = None,
+        max_repairs: int | None = None,
+        reasoning_effort: ReasoningEffort | None = None,
+        thinking_budget: int | None = None,
+        reasoning_summary: ReasoningSummary | None = None,
+        verbosity: Verbosity | None = None,
+        modalities: Sequence[Modality] | None = None,
+        logprobs: bool | None = None,
+        top_logprobs: int | None = None,
+        safety_settings: Sequence[Mapping[str, str]] | Mapping[str, str] | None = None,
+        service_tier: ServiceTier | None = None,
+        store: bool | None = None,
+        previous_response_id: str | None = None,
+        prompt_cache_key: str | None = None,
+        user: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        endpoint: Endpoint | None = None,
+        unsupported: Unsupported | None = None,
+        deadline: float | None = None,
+        extra_body: Mapping[str, Any] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        timeout: float | Timeouts | None = None,
+        max_retries: int | None = None,
+        outage_patience: float | None = None,
+        cache: CacheMode | bool | None = None,
+        budget: float | Decimal | Budget | None = None,
+        strict_model: bool | None = None,
+    ) -> Explanation | None:
+        """Explains why a call is not answered from the cache: the nearest stored call, and the differences.
+
+        Args:
+            model: As for `call`.
+            messages: One user message, or a list of OpenAI-style messages.
+            system: A system prompt, which precedes the conversation.
+            max_tokens: The longest answer, in tokens, reasoning included.
+            temperature: Randomness of the answer, from 0 to 2.
+            top_p: Only the most likely tokens that together have this probability are sampled, from 0 to 1.
+            top_k: Only this many of the most likely tokens are sampled; Claude, Gemini and open models have
+                it.
+            frequency_penalty: How much tokens that already occur often become less likely, from -2 to 2.
+            presence_penalty: How much tokens that already occur become less likely, from -2 to 2.
+            logit_bias: Token id → a number from -100 to 100 that is added to the token's logit.
+            stop: One or several texts before which the answer ends.
+            seed: A number with which providers sample more repeatably.
+            n: The number of samples.
+            draw: The number of the first sample, from 0.
+            tools: Python functions, pydantic models, OpenAI-style tools (`{"type": "function", "function":
+                {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
+            max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
+                most.
+            tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+            allowed_tools: The names of those `tools` that the model may call now; the others stay in the
+                prompt and its cache.
+            parallel_tool_calls: Whether the model may call several tools at once.
+            response_format: The structure of the answer: a type (a pydantic model, a dataclass, a
+                TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict
+                (`json_object` or `json_schema`).
+            max_repairs: How often the model is asked again, with the reason, if its answer does not match
+                `response_format`.
+            reasoning_effort: How much the model reasons before it answers.
+            thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
+                -1 lets Gemini decide.
+            reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
+                or "detailed".
+            verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
+            modalities: The kinds of content that the answer may have: "text", "audio", "image".
+            logprobs: Whether the answer has the log probabilities of its tokens.
+            top_logprobs: The number of alternatives per token that have log probabilities too, from 0 to
+                20.
+            safety_settings: Gemini's filters: `{"HARM_CATEGORY_HARASSMENT": "BLOCK_NONE"}`, or Google's
+                list of settings.
+            service_tier: The service level, which sets price and speed: "flex" is cheap and slow,
+                "priority" fast.
+            store: Whether OpenAI stores the answer for `previous_response_id`; default False.
+            previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
+                continues.
+            prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
+                prompt cache.
+            user: An id of the end user, for the provider's abuse detection.
+            metadata: Up to 16 pairs of text that OpenAI stores with the request.
+            endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
+                Completions or "responses" for Responses.
+            unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
+                default) or is left out ("drop").
+            deadline: Seconds for the whole call, with all attempts, waits and the time in the queue; for a
+                batch, seconds for all of its calls together.
+            extra_body: Fields of this provider's API that are merged into the request's JSON.
+            extra_headers: HTTP headers that are added to the request.
+            api_key: The provider's API key; default one from the client's `keys` or the environment.
+            base_url: The server to send to; default the environment's, else the provider's own.
+            timeout: Seconds for one attempt, without the time in the queue.
+            max_retries: The most requests that are sent again after a failure that may be temporary.
+            outage_patience: Seconds that the call, or the whole batch, waits for a provider that is down. 0
+                fails at once, and `float("inf")` waits for ever.
+            cache: How the cache is used: "use" reads and stores, "refresh" sends and stores, "only" reads
+                and never sends, "off" does neither.
+            budget: The most that the call, or the whole batch, may cost, in USD; or a `Budget`, which
+                several calls can share.
+            strict_model: Whether `ModelDriftError` is raised if another snapshot answers than before;
+                default the client's.
+
+        Returns:
+            None if no call to the same provider and endpoint is stored.
+
+        Raises:
+            RequestError: the model or the provider cannot serve the call.
+            OSError: the cache cannot be read.
+
+        >>> from llm_provider.simulator import Simulator
+        >>> with Simulator() as simulator, Client(cache="refresh") as client:
+        ...     where = {"base_url": simulator.url("openai")}
+        ...     answer = client.call("gpt-6.1-sol", "Hi", reasoning_effort="low", **where)
+        ...     explanation = client.explain_miss("gpt-6.1-sol", "Hi", reasoning_effort="high", **where)
+        >>> print(*explanation.differences)
+        payload.reasoning_effort: stored "low", asked "high"
+        """
+        ...
+
+    def price(
+        self,
+        model: str,
+        usage: Usage,
+        *,
+        service_tier: str | None = None,
+        at: date | None = None,
+    ) -> Decimal | None:
+        """See `llm_provider.price`."""
+        ...
+
+    def statistics(
+        self,
+    ) -> list[ScopeStatistics]:
+        """The state of the rate control of each scope in use."""
+        ...
+
+    def close(
+        self,
+    ) -> None:
+        """Close connections and files. Calls under way fail; later ones raise `RuntimeError`."""
+        ...
+
+    async def aclose(
+        self,
+    ) -> None:
+        """`close`, awaited."""
+        ...
+
+    def _close_files(
+        self,
+    ) -> None:
+        ...
+
+    def _close_engine(
+        self,
+    ) -> None:
+        ...
+
+    def __enter__(
+        self,
+    ) -> Self:
+        ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        ...
+
+    async def __aenter__(
+        self,
+    ) -> Self:
+        ...
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        ...
+
+

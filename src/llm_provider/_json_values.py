@@ -1,0 +1,60 @@
+"""Python values as JSON-ready ones: dicts with text as keys, lists, text, numbers, booleans and None."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+_READY = (str, int, float, bool, type(None))
+_MISSING = ("NAType", "NaTType")
+"""The classes of pandas' missing values."""
+
+
+def json_value(value: Any) -> Any:
+    """A value that JSON can hold. Whatever has no form of its own in JSON becomes text.
+
+    Amounts of money keep every digit as text. Bytes are text if they are UTF-8, else base64. Values of NumPy
+    and pydantic become plain ones.
+
+    >>> from decimal import Decimal
+    >>> json_value({"cost": Decimal("0.10"), 1: (b"ok", {"x"})})
+    {'cost': '0.10', '1': ['ok', ['x']]}
+    """
+    if type(value) in _READY:
+        return value
+    if isinstance(value, Mapping):
+        return {str(name): json_value(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [json_value(part) for part in value]
+    if isinstance(value, (bytes, bytearray)):
+        return _text(bytes(value))
+    if isinstance(value, str):
+        # `str(value)` would be the name of an enumeration's member.
+        return str.__str__(value)
+    if isinstance(value, (int, float)):
+        return int(value) if isinstance(value, int) else float(value)
+    if type(value).__name__ in _MISSING:
+        return None
+    for method, arguments in (("to_dict", {}), ("model_dump", {"mode": "json"}), ("tolist", {})):
+        plain = getattr(value, method, None)
+        if callable(plain) and not isinstance(value, type):
+            return json_value(plain(**arguments))
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: json_value(getattr(value, field.name)) for field in fields(value)}
+    return _written(value)
+
+
+def _written(value: Any) -> str:
+    from decimal import Decimal
+
+    # `str` would write 0.00000006 as 6E-8.
+    return format(value, "f") if isinstance(value, Decimal) and value.is_finite() else str(value)
+
+
+def _text(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return base64.b64encode(value).decode()

@@ -1,0 +1,81 @@
+"""Schemas reduced to the keywords that Anthropic's structured output accepts.
+
+The API refuses limits such as `minimum`, so they become part of the description that the model reads, and the
+answer is checked against them. The rules are those of the SDK's `transform_schema` and of Anthropic's guide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..._requests.request import Request
+from ..adapter import refuse
+from ..schema_rules import recursions, told
+from .decode import PROVIDER
+
+_WORDS = ("$ref", "type", "enum", "const", "description", "title", "required")
+_MAPS = ("$defs", "definitions", "properties")
+_LISTS = ("anyOf", "allOf")
+_FORMATS = frozenset(
+    {"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"}
+)
+
+
+def accepted_schema(schema: Mapping[str, Any], request: Request) -> dict[str, Any]:
+    """A schema in the form that the API accepts. Objects become closed.
+
+    Raises:
+        UnsupportedParameterError: it contains itself, or has an object with free keys. The message has the
+            JSON path of that part.
+    """
+    recursion = next(recursions(schema), None)
+    if recursion is not None:
+        raise refuse(
+            f"a response_format that contains itself (at {recursion})",
+            request,
+            "its schemas cannot be recursive; nest the types to the depth that you need",
+            provider=PROVIDER,
+        )
+    accepted: dict[str, Any] = _accepted(schema, request, "$")
+    return accepted
+
+
+def _accepted(schema: Any, request: Request, path: str) -> Any:
+    if not isinstance(schema, Mapping):
+        return schema
+    if "$ref" in schema:
+        kept = {"$ref": schema["$ref"]}
+        maps = [word for word in ("$defs", "definitions") if word in schema]
+        return kept | {word: _each(schema[word], request, f"{path}.{word}") for word in maps}
+    accepted: dict[str, Any] = {}
+    limits: dict[str, Any] = {}
+    for word, value in schema.items():
+        taken = word in _WORDS or (word == "format" and value in _FORMATS)
+        if taken or (word == "minItems" and value <= 1):
+            accepted[word] = value
+        elif word in _MAPS:
+            accepted[word] = _each(value, request, f"{path}.{word}")
+        elif word in _LISTS or word == "oneOf":
+            accepted["anyOf" if word == "oneOf" else word] = [
+                _accepted(entry, request, f"{path}.{word}[{place}]") for place, entry in enumerate(value)
+            ]
+        elif word == "items":
+            accepted[word] = _accepted(value, request, f"{path}.{word}")
+        elif word == "additionalProperties":
+            if value is not False and not (value is True and "properties" in schema):
+                raise refuse(
+                    f"a response_format with free keys ({schema.get('title', 'a dict')}, at {path}.{word})",
+                    request,
+                    "its objects have fixed fields only; use a list of key and value pairs",
+                    provider=PROVIDER,
+                )
+        else:
+            limits[word] = value
+    if schema.get("type") == "object":
+        accepted["additionalProperties"] = False
+    return told(accepted, limits)
+
+
+def _each(schemas: Mapping[str, Any], request: Request, path: str) -> dict[str, Any]:
+    return {name: _accepted(schema, request, f"{path}.{name}") for name, schema in schemas.items()}

@@ -1,0 +1,54 @@
+"""Schemas in the form that Gemini's `responseJsonSchema` accepts.
+
+Gemini takes JSON Schema and ignores the keywords that it does not enforce. The reference of its API has two
+more rules: nothing stands beside a `$ref`, and only fields that are not required may contain the schema
+itself. Answers are checked against the whole schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..schema_rules import recursions
+
+
+def accepted_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A schema by Gemini's rules; the same schema where it keeps to them.
+
+    >>> accepted_schema({"$ref": "#/$defs/a", "title": "A", "$defs": {"a": {"type": "null"}}})["anyOf"]
+    [{'$ref': '#/$defs/a'}]
+    """
+    optional = {path.rpartition(".$ref")[0] for path in recursions(schema)}
+    accepted: dict[str, Any] = _accepted(schema, "$", optional)
+    return accepted
+
+
+def _accepted(schema: Any, path: str, optional: set[str]) -> Any:
+    if isinstance(schema, list):
+        return [_accepted(entry, f"{path}[{place}]", optional) for place, entry in enumerate(schema)]
+    if not isinstance(schema, Mapping):
+        return schema
+    made = dict(schema)
+    for word in ("properties", "$defs", "definitions"):
+        if isinstance(schema.get(word), Mapping):
+            inner = {
+                name: _accepted(part, f"{path}.{word}.{name}", optional)
+                for name, part in schema[word].items()
+            }
+            made[word] = inner
+    for word in ("items", "additionalProperties", "anyOf", "oneOf", "allOf", "prefixItems"):
+        if word in schema:
+            made[word] = _accepted(schema[word], f"{path}.{word}", optional)
+    if optional and "required" in schema:
+        made["required"] = [
+            name for name in schema["required"] if not _contains(f"{path}.properties.{name}", optional)
+        ]
+    beside = [word for word in schema if not word.startswith("$")]
+    if "$ref" in schema and beside:
+        made["anyOf"] = [{"$ref": made.pop("$ref")}]
+    return made
+
+
+def _contains(path: str, optional: set[str]) -> bool:
+    return any(one == path or one.startswith((f"{path}.", f"{path}[")) for one in optional)

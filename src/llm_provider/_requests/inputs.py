@@ -1,0 +1,336 @@
+"""The inputs of a batch: prompts, a column of a table, or a template and the rows that fill it.
+
+Every input is checked before anything is sent if their number is known. An iterator is checked as it is read.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import string
+from collections import deque
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeAlias, cast
+
+from .._errors import RequestError, shown
+from .._types import Prompt
+
+Inputs: TypeAlias = Iterable[Prompt] | Callable[[dict[str, Any]], Prompt]
+"""Prompts; or with `rows` a template, which is text with `{fields}` or a function of a row."""
+
+_MISSING = ("NAType", "NaTType")
+"""The classes of pandas' missing values."""
+
+_BRACES = "a brace that is text is written twice, as {{ or }}"
+
+
+@dataclass(frozen=True, slots=True)
+class BatchInputs:
+    """The checked inputs of a batch."""
+
+    prompts: Iterable[Prompt] | AsyncIterable[Prompt]
+    metadata: Callable[[Prompt], Any] | None = None
+    """Gives the metadata of each prompt. It is called once for each, in their order."""
+
+
+def batch_inputs(
+    inputs: Inputs | AsyncIterable[Prompt], rows: Any = None, metadata: Any = None, *, awaited: bool = False
+) -> BatchInputs:
+    """Check the inputs of a batch, and fill the template if there is one.
+
+    Args:
+        inputs: Prompts, a column of them, or a template.
+        rows: A data frame, or an iterable of mappings; None without a template.
+        metadata: One value for each input, or a function of the row or of the prompt; None for none.
+        awaited: Whether the inputs may be an asynchronous iterable.
+
+    Raises:
+        TypeError: the inputs, the rows or the metadata are of the wrong kind.
+        RequestError: a value is missing, or a field of the template.
+
+    >>> rows = [{"word": "bird"}, {"word": "fish"}]
+    >>> batch_inputs("Translate: {word}", rows).prompts
+    ['Translate: bird', 'Translate: fish']
+    """
+    if rows is None:
+        prompts = inputs if awaited and isinstance(inputs, AsyncIterable) else checked_inputs(inputs)
+        return BatchInputs(prompts, _metadata_of(metadata, prompts, prompts))
+    found = _rows(rows)
+    fill = _filling(inputs, rows)
+    if isinstance(found, list):
+        filled = [fill(row, place) for place, row in enumerate(found)]
+        return BatchInputs(filled, _metadata_of(metadata, found, filled))
+    # The function of the metadata gets the rows, which are read one by one.
+    read: deque[Any] = deque()
+
+    def lazily() -> Iterator[Prompt]:
+        for place, row in enumerate(found):
+            prompt = fill(row, place)
+            if callable(metadata):
+                read.append(row)
+            yield prompt
+
+    if callable(metadata):
+        return BatchInputs(lazily(), lambda _: metadata(read.popleft()))
+    return BatchInputs(lazily(), _metadata_of(metadata, found, found))
+
+
+def checked_inputs(inputs: Any) -> Iterable[Prompt]:
+    """The inputs of a batch without a template, as prompts.
+
+    Raises:
+        TypeError: the inputs are a single prompt, a table, or not iterable.
+        RequestError: a column has a row without a prompt.
+    """
+    if is_table(inputs):
+        names = _columns(inputs)
+        raise TypeError(
+            f"inputs is a {type(inputs).__name__}, whose iteration gives its columns or rows and no prompts: "
+            f"give one column, as in call_many(model, df[{names[0] if names else 'question'!r}]), "
+            "or a template, as in call_many(model, 'Answer: {question}', rows=df)"
+        )
+    if isinstance(inputs, (str, bytes, Mapping)) or callable(inputs) or not hasattr(inputs, "__iter__"):
+        template = " (a template needs rows=)" if isinstance(inputs, str) or callable(inputs) else ""
+        raise TypeError(
+            f"inputs must be an iterable of prompts, such as a list, not {type(inputs).__name__}; "
+            f"a single prompt goes to call(){template}"
+        )
+    if hasattr(inputs, "dtype") and isinstance(inputs, Sized):
+        return _column(inputs)
+    if isinstance(inputs, (list, tuple)):
+        if inputs:
+            _check_first(inputs[0])
+        return inputs
+    return _checked_as_read(inputs) if not isinstance(inputs, Sized) else cast("Iterable[Prompt]", inputs)
+
+
+def _checked_as_read(inputs: Iterable[Any]) -> Iterator[Prompt]:
+    first = True
+    for prompt in inputs:
+        if first:
+            _check_first(prompt)
+            first = False
+        yield prompt
+
+
+def _check_first(prompt: Any) -> None:
+    """Refuse one conversation, or rows of data, that are given as inputs."""
+    if not isinstance(prompt, Mapping):
+        return
+    if "role" in prompt:
+        raise TypeError(
+            "inputs is one conversation, whose messages would be sent one by one: write "
+            "call(model, messages) for one call, or call_many(model, [messages]) for a batch of conversations"
+        )
+    raise TypeError(
+        f"inputs[0] is a {type(prompt).__name__}, and a prompt is a str or a list of messages; for rows of "
+        "data give a template, as in call_many(model, 'Answer: {question}', rows=rows)"
+    )
+
+
+def is_table(value: Any) -> bool:
+    """Whether a value is a data frame of pandas, polars or another library, or a data set with columns."""
+    return not isinstance(value, type) and (
+        hasattr(value, "__dataframe__") or hasattr(value, "column_names") or hasattr(value, "collect_schema")
+    )
+
+
+def _columns(table: Any) -> list[Any]:
+    names = getattr(table, "column_names", None)
+    if names is None and hasattr(table, "collect_schema"):
+        # A LazyFrame of polars warns about its `columns`.
+        names = table.collect_schema().names()
+    return list(table.columns if names is None else names)
+
+
+def _column(values: Any) -> list[Prompt]:
+    """The prompts of a pandas or polars Series or of an array.
+
+    Raises:
+        TypeError: the array has not one dimension.
+        RequestError: a row has no prompt.
+    """
+    dimensions = getattr(values, "ndim", 1)
+    if dimensions != 1:
+        raise TypeError(f"inputs must have one dimension, and this array has {dimensions}")
+    found = values.to_list() if hasattr(values, "to_list") else values.tolist()
+    for place, prompt in enumerate(found):
+        if isinstance(prompt, str):
+            # NumPy's text becomes plain text, which is encoded faster.
+            found[place] = str(prompt)
+        elif not isinstance(prompt, (list, tuple)):
+            _refuse_prompt(f"inputs[{place}]{_label(values, place)}", prompt)
+    return list(found)
+
+
+def _refuse_prompt(where: str, prompt: Any) -> NoReturn:
+    if is_missing(prompt):
+        raise RequestError(f"{where} is missing ({shown(prompt)}): leave such rows out, as dropna() does")
+    raise RequestError(f"{where} must be a str or a list of messages, not {type(prompt).__name__}")
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a cell of a table is empty.
+
+    >>> is_missing(None), is_missing(float("nan")), is_missing("")
+    (True, True, False)
+    """
+    return (
+        value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ in _MISSING
+    )
+
+
+def _label(values: Any, place: int) -> str:
+    """The name that a pandas object has for a row, where it is not the row's number."""
+    index = getattr(values, "index", None)
+    if index is None or callable(index):
+        return ""
+    return "" if index[place] == place else f" (index {shown(index[place])})"
+
+
+# --- rows and templates ------------------------------------------------------------------------------
+
+
+def _rows(rows: Any) -> Iterable[Any]:
+    """The rows of a table or an iterable: a list where their number is known.
+
+    Raises:
+        TypeError: there are no rows in it.
+    """
+    if hasattr(rows, "collect_schema") and hasattr(rows, "collect"):
+        raise TypeError("rows is a LazyFrame; give rows=frame.collect()")
+    if is_table(rows):
+        if hasattr(rows, "iloc"):
+            return list(rows.to_dict("records"))
+        for method in ("to_dicts", "to_pylist"):
+            if hasattr(rows, method):
+                return list(getattr(rows, method)())
+    if isinstance(rows, (str, bytes, Mapping)) or not hasattr(rows, "__iter__"):
+        raise TypeError(
+            f"rows must be a data frame, or an iterable with a dict for each row, not {type(rows).__name__}"
+        )
+    found: Iterable[Any] = rows
+    return list(found) if isinstance(rows, Sized) else iter(found)
+
+
+def _filling(template: Any, rows: Any) -> Callable[[Any, int], Prompt]:
+    """How a row and its number become a prompt.
+
+    Raises:
+        TypeError: there is no template.
+        RequestError: the template has a field that the table does not have.
+    """
+
+    def where(place: int) -> str:
+        return f"rows[{place}]{_label(rows, place)}"
+
+    if isinstance(template, str):
+        names = _fields(template)
+        if is_table(rows):
+            _check_fields(names, _columns(rows), "rows")
+
+        def filled(row: Any, place: int) -> Prompt:
+            if not isinstance(row, Mapping):
+                raise RequestError(f"{where(place)} must be a dict, not {type(row).__name__}")
+            _check_fields(names, row, where(place))
+            for name in names:
+                if is_missing(row[name]):
+                    raise RequestError(
+                        f"{where(place)} has no value for {name!r} ({shown(row[name])}), which the template "
+                        "needs: leave such rows out, as dropna() does"
+                    )
+            try:
+                return template.format_map(row)
+            except (ValueError, TypeError, AttributeError, LookupError) as error:
+                raise RequestError(f"{where(place)} cannot fill the template: {error!r}") from None
+
+        return filled
+    if not callable(template):
+        raise TypeError(
+            "with rows=, inputs is a template: text such as 'Translate: {text}', or a function of a row, not "
+            f"{type(template).__name__}"
+        )
+
+    def made(row: Any, place: int) -> Prompt:
+        try:
+            prompt = template(row)
+        except Exception as error:
+            error.add_note(f"raised by the template function for {where(place)}")
+            raise
+        if not isinstance(prompt, (str, list, tuple)):
+            _refuse_prompt(f"the prompt that the template function made of {where(place)}", prompt)
+        return prompt
+
+    return made
+
+
+def _fields(template: str) -> list[str]:
+    """The names of the fields of a template.
+
+    Raises:
+        RequestError: the template has no fields, or a brace that belongs to none.
+    """
+    try:
+        found = [name for _, name, _, _ in string.Formatter().parse(template) if name is not None]
+    except ValueError as error:
+        raise RequestError(f"the template is not valid: {error}; {_BRACES}") from None
+    names = list(dict.fromkeys(re.split(r"[.\[]", name)[0] for name in found))
+    if not names:
+        raise RequestError("the template has no field such as {question}, so all prompts would be equal")
+    for name in names:
+        if not name or name.isdigit():
+            raise RequestError(f"the template has the field {{{name}}}; name a column, as in {{question}}")
+    return names
+
+
+def _check_fields(names: Sequence[str], columns: Iterable[Any], where: str) -> None:
+    columns = list(columns)
+    unknown = [name for name in names if name not in columns]
+    if unknown:
+        raise RequestError(
+            f"the template has the field {{{unknown[0]}}}, and {where} has no such column; there are: "
+            f"{', '.join(map(str, columns)) or 'none'} ({_BRACES})"
+        )
+
+
+# --- metadata ----------------------------------------------------------------------------------------
+
+
+def _metadata_of(metadata: Any, described: Any, prompts: Any) -> Callable[[Prompt], Any] | None:
+    """The metadata of each prompt.
+
+    Args:
+        metadata: As the user gave it.
+        described: What a function of the user describes: the rows, or the prompts.
+        prompts: The prompts.
+
+    Raises:
+        TypeError: it is neither a function nor an iterable.
+        RequestError: there are not as many values as inputs.
+    """
+    if metadata is None:
+        return None
+    if callable(metadata):
+        if not isinstance(described, (list, tuple)):
+            return metadata  # type: ignore[no-any-return]  # the user's function
+        values: Iterator[Any] = iter([metadata(one) for one in described])
+    else:
+        if isinstance(metadata, (str, bytes, Mapping)) or not hasattr(metadata, "__iter__"):
+            raise TypeError(
+                "metadata must have one value for each input, such as a list of dicts, or be a function, not "
+                f"{type(metadata).__name__}"
+            )
+        found = _rows(metadata) if is_table(metadata) else metadata
+        found = found.tolist() if hasattr(found, "dtype") and hasattr(found, "tolist") else found
+        if isinstance(found, Sized) and isinstance(prompts, Sized) and len(found) != len(prompts):
+            raise RequestError(f"metadata has {len(found):,} values for {len(prompts):,} inputs")
+        values = iter(found)
+
+    def following(_: Prompt) -> Any:
+        try:
+            return next(values)
+        except StopIteration:
+            raise RequestError("metadata has fewer values than there are inputs") from None
+
+    return following

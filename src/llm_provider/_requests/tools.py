@@ -1,0 +1,481 @@
+"""The `tools=` of a call: functions, models and the providers' own tools → OpenAI-style tools.
+
+The schema of a function comes from its annotations, by pydantic, and from its docstring. It is made once for
+each function. pydantic and docstring_parser are imported only when a function or a model is given. Equal
+schemas make equal cache keys, whichever function they come from.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+import re
+import weakref
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, TypeAlias, get_type_hints
+
+from .._errors import RequestError, ToolArgumentsError, shown
+from .._types import Choice, ToolCall
+
+Tool: TypeAlias = Callable[..., Any] | Mapping[str, Any] | str
+"""A Python function, a pydantic model, dataclass or TypedDict, an OpenAI-style tool, a tool in the form of
+its provider, or the name of a tool that providers run, such as "web_search"."""
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", re.ASCII)
+"""The names that every provider accepts: OpenAI's are the shortest, and Gemini's begin with a letter."""
+
+SERVER_TOOLS = (
+    "web_search", "code_execution", "url_context", "web_fetch", "code_interpreter", "image_generation",
+    "google_search", "google_maps",
+)  # fmt: skip
+"""The names of the tools that providers run. `_providers/foreign_tools` has the form of each."""
+
+_WITH_SETTINGS = {
+    "file_search": "{'type': 'file_search', 'vector_store_ids': [...]} for OpenAI, "
+    "{'file_search': {'file_search_store_names': [...]}} for Gemini",
+    "mcp": "{'type': 'mcp', 'server_label': ..., 'server_url': ...} for OpenAI",
+}
+"""Tools that work only with settings, which a name does not have, and what to write."""
+
+_FORMS = (
+    "a Python function, a pydantic model, {'type': 'function', 'function': {'name': ..., "
+    "'parameters': ...}}, a tool in the form of its provider, or the name of one, such as 'web_search'"
+)
+
+
+class FunctionTool(dict[str, Any]):
+    """An OpenAI-style tool that was made of a Python function or a class.
+
+    A copy and a pickle of it are plain dicts, because a function may have no pickle.
+    """
+
+    __slots__ = ("_schema", "function")
+
+    def __init__(self, name: str, schema: _Schema, function: Callable[..., Any] | None) -> None:
+        described = {"description": schema.description} if schema.description else {}
+        super().__init__(
+            type="function", function={"name": name, **described, "parameters": schema.parameters}
+        )
+        self._schema = schema
+        self.function = function
+        """The function; None if the tool is a class, whose calls are its instances."""
+
+    def parse(self, call: ToolCall) -> Any:
+        """The arguments of a call: a dict for a function, an instance for a class.
+
+        Raises:
+            ToolArgumentsError: they do not match the types.
+        """
+        try:
+            # Some servers write nothing for a call without arguments.
+            return self._schema.parse(call.arguments or "{}")
+        except ValueError as error:
+            found = _problems(error)
+        raise ToolArgumentsError(
+            f"the arguments of tool call {call.name!r} are not valid: {found}",
+            tool_call_id=call.id,
+            tool_name=call.name,
+            arguments=call.arguments,
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)
+
+
+@dataclass(frozen=True, slots=True)
+class _Schema:
+    """What a function or a class tells a model, and the parser of the model's arguments."""
+
+    description: str
+    parameters: dict[str, Any]
+    parse: Callable[[str], Any]
+
+
+_schemas: MutableMapping[Any, dict[bool, _Schema]] = weakref.WeakKeyDictionary()
+"""The schemas of each function and class that was a tool, by whether it was the method of an object."""
+
+
+def checked_tools(name: str, value: Any) -> tuple[Mapping[str, Any] | str, ...]:
+    """The tools of a call: functions and classes as `FunctionTool`, all others unchanged.
+
+    Raises:
+        RequestError: an entry is no tool, or two tools have one name. The message names the tool.
+
+    >>> def weather(city: str, days: int = 1) -> str:
+    ...     '''The weather of a city.
+    ...
+    ...     Args:
+    ...         city: The name of the city.
+    ...     '''
+    >>> (tool,) = checked_tools("tools", [weather])
+    >>> tool["function"]["description"], tool["function"]["parameters"]["required"]
+    ('The weather of a city.', ['city'])
+    >>> tool["function"]["parameters"]["properties"]["city"]
+    {'description': 'The name of the city.', 'type': 'string'}
+    """
+    if not isinstance(value, (list, tuple)):
+        hint = f"write {name}=[{value.__name__}]" if hasattr(value, "__name__") else f"not {shown(value)}"
+        raise RequestError(f"{name} must be a list of tools: {hint}")
+    tools = tuple(_tool(f"{name}[{index}]", tool) for index, tool in enumerate(value))
+    places: dict[str, int] = {}
+    for index, tool in enumerate(tools):
+        # A tool in the form of its provider may be declared beside a function that it calls.
+        called = name_of(tool) if isinstance(tool, str) or "function" in tool else None
+        if called is not None and places.setdefault(called, index) != index:
+            raise RequestError(
+                f"{name}[{places[called]}] and {name}[{index}] are both named {called!r}: "
+                "models tell tools apart by their names, so give one of them another name"
+            )
+    return tools
+
+
+def name_of(tool: Mapping[str, Any] | str) -> str | None:
+    """The name by which a model calls a tool; None for a tool without one.
+
+    >>> name_of({"type": "function", "function": {"name": "f"}}), name_of({"google_search": {}})
+    ('f', None)
+    """
+    if isinstance(tool, str):
+        return tool
+    function = tool.get("function")
+    found = function.get("name") if isinstance(function, Mapping) else tool.get("name")
+    return found if isinstance(found, str) else None
+
+
+def bound(choices: tuple[Choice, ...], tools: Sequence[Mapping[str, Any] | str]) -> tuple[Choice, ...]:
+    """Samples whose tool calls know the Python tool that they call, so that their arguments are checked."""
+    if not any(choice.tool_calls for choice in choices):
+        return choices
+    known = {name_of(tool): tool for tool in tools if isinstance(tool, FunctionTool)}
+    return tuple(
+        replace(
+            choice,
+            tool_calls=tuple(
+                replace(call, tool=known[call.name])
+                if call.name in known and call.type == "function"
+                else call
+                for call in choice.tool_calls
+            ),
+        )
+        if choice.tool_calls
+        else choice
+        for choice in choices
+    )
+
+
+def check_rounds(checked: dict[str, Any]) -> None:
+    """Check `max_tool_rounds` against the other parameters of a call. 0 runs no tools, as None.
+
+    Raises:
+        RequestError: there is no tool to run, or the call has several samples.
+    """
+    if not checked["max_tool_rounds"]:
+        del checked["max_tool_rounds"]
+        return
+    if not any(isinstance(tool, FunctionTool) for tool in checked.get("tools", ())):
+        raise RequestError(
+            "max_tool_rounds runs Python functions, and tools has none: give tools=[your_function], or leave "
+            "max_tool_rounds out"
+        )
+    if checked.get("n", 1) != 1:
+        raise RequestError(
+            "max_tool_rounds continues one conversation, and n asks for several samples: leave n out, and "
+            "call with draw=0, draw=1, ..."
+        )
+
+
+def _tool(where: str, tool: Any) -> Mapping[str, Any] | str:
+    if isinstance(tool, Mapping):
+        return _checked_mapping(where, tool)
+    if isinstance(tool, str):
+        return _checked_server_tool(where, tool)
+    if isinstance(tool, type):
+        return _tool_of_class(where, tool)
+    if callable(tool):
+        return _tool_of_function(where, tool)
+    raise RequestError(f"{where} is {shown(tool)}: expected {_FORMS}")
+
+
+def _checked_server_tool(where: str, name: str) -> str:
+    if name in SERVER_TOOLS:
+        return name
+    if name in _WITH_SETTINGS:
+        raise RequestError(f"{where}={name!r} needs settings: write {_WITH_SETTINGS[name]}")
+    near = difflib.get_close_matches(name, SERVER_TOOLS, n=1)
+    guess = f"did you mean {near[0]!r}? " if near else ""
+    raise RequestError(
+        f"{where}={shown(name)} is no tool that a provider runs: {guess}the names are "
+        f"{', '.join(SERVER_TOOLS)}; a function is given without quotes"
+    )
+
+
+def _checked_mapping(where: str, tool: Mapping[str, Any]) -> Mapping[str, Any]:
+    function = tool.get("function")
+    if function is None and tool and tool.get("type") != "function":
+        # A tool that its provider defines. The adapters know their own.
+        return tool
+    if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+        raise RequestError(
+            f"{where} must look like {{'type': 'function', 'function': {{'name': ..., 'parameters': ...}}}}"
+        )
+    if callable(function.get("parameters")):
+        raise RequestError(
+            f"{where} has {shown(function['parameters'])} for its parameters: give it as a tool"
+        )
+    return tool
+
+
+# --- functions ---------------------------------------------------------------------------------------------
+
+
+def _tool_of_function(where: str, function: Callable[..., Any]) -> FunctionTool:
+    plain = plain_function(function)
+    name = _checked_name(where, getattr(plain, "__name__", type(plain).__name__))
+    where = f"{where}, the function {name!r},"
+    # Each access makes a new object of a method. A method and its function differ in `self`.
+    is_method = inspect.ismethod(function)
+    try:
+        kept = _schemas.setdefault(getattr(function, "__func__", function) if is_method else function, {})
+    except TypeError:  # an object without a hash or without weak references
+        kept = {}
+    schema = kept.get(is_method)
+    if schema is None:
+        schema = kept[is_method] = _schema_of_function(where, function, plain)
+    return FunctionTool(name, schema, function)
+
+
+def plain_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with the name, the annotations and the docstring of a partial, a method or a wrapper.
+
+    >>> plain_function(functools.partial(print, end="")).__name__
+    'print'
+    """
+    while isinstance(function, functools.partial):
+        function = function.func
+    if inspect.ismethod(function):
+        function = function.__func__
+    plain: Callable[..., Any] = inspect.unwrap(function)
+    return plain
+
+
+def _checked_name(where: str, name: str) -> str:
+    if name == "<lambda>":
+        raise RequestError(f"{where} is a lambda, which has no name and no types: write it with def")
+    if not _NAME.fullmatch(name):
+        raise RequestError(
+            f"{where} is named {name!r}, which not every provider accepts: use up to 64 ASCII letters, "
+            "digits, underscores and hyphens, and begin with a letter"
+        )
+    return name
+
+
+def _schema_of_function(where: str, function: Callable[..., Any], plain: Callable[..., Any]) -> _Schema:
+    from pydantic import ConfigDict, Field, create_model
+
+    if inspect.isgeneratorfunction(plain) or inspect.isasyncgenfunction(plain):
+        raise RequestError(f"{where} yields its results, and a model reads one: return a list")
+    description, told = _docstring(plain)
+    fields: dict[str, Any] = {}
+    names: dict[str, str] = {}
+    for parameter, annotation in _parameters(where, function, plain):
+        options: dict[str, Any] = {"alias": parameter.name}
+        if parameter.name in told and not _is_described(annotation):
+            options["description"] = told[parameter.name]
+        if parameter.default is not parameter.empty and not _is_field(parameter.default):
+            options["default"] = parameter.default
+        # Names of fields may not begin with an underscore or be those of pydantic's methods.
+        field = f"field_{len(names)}"
+        names[field], fields[field] = parameter.name, (annotation, Field(**options))
+
+    def model_of(fields: dict[str, Any]) -> Any:
+        return create_model("Arguments", __config__=ConfigDict(extra="forbid"), **fields)
+
+    try:
+        model, parameters = _with_schema(lambda: model_of(fields))
+    except _NoSchemaError as error:
+        # pydantic does not name the parameter.
+        for field, name in names.items():
+            try:
+                _with_schema(functools.partial(model_of, {field: fields[field]}))
+            except _NoSchemaError as found:
+                raise RequestError(f"{where} has a parameter {name!r} with {found}") from None
+        raise RequestError(f"{where} has {error}") from None
+    parameters.pop("title", None)
+
+    def parse(text: str) -> dict[str, Any]:
+        found = model.model_validate_json(text)
+        # The function has its other defaults itself.
+        given = found.model_fields_set | own
+        return {name: getattr(found, field) for field, name in names.items() if field in given}
+
+    # A default `Field(...)` is not the value that the function needs.
+    signature = inspect.signature(function)
+    own = {field for field, name in names.items() if _is_field(signature.parameters[name].default)}
+    return _Schema(description, {"properties": {}, **parameters}, parse)
+
+
+def _parameters(
+    where: str, function: Callable[..., Any], plain: Callable[..., Any]
+) -> Iterator[tuple[inspect.Parameter, Any]]:
+    """The parameters that a model fills in, with their annotations.
+
+    Raises:
+        RequestError: a parameter has no annotation, or a model cannot fill it in.
+    """
+    try:
+        signature = inspect.signature(function)
+        annotated = plain if inspect.isroutine(plain) else type(plain).__call__
+        hints = get_type_hints(annotated, include_extras=True)
+    except NameError as error:
+        raise RequestError(
+            f"{where} has an annotation that cannot be read: {error}; define its types at the top of a module"
+        ) from None
+    except (TypeError, ValueError) as error:
+        raise RequestError(f"{where} has no signature that can be read: {error}") from None
+    filled = function.keywords if isinstance(function, functools.partial) else {}
+    for parameter in signature.parameters.values():
+        if parameter.name in filled:
+            continue
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise RequestError(
+                f"{where} takes {str(parameter).partition(':')[0]}, and a model needs the name and the type "
+                "of each argument: write a function with named parameters"
+            )
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            raise RequestError(
+                f"{where} has a positional-only parameter {parameter.name!r}, and models give arguments by "
+                "name: remove the '/'"
+            )
+        if parameter.name not in hints:
+            method = "; give a method of an object, not of a class" if parameter.name == "self" else ""
+            raise RequestError(
+                f"{where} has no annotation for its parameter {parameter.name!r}: write a type, such as "
+                f"'{parameter.name}: str'{method}"
+            )
+        annotation = hints[parameter.name]
+        if parameter.default is None and isinstance(annotation, type):
+            # `city: str = None`, as people write it.
+            annotation = annotation | None
+        yield (
+            parameter,
+            Annotated[annotation, parameter.default] if _is_field(parameter.default) else annotation,
+        )
+
+
+def _is_field(value: object) -> bool:
+    """Whether a default is pydantic's `Field(...)`."""
+    return type(value).__name__ == "FieldInfo" and type(value).__module__.startswith("pydantic")
+
+
+def _is_described(annotation: Any) -> bool:
+    """Whether an annotation has a description of its own."""
+    return any(getattr(entry, "description", None) for entry in getattr(annotation, "__metadata__", ()))
+
+
+def _docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
+    """The description of a function, and those of its parameters, from its docstring."""
+    written = (
+        inspect.getdoc(function) if inspect.isroutine(function) else inspect.getdoc(type(function).__call__)
+    )
+    if not written:
+        return "", {}
+    import docstring_parser
+
+    try:
+        parsed = docstring_parser.parse(written)
+    except docstring_parser.ParseError:
+        return written, {}
+    paragraphs = [text.strip() for text in (parsed.short_description, parsed.long_description) if text]
+    told = {
+        name.strip().lstrip("*"): " ".join(entry.description.split())
+        for entry in parsed.params
+        if entry.description
+        for name in entry.arg_name.split(",")
+    }
+    return "\n\n".join(paragraphs), told
+
+
+# --- classes -----------------------------------------------------------------------------------------------
+
+
+def _tool_of_class(where: str, kind: type) -> FunctionTool:
+    is_model = hasattr(kind, "model_json_schema")
+    if not (is_model or hasattr(kind, "__dataclass_fields__") or hasattr(kind, "__total__")):
+        raise RequestError(
+            f"{where} is the class {kind.__name__!r}: a class must be a pydantic model, a dataclass or a "
+            "TypedDict; give a function, or a method of an object"
+        )
+    name = _checked_name(where, kind.__name__)
+    kept = _schemas.setdefault(kind, {})
+    schema = kept.get(False)
+    if schema is None:
+        from pydantic import TypeAdapter
+
+        try:
+            adapter, parameters = _with_schema(lambda: TypeAdapter(kind))
+        except _NoSchemaError as error:
+            raise RequestError(f"{where}, the class {name!r}, has {error}") from None
+        parameters.pop("title", None)
+        description = parameters.pop("description", "")
+        schema = kept[False] = _Schema(description, parameters, adapter.validate_json)
+    return FunctionTool(name, schema, None)
+
+
+# --- schemas -----------------------------------------------------------------------------------------------
+
+
+class _NoSchemaError(Exception):
+    """A type or a default has no form in JSON."""
+
+
+def _with_schema(make: Callable[[], Any]) -> tuple[Any, dict[str, Any]]:
+    """A model or a `TypeAdapter`, and its JSON schema without the titles that pydantic makes of names.
+
+    Raises:
+        _NoSchemaError: it has none.
+    """
+    from pydantic.errors import PydanticUserError
+
+    try:
+        source = make()
+        write = getattr(source, "model_json_schema", None) or source.json_schema
+        return source, write(schema_generator=_generator())
+    except (PydanticUserError, NameError) as error:
+        raise _NoSchemaError(f"a type without a JSON schema: {_first_line(error)}") from None
+
+
+@functools.cache
+def _generator() -> type[Any]:
+    from pydantic.json_schema import GenerateJsonSchema
+
+    class Generator(GenerateJsonSchema):
+        def field_title_should_be_set(self, schema: Any) -> bool:
+            """No titles: they cost tokens, and repeat the names."""
+            return False
+
+        def emit_warning(self, kind: Any, detail: str) -> None:
+            """Refuse defaults that pydantic would leave out of the schema."""
+            if kind == "non-serializable-default":
+                raise _NoSchemaError(
+                    "a default that JSON cannot express: use None, or a text, number, list or dict"
+                )
+
+    return Generator
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0].partition(". ")[0]
+
+
+def _problems(error: ValueError) -> str:
+    """The problems that pydantic found, in one line, without its links and the values."""
+    listed = getattr(error, "errors", None)
+    if listed is None:
+        return _first_line(error)
+    problems = listed(include_url=False, include_context=False, include_input=False)
+    return "; ".join(
+        f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" if problem["loc"] else problem["msg"]
+        for problem in problems
+    )

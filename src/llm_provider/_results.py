@@ -1,0 +1,228 @@
+"""`Results`: what a batch returns, a list with one response or error for each input."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Generic, Self, SupportsIndex, TypeVar, cast, overload
+
+from ._errors import BatchError, LLMError
+from ._types import Response, Result, Usage
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+ResultT = TypeVar("ResultT", bound=Result)
+
+
+class Cost(float):
+    """A sum of costs in USD: the float is what is known, and `unknown` counts the costs that are not.
+
+    Costs can be added, with `sum()` too. A cost of None counts as unknown.
+
+    >>> Cost(0.0123), Cost(0.0123) + Cost(0.5, unknown=2)
+    (Cost(0.0123), Cost(0.5123, unknown=2))
+    >>> print(Cost(0.0123), Cost(0.0123, unknown=2), Cost(0.0, unknown=3), sep=" | ")
+    $0.0123 | ≥ $0.0123, 2 unknown | 3 unknown
+    """
+
+    __slots__ = ("unknown",)
+    unknown: int
+
+    def __new__(cls, known: float = 0.0, *, unknown: int = 0) -> Self:
+        self = super().__new__(cls, known)
+        self.unknown = unknown
+        return self
+
+    @classmethod
+    def of(cls, costs: Iterable[float | None]) -> Cost:
+        """The sum of some costs, each in USD or None if it is unknown.
+
+        >>> Cost.of([0.5, None, 0.25])
+        Cost(0.75, unknown=1)
+        """
+        known, unknown = [], 0
+        for cost in costs:
+            if cost is not None:
+                known.append(cost)
+            unknown += 1 if cost is None else cost.unknown if isinstance(cost, Cost) else 0
+        return cls(math.fsum(known), unknown=unknown)
+
+    def __add__(self, other: float | None) -> Cost:
+        return Cost.of((self, other)) if other is None or isinstance(other, (int, float)) else NotImplemented
+
+    __radd__ = __add__
+
+    def __getnewargs_ex__(self) -> tuple[tuple[float], dict[str, int]]:
+        return (float(self),), {"unknown": self.unknown}
+
+    def __repr__(self) -> str:
+        unknown = f", unknown={self.unknown}" if self.unknown else ""
+        return f"Cost({float(self)!r}{unknown})"
+
+    def __str__(self) -> str:
+        # Four decimals, and for less than a tenth of a cent two digits that are not 0.
+        small = 0 < self < 0.001
+        dollars = f"{self:.{1 - math.floor(math.log10(self))}f}" if small else f"{self:,.4f}"
+        if not self.unknown:
+            return f"${dollars}"
+        return f"≥ ${dollars}, {self.unknown:,} unknown" if self else f"{self.unknown:,} unknown"
+
+
+class Results(list[ResultT], Generic[ResultT]):
+    """The results of a batch in the order of its inputs: a list of `Response` and `LLMError`.
+
+    Slices, copies and pickles are `Results` too.
+
+    >>> from llm_provider import call_many
+    >>> from llm_provider.simulator import Fault, Simulator
+    >>> with Simulator() as simulator:
+    ...     simulator.inject(Fault(status=400), match="fails")
+    ...     results = call_many("gpt-6.1-sol", ["1+1?", "fails", "2+3?"], base_url=simulator.url("openai"))
+    >>> results.texts, list(results.errors_by_index), results.usage.input_tokens > 0
+    (['2', None, '5'], [1], True)
+    >>> results  # doctest: +ELLIPSIS
+    Results(2 responses, 1 error, $0.0000...)
+    """
+
+    __slots__ = ()
+
+    @property
+    def ok(self) -> Results[Response]:
+        """The responses, without the errors."""
+        return Results(result for result in self if isinstance(result, Response))
+
+    @property
+    def errors(self) -> list[LLMError]:
+        """The errors of the calls that failed."""
+        return [result for result in self if isinstance(result, LLMError)]
+
+    @property
+    def errors_by_index(self) -> dict[int, LLMError]:
+        """The errors by position in this list."""
+        return {index: result for index, result in enumerate(self) if isinstance(result, LLMError)}
+
+    def raise_for_errors(self) -> Results[Response]:
+        """Raise if a call failed; else return these results, which are all responses.
+
+        Raises:
+            BatchError: a call failed. Its `results` are these results.
+        """
+        errors = self.errors
+        if not errors:
+            return cast("Results[Response]", self)
+        unsent = sum(not error.attempts for error in errors)
+        raise BatchError(
+            f"{len(errors)} of {len(self)} calls failed{_unsent(unsent)}; the first: {errors[0]}",
+            results=self,
+            maybe_billed=True,
+        ) from errors[0]
+
+    @property
+    def texts(self) -> list[str | None]:
+        """The text of each result, None for an error."""
+        return [result.text if isinstance(result, Response) else None for result in self]
+
+    @property
+    def cost(self) -> Cost:
+        """USD that the calls cost, those that failed too, as far as it is known.
+
+        It is a float, and its text says how many costs are unknown: `≥ $0.0123, 2 unknown`.
+        """
+        return Cost.of(result.cost for result in self)
+
+    @property
+    def usage(self) -> Usage:
+        """The sum of the usage of all results, stored answers included."""
+        return sum((result.usage for result in self if result.usage is not None), Usage())
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A pandas DataFrame with one row for each result: metadata, text, error, tokens, USD and seconds.
+
+        Raises:
+            MissingDependencyError: pandas is not installed.
+        """
+        from ._results_views import to_pandas
+
+        return to_pandas(self)
+
+    def to_polars(self) -> pl.DataFrame:
+        """A polars DataFrame with one row for each result, with the columns of `to_pandas`.
+
+        Raises:
+            MissingDependencyError: polars is not installed.
+        """
+        from ._results_views import to_polars
+
+        return to_polars(self)
+
+    def to_jsonl(self, path: str | os.PathLike[str]) -> None:
+        """Write one line of JSON for each result, as its `to_dict` has it. `from_jsonl` reads it.
+
+        The file is complete or absent: an existing file is replaced when every line is on disk.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        from ._results_views import to_jsonl
+
+        to_jsonl(self, path)
+
+    @staticmethod
+    def from_jsonl(path: str | os.PathLike[str]) -> Results[Result]:
+        """The results that `to_jsonl` wrote.
+
+        Raises:
+            OSError: the file cannot be read.
+            RequestError: a line is no result.
+        """
+        from ._results_views import from_jsonl
+
+        return Results(from_jsonl(path))
+
+    def copy(self) -> Results[ResultT]:
+        """A copy of the list, with the same results."""
+        return Results(self)
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> ResultT: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Results[ResultT]: ...
+
+    def __getitem__(self, index: SupportsIndex | slice) -> ResultT | Results[ResultT]:
+        if isinstance(index, slice):
+            return Results(super().__getitem__(index))
+        return super().__getitem__(index)
+
+    def __add__(self, other: list[Any]) -> Results[Any]:
+        return Results([*self, *other])
+
+    def __repr__(self) -> str:
+        return f"Results({', '.join(self._facts())})"
+
+    def _facts(self) -> Iterator[str]:
+        """The results in a few words."""
+        errors = len(self.errors)
+        cached = sum(result.cached for result in self)
+        yield _counted(len(self) - errors, "response")
+        if errors:
+            yield _counted(errors, "error")
+        if cached:
+            yield f"{cached:,} from the cache"
+        yield str(self.cost)
+
+    def _repr_html_(self) -> str:
+        from ._results_views import as_html
+
+        return as_html(self, " · ".join(self._facts()))
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _unsent(number: int) -> str:
+    return f" ({number:,} of them were not sent)" if number else ""

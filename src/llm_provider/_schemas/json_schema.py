@@ -1,0 +1,341 @@
+"""JSON Schema: the check of a schema that a user wrote, and the validation of values.
+
+It covers the keywords of draft 2020-12 that describe JSON values. `format` is not checked, as in the draft.
+References stay inside the schema (`#/$defs/Name`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+Schema: TypeAlias = Mapping[str, Any] | bool
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+TYPES: Mapping[str, Callable[[Any], bool]] = {
+    "object": lambda value: isinstance(value, dict),
+    "array": lambda value: isinstance(value, list),
+    "string": lambda value: isinstance(value, str),
+    "integer": lambda value: _is_number(value) and value == value // 1,
+    "number": _is_number,
+    "boolean": lambda value: isinstance(value, bool),
+    "null": lambda value: value is None,
+}
+
+MAPS = ("properties", "$defs", "definitions", "patternProperties", "dependentSchemas")
+"""Keywords whose value maps names to schemas."""
+LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
+"""Keywords whose value is a list of schemas."""
+SINGLE = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
+"""Keywords whose value is a schema."""
+
+_NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+_COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
+_MOST_VIOLATIONS = 10
+
+
+def looks_like_schema(value: Mapping[str, Any]) -> bool:
+    """Whether a dict is a JSON schema, and not a `response_format` in OpenAI's form.
+
+    >>> looks_like_schema({"type": "object"}), looks_like_schema({"type": "json_object"})
+    (True, False)
+    """
+    kind = value.get("type")
+    kinds = kind if isinstance(kind, list) else [kind]
+    if kind and all(isinstance(one, str) and one in TYPES for one in kinds):
+        return True
+    return any(word in value for word in ("$ref", "enum", "const", "properties", *LISTS))
+
+
+def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The schemas directly inside a schema, each with its JSON path from there.
+
+    >>> list(subschemas({"properties": {"a": {}}, "anyOf": [True]}))
+    [('.properties.a', {}), ('.anyOf[0]', True)]
+    """
+    for word in MAPS:
+        inner = schema.get(word)
+        if isinstance(inner, Mapping):
+            yield from ((f".{word}.{name}", part) for name, part in inner.items())
+    for word in LISTS:
+        inner = schema.get(word)
+        if isinstance(inner, list):
+            yield from ((f".{word}[{place}]", part) for place, part in enumerate(inner))
+    for word in SINGLE:
+        if word in schema:
+            yield f".{word}", schema[word]
+
+
+def resolve(reference: Any, root: Schema) -> Any:
+    """The part of a schema that a reference names; None if there is no such part.
+
+    >>> resolve("#/$defs/a", {"$defs": {"a": {"type": "null"}}})
+    {'type': 'null'}
+    """
+    if not isinstance(reference, str) or not reference.startswith("#"):
+        return None
+    place: Any = root
+    for step in reference[1:].split("/")[1:]:
+        name = _decoded(step).replace("~1", "/").replace("~0", "~")
+        if isinstance(place, Mapping):
+            place = place.get(name)
+        elif isinstance(place, list) and name.isdigit() and int(name) < len(place):
+            place = place[int(name)]
+        else:
+            return None
+    return place if isinstance(place, (Mapping, bool)) else None
+
+
+def _decoded(step: str) -> str:
+    if "%" not in step:
+        return step
+    from urllib.parse import unquote
+
+    return unquote(step)
+
+
+def problem_of(schema: Any) -> str | None:
+    """The first problem of a schema, with its JSON path; None if there is none.
+
+    >>> problem_of({"type": "object", "properties": {"a": {"type": "strng"}}})
+    "$.properties.a.type is 'strng', which is not a JSON type"
+    """
+    try:
+        return next(_problems(schema, schema, "$"), None)
+    except RecursionError:
+        return "$ is nested too deeply"
+
+
+def _problems(schema: Any, root: Any, path: str) -> Iterator[str]:
+    if isinstance(schema, bool):
+        return
+    if not isinstance(schema, Mapping):
+        yield f"{path} must be a schema, not {schema!r:.80}"
+        return
+    kinds = schema.get("type", [])
+    for kind in kinds if isinstance(kinds, list) else [kinds]:
+        if not isinstance(kind, str) or kind not in TYPES:
+            yield f"{path}.type is {kind!r:.80}, which is not a JSON type"
+    if "$ref" in schema:
+        yield from _problems_of_reference(schema["$ref"], root, path)
+    for word, fits, expected in _FORMS:
+        if word in schema and not fits(schema[word]):
+            yield f"{path}.{word} must be {expected}, not {schema[word]!r:.80}"
+    for step, part in subschemas(schema):
+        yield from _problems(part, root, path + step)
+
+
+def _problems_of_reference(reference: Any, root: Any, path: str) -> Iterator[str]:
+    seen: list[Any] = []
+    while True:
+        if reference in seen:
+            yield f"{path}.$ref is {reference!r:.80}, which leads to itself"
+            return
+        seen.append(reference)
+        found = resolve(reference, root)
+        if found is None:
+            yield f"{path}.$ref is {reference!r:.80}, which is not a part of the schema"
+            return
+        if not isinstance(found, Mapping) or "$ref" not in found:
+            return
+        reference = found["$ref"]
+
+
+def _is_list_of_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+_FORMS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
+    *((word, lambda value: isinstance(value, Mapping), "an object") for word in MAPS),
+    *((word, lambda value: isinstance(value, list) and bool(value), "a list of schemas") for word in LISTS),
+    *((word, _is_number, "a number") for word in _NUMBERS),
+    *((word, lambda value: type(value) is int and value >= 0, "a whole number") for word in _COUNTS),
+    ("enum", lambda value: isinstance(value, list) and bool(value), "a list of values"),
+    ("required", _is_list_of_texts, "a list of names"),
+    ("pattern", lambda value: isinstance(value, str), "text"),
+)
+
+
+class SchemaViolationError(ValueError):
+    """A value does not match a schema. The message has a line for each place, with its JSON path."""
+
+
+def validate(value: Any, schema: Schema) -> None:
+    """Check a JSON value against a schema, which need not be free of problems.
+
+    Raises:
+        SchemaViolationError: it does not match.
+
+    >>> validate({"a": 0}, {"properties": {"a": {"minimum": 1}}})
+    Traceback (most recent call last):
+    ...
+    llm_provider._schemas.json_schema.SchemaViolationError: $.a: 0 is less than the minimum of 1
+    """
+    found: list[str] = []
+    for violation in _violations(value, schema, schema, "$"):
+        found.append(violation)
+        if len(found) == _MOST_VIOLATIONS:
+            break
+    if found:
+        raise SchemaViolationError("\n".join(found))
+
+
+def _matches(value: Any, schema: Any, root: Schema) -> bool:
+    return next(_violations(value, schema, root, ""), None) is None
+
+
+def _violations(value: Any, schema: Any, root: Schema, path: str) -> Iterator[str]:
+    if schema is False:
+        yield f"{path}: nothing is allowed here"
+    if not isinstance(schema, Mapping):
+        return
+    if "$ref" in schema:
+        target = resolve(schema["$ref"], root)
+        if target is not None:
+            yield from _violations(value, target, root, path)
+    kinds = schema.get("type")
+    if kinds is not None:
+        names = kinds if isinstance(kinds, list) else [kinds]
+        if not any(TYPES.get(name, lambda _: True)(value) for name in names):
+            yield f"{path}: {value!r:.80} is not of type {' or '.join(map(str, names))}"
+            return
+    if "enum" in schema and not any(same(value, one) for one in schema["enum"]):
+        yield f"{path}: {value!r:.80} is not one of {schema['enum']!r:.200}"
+    if "const" in schema and not same(value, schema["const"]):
+        yield f"{path}: {value!r:.80} is not {schema['const']!r:.80}"
+    if isinstance(value, dict):
+        yield from _in_object(value, schema, root, path)
+    elif isinstance(value, list):
+        yield from _in_array(value, schema, root, path)
+    elif isinstance(value, str):
+        yield from _in_text(value, schema, path)
+    elif _is_number(value):
+        yield from _in_number(value, schema, path)
+    yield from _combined(value, schema, root, path)
+
+
+def _combined(value: Any, schema: Mapping[str, Any], root: Schema, path: str) -> Iterator[str]:
+    for part in schema.get("allOf", ()):
+        yield from _violations(value, part, root, path)
+    if "anyOf" in schema and not any(_matches(value, part, root) for part in schema["anyOf"]):
+        yield _of_alternatives(value, schema["anyOf"], root, path)
+    if "oneOf" in schema:
+        count = sum(_matches(value, part, root) for part in schema["oneOf"])
+        if count > 1:
+            yield f"{path}: {value!r:.80} matches {count} of the alternatives, and only one may match"
+        elif not count:
+            yield _of_alternatives(value, schema["oneOf"], root, path)
+    if "not" in schema and _matches(value, schema["not"], root):
+        yield f"{path}: {value!r:.80} matches a schema that it must not match"
+    if "if" in schema:
+        word = "then" if _matches(value, schema["if"], root) else "else"
+        yield from _violations(value, schema.get(word, True), root, path)
+
+
+def _of_alternatives(value: Any, alternatives: Any, root: Schema, path: str) -> str:
+    """The violation of a value that matches no alternative: the shortest list of reasons explains it best."""
+    reasons = min((list(_violations(value, part, root, path)) for part in alternatives), key=len, default=[])
+    return f"{path}: {value!r:.80} matches none of the alternatives ({'; '.join(reasons[:3])})"
+
+
+def _in_object(value: dict[str, Any], schema: Mapping[str, Any], root: Schema, path: str) -> Iterator[str]:
+    properties, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+    for name in schema.get("required", ()):
+        if name not in value:
+            yield f"{path}: {name!r} is missing"
+    for name, entry in value.items():
+        place, known = f"{path}.{name}", name in properties
+        if known:
+            yield from _violations(entry, properties[name], root, place)
+        for pattern, part in patterns.items():
+            if _found(pattern, name):
+                known = True
+                yield from _violations(entry, part, root, place)
+        if not known and schema.get("additionalProperties") is False:
+            yield f"{place}: there is no such field"
+        elif not known:
+            yield from _violations(entry, schema.get("additionalProperties", True), root, place)
+        if "propertyNames" in schema and not _matches(name, schema["propertyNames"], root):
+            yield f"{place}: {name!r} is not an allowed name"
+    for name, others in schema.get("dependentRequired", {}).items():
+        if name in value:
+            yield from (f"{path}: {other!r} is missing" for other in others if other not in value)
+    for name, part in schema.get("dependentSchemas", {}).items():
+        if name in value:
+            yield from _violations(value, part, root, path)
+    yield from _counted(len(value), schema, "Properties", "fields", path)
+
+
+def _in_array(value: list[Any], schema: Mapping[str, Any], root: Schema, path: str) -> Iterator[str]:
+    first = schema.get("prefixItems", [])
+    for place, entry in enumerate(value):
+        part = first[place] if place < len(first) else schema.get("items", True)
+        yield from _violations(entry, part, root, f"{path}[{place}]")
+    if schema.get("uniqueItems") is True:
+        for place, entry in enumerate(value):
+            if any(same(entry, other) for other in value[:place]):
+                yield f"{path}[{place}]: {entry!r:.80} occurs twice"
+    if "contains" in schema:
+        count = sum(_matches(entry, schema["contains"], root) for entry in value)
+        if not schema.get("minContains", 1) <= count <= schema.get("maxContains", count):
+            yield f"{path}: {count} entries match `contains`"
+    yield from _counted(len(value), schema, "Items", "entries", path)
+
+
+def _in_text(value: str, schema: Mapping[str, Any], path: str) -> Iterator[str]:
+    yield from _counted(len(value), schema, "Length", "characters", path)
+    if "pattern" in schema and not _found(schema["pattern"], value):
+        yield f"{path}: {value!r:.80} does not match the pattern {schema['pattern']!r}"
+
+
+def _counted(count: int, schema: Mapping[str, Any], word: str, noun: str, path: str) -> Iterator[str]:
+    if count < schema.get(f"min{word}", 0):
+        yield f"{path}: {count} {noun} are less than the minimum of {schema[f'min{word}']}"
+    if count > schema.get(f"max{word}", count):
+        yield f"{path}: {count} {noun} are more than the maximum of {schema[f'max{word}']}"
+
+
+def _in_number(value: float, schema: Mapping[str, Any], path: str) -> Iterator[str]:
+    if value < schema.get("minimum", value):
+        yield f"{path}: {value} is less than the minimum of {schema['minimum']}"
+    if value > schema.get("maximum", value):
+        yield f"{path}: {value} is more than the maximum of {schema['maximum']}"
+    if "exclusiveMinimum" in schema and value <= schema["exclusiveMinimum"]:
+        yield f"{path}: {value} is not more than {schema['exclusiveMinimum']}"
+    if "exclusiveMaximum" in schema and value >= schema["exclusiveMaximum"]:
+        yield f"{path}: {value} is not less than {schema['exclusiveMaximum']}"
+    factor = schema.get("multipleOf")
+    if factor:
+        # Few schemas need it, and every call imports this module.
+        from fractions import Fraction
+
+        if Fraction(str(value)) % Fraction(str(factor)):
+            yield f"{path}: {value} is not a multiple of {factor}"
+
+
+def _found(pattern: str, text: str) -> bool:
+    """Whether a pattern occurs in a text. A pattern that Python cannot read is not checked."""
+    try:
+        return re.search(pattern, text) is not None
+    except re.error:
+        return True
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal. Unlike in Python, 1 is not true.
+
+    >>> same([1, {"a": 2.0}], [1.0, {"a": 2}]), same(True, 1)
+    (True, False)
+    """
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)

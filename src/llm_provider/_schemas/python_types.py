@@ -1,0 +1,91 @@
+"""Python types as JSON schemas, by pydantic, which the providers' SDKs bring along.
+
+pydantic is imported by the first use of a type.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import sys
+import types
+import typing
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+_VAGUE: tuple[Any, ...] = (dict, list, tuple, set, frozenset, bytes, object, type, Any)
+"""Types that say nothing about the JSON, and are more likely a slip."""
+
+
+class TypeForm(NamedTuple):
+    """A Python type as pydantic sees it."""
+
+    schema: dict[str, Any]
+    load: Callable[[str], Any]
+    """JSON text to a value of the type; raises `ValueError`."""
+
+
+def is_type(value: Any) -> bool:
+    """Whether a value is a type that can have a schema: a class, a union, a `Literal`, a `list[...]`, ….
+
+    >>> is_type(list[int]), is_type(int | None), is_type(3), is_type(dict)
+    (True, True, False, False)
+    """
+    if any(value is vague for vague in _VAGUE):
+        return False
+    # A NewType, and `type Name = ...` of Python 3.12.
+    named = hasattr(value, "__supertype__") or type(value).__name__ == "TypeAliasType"
+    return isinstance(value, type) or typing.get_origin(value) is not None or named
+
+
+def form_of(given: Any) -> TypeForm:
+    """The schema of a type, and the function that reads its values.
+
+    Raises:
+        TypeError, ValueError, RuntimeError, NameError: pydantic cannot describe it; its own errors are among
+            these.
+    """
+    if hasattr(given, "model_json_schema"):
+        return TypeForm(given.model_json_schema(), given.model_validate_json)
+    from pydantic import TypeAdapter
+
+    adapter: TypeAdapter[Any] = TypeAdapter(_for_pydantic(given, ()))
+    return TypeForm(adapter.json_schema(), adapter.validate_json)
+
+
+def _for_pydantic(given: Any, inside: tuple[Any, ...]) -> Any:
+    """A type with the TypedDicts of `typing` replaced: before Python 3.12, pydantic takes others only."""
+    if sys.version_info >= (3, 12):
+        return given
+    if typing.is_typeddict(given) and type(given).__module__ == "typing":
+        if given in inside:
+            raise TypeError("a TypedDict that contains itself must be a typing_extensions.TypedDict")
+        return _typed_dict(given, (*inside, given))
+    origin, arguments = typing.get_origin(given), typing.get_args(given)
+    if origin is None or origin is typing.Literal:
+        return given
+    replaced = tuple(_for_pydantic(argument, inside) for argument in arguments)
+    if all(new is old for new, old in zip(replaced, arguments, strict=True)):
+        return given
+    if origin is types.UnionType:
+        return functools.reduce(operator.or_, replaced)
+    if origin is typing.Annotated:
+        return typing.Annotated[(replaced[0], *given.__metadata__)]
+    return origin[replaced]
+
+
+def _typed_dict(given: Any, inside: tuple[Any, ...]) -> Any:
+    import typing_extensions
+
+    fields = {}
+    for name, hint in typing.get_type_hints(given, include_extras=True).items():
+        # Where annotations are texts, `__required_keys__` does not know of the marks.
+        mark = typing.get_origin(hint)
+        is_marked = mark in (typing.Required, typing.NotRequired)
+        required = mark is typing.Required if is_marked else name in given.__required_keys__
+        plain = _for_pydantic(typing.get_args(hint)[0] if is_marked else hint, inside)
+        fields[name] = plain if required else typing_extensions.NotRequired[plain]
+    # A checker wants the fields of a TypedDict written out.
+    made: Any = typing_extensions.TypedDict(given.__name__, fields)  # type: ignore[misc]
+    made.__doc__, made.__module__ = given.__doc__, given.__module__
+    return made

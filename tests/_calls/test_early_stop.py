@@ -1,0 +1,142 @@
+"""Batches end early where every call would fail for the same reason."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from llm_provider import (
+    AuthenticationError,
+    BadRequestError,
+    BatchError,
+    Budget,
+    Client,
+    LLMError,
+    NotFoundError,
+    QuotaExceededError,
+    Results,
+)
+from llm_provider._calls.early_stop import ENOUGH_FAILURES, EarlyStop
+from llm_provider.simulator import Fault, Simulator
+
+MODEL = "gpt-6.1-sol"
+INPUTS = [f"number {number}" for number in range(100)]
+
+
+def unsent(results: Results[object]) -> list[LLMError]:  # type: ignore[type-var]  # results of any kind
+    return [error for error in results.errors if not error.attempts]
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        (Fault(status=401), AuthenticationError),
+        (Fault(quota=True), QuotaExceededError),
+        (Fault(status=404), NotFoundError),
+    ],
+)
+def test_a_batch_stops_with_one_warning_and_a_second_run_sends_the_rest(
+    client: Client, simulator: Simulator, fault: Fault, kind: type[LLMError]
+) -> None:
+    simulator.inject(fault, times=None)
+    with pytest.warns(
+        UserWarning, match=f"the batch was stopped, because 3 calls .* with {kind.__name__}"
+    ) as said:
+        results = client.call_many(MODEL, INPUTS)
+    assert len(said) == 1
+    assert len(results) == 100
+    assert {type(error) for error in results.errors} == {kind}
+    sent = simulator.ledger().requests
+    assert ENOUGH_FAILURES <= sent < 40
+    rest = unsent(results)
+    assert len(rest) == 100 - sent
+    assert rest[-1].message.startswith("not sent, because 3 calls of this batch failed in a row: ")
+    assert (rest[-1].model, rest[-1].cost, rest[-1].maybe_billed) == (MODEL, 0, False)
+    simulator.clear()
+    assert len(client.call_many(MODEL, INPUTS).ok) == 100
+
+
+def test_an_asynchronous_batch_stops_and_reads_a_generator_to_its_end(
+    client: Client, simulator: Simulator
+) -> None:
+    stored = client.call(MODEL, INPUTS[99], max_tokens=10)
+    simulator.inject(Fault(status=401), times=None)
+    budget = Budget(1.0)
+    with pytest.warns(UserWarning, match="the batch was stopped"):
+        results = asyncio.run(
+            client.acall_many(MODEL, iter(INPUTS), max_concurrent=1, max_tokens=10, budget=budget)
+        )
+    assert len(results) == 100
+    # A stored answer needs no request.
+    assert results[99].text == stored.text
+    assert len(unsent(results)) == 99 - ENOUGH_FAILURES
+    assert (budget.spent, budget.left) == (0, 1)
+
+
+def test_a_batch_that_was_sent_whole_says_nothing(client: Client, simulator: Simulator) -> None:
+    simulator.inject(Fault(status=401), times=None)
+    # A warning would be an error here.
+    assert len(client.call_many(MODEL, INPUTS[:ENOUGH_FAILURES], max_concurrent=1).errors) == ENOUGH_FAILURES
+
+
+def test_raising_says_how_many_were_not_sent(client: Client, simulator: Simulator) -> None:
+    simulator.inject(Fault(status=401), times=None)
+    # The results are not lost where warnings are errors, as they are here.
+    with pytest.raises(BatchError, match=r"10 of 10 calls failed \(7 of them were not sent\)"):
+        client.call_many(MODEL, INPUTS[:10], max_concurrent=1, on_error="raise")
+
+
+def test_failures_between_answers_stop_nothing(client: Client, simulator: Simulator) -> None:
+    simulator.inject(Fault(status=401), times=None, match="number 1")
+    results = client.call_many(
+        MODEL, [f"number {number}" for number in (0, 1, 2, 10, 11, 3)], max_concurrent=1
+    )
+    assert [index for index, error in enumerate(results) if isinstance(error, AuthenticationError)] == [
+        1,
+        3,
+        4,
+    ]
+    assert len(results.ok) == 3
+
+
+def test_the_last_key_of_a_pool_has_to_fail(simulator: Simulator, own_cache: Path) -> None:
+    simulator.inject(Fault(status=401), times=None, key="sk-dead")
+    with Client(cache_dir=own_cache, keys={"openai": ["sk-dead", "sk-alive"]}) as client:
+        with pytest.warns(UserWarning, match="is not accepted"):
+            assert len(client.call_many(MODEL, INPUTS).ok) == 100
+        simulator.inject(Fault(quota=True), times=None, key="sk-alive")
+        with pytest.warns(UserWarning, match="the batch was stopped"):
+            again = client.call_many(MODEL, [f"{prompt}!" for prompt in INPUTS], max_concurrent=1)
+    assert len(unsent(again)) == len(INPUTS) - ENOUGH_FAILURES
+
+
+class TestCount:
+    def test_answers_and_other_errors_begin_it_again(self) -> None:
+        stop, wrong = EarlyStop(), AuthenticationError("wrong key", status=401)
+        for _ in range(5):
+            stop.failed(wrong)
+            stop.failed(wrong)
+            stop.answered()
+        assert not stop.stopped
+        for error in (wrong, AuthenticationError("other key", status=401)) * 5:
+            stop.failed(error)
+        assert not stop.stopped
+        for _ in range(5):
+            stop.failed(BadRequestError("wrong", status=400))
+        assert not stop.stopped
+
+    def test_equal_errors_may_differ_in_their_numbers(self) -> None:
+        stop = EarlyStop()
+        for number in range(3):
+            stop.failed(QuotaExceededError(f"no credit left (request 7a{number}f)", status=402))
+        assert stop.stopped
+        assert isinstance(stop.refuse(), QuotaExceededError)
+
+    def test_a_model_that_has_answered_exists(self) -> None:
+        stop = EarlyStop()
+        stop.answered()
+        for _ in range(5):
+            stop.failed(NotFoundError("no endpoint takes images", status=404))
+        assert not stop.stopped

@@ -1,0 +1,306 @@
+"""Answers that do not match `response_format`: asked for again, paid for, and never stored."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import threading
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field, field_validator
+
+from llm_provider import (
+    Budget,
+    CacheMissError,
+    Client,
+    JSONSchemaValidationError,
+    Ledger,
+    LengthFinishReasonError,
+    RefusalError,
+    Response,
+    SchemaMismatchError,
+    price,
+)
+from llm_provider.simulator import Fault, Simulator
+from support import wait_until
+
+MODEL = "gpt-6.1-sol"
+FORMATS = [MODEL, "gpt-5.5-pro", "claude-sonnet-5-5", "gemini-3.8-flash", "groq/llama", "claude-3-opus"]
+GOOD = '{"name": "Bern", "people": 2}'
+BAD = '{"name": "Bern", "people": 0}'
+
+
+class City(BaseModel):
+    name: str
+    people: int = Field(ge=1)
+
+
+BERN = City(name="Bern", people=2)
+
+
+def answers(simulator: Simulator, *texts: str) -> None:
+    """Order the texts of the next answers."""
+    for text in texts:
+        simulator.inject(Fault(text=text))
+
+
+def ask(client: Client, prompt: str = "Name a city.", model: str = MODEL, **parameters: Any) -> Response[Any]:
+    return client.call(model, prompt, **{"response_format": City, **parameters})
+
+
+class TestRepair:
+    @pytest.mark.parametrize("model", FORMATS)
+    def test_the_model_is_asked_again_with_the_reason(
+        self, client: Client, simulator: Simulator, model: str
+    ) -> None:
+        answers(simulator, BAD, GOOD)
+        answer = ask(client, model=model)
+        assert answer.parsed == BERN
+        first, second = simulator.requests()
+        assert "greater than or equal to 1" not in json.dumps(first.body)
+        sent = json.dumps(second.body)
+        assert "$.people: Input should be greater than or equal to 1" in sent
+        assert sent.count("people") > json.dumps(first.body).count("people")
+        assert (answer.timing.attempts, answer.cached) == (2, False)
+        assert [failure.error for failure in answer.failures] == ["SchemaMismatchError"]
+        # The repaired answer is stored under the key of the question.
+        again = ask(client, model=model)
+        assert (again.parsed, again.cached, again.cost) == (BERN, True, 0.0)
+        assert len(simulator.requests()) == 2
+
+    def test_every_request_is_paid_for_once(self, simulator: Simulator, tmp_path: Path) -> None:
+        answers(simulator, BAD, GOOD)
+        with Client(cache_dir=tmp_path / "own", ledger=tmp_path / "calls.jsonl", budget=5) as client:
+            answer = ask(client)
+            assert client.usage.spent == client.budget.spent  # type: ignore[union-attr]  # it has a budget
+            spent = client.usage.spent
+        served = simulator.ledger()
+        assert answer.usage.input_tokens == served.input_tokens
+        assert answer.usage.output_tokens == served.output_tokens
+        assert Decimal(str(answer.cost)) == spent == price(MODEL, answer.usage)
+        assert Ledger.read(tmp_path / "calls.jsonl").requests == 2
+
+    def test_an_answer_that_never_matches_is_an_error(self, client: Client, simulator: Simulator) -> None:
+        answers(simulator, BAD, "no JSON")
+        with pytest.raises(SchemaMismatchError, match="it is not JSON") as caught:
+            ask(client)
+        error = caught.value
+        assert isinstance(error, JSONSchemaValidationError)
+        assert (error.text, error.attempts, error.model, error.provider) == ("no JSON", 2, MODEL, "openai")
+        assert error.validation_error.startswith("it is not JSON")
+        assert error.usage.output_tokens == simulator.ledger().output_tokens
+        assert error.cost == float(client.usage.spent)
+        assert error.maybe_billed
+        back = pickle.loads(pickle.dumps(error))
+        assert (back.text, back.usage, back.cost) == (error.text, error.usage, error.cost)
+        # Nothing was stored.
+        with pytest.raises(CacheMissError):
+            ask(client, cache="only")
+        assert ask(client).parsed.name == "text"
+
+    @pytest.mark.parametrize("most", [0, 2])
+    def test_how_often_is_a_parameter(self, client: Client, simulator: Simulator, most: int) -> None:
+        answers(simulator, *[BAD] * (most + 1))
+        with pytest.raises(SchemaMismatchError) as caught:
+            ask(client, max_repairs=most)
+        assert caught.value.attempts == len(simulator.requests()) == most + 1
+        contents = [message["content"] for message in simulator.requests()[-1].body["messages"]]
+        assert contents.count(BAD) == most
+
+    def test_a_repair_that_fails_leaves_the_paid_answer(self, client: Client, simulator: Simulator) -> None:
+        answers(simulator, BAD)
+        simulator.inject(Fault(status=400, message="no more"))
+        with pytest.raises(SchemaMismatchError, match=r"asking again failed: .*no more") as caught:
+            ask(client)
+        assert caught.value.text == BAD
+        assert caught.value.cost == float(client.usage.spent)
+
+    def test_a_budget_holds_for_repairs(self, client: Client, simulator: Simulator) -> None:
+        answers(simulator, BAD, GOOD)
+        budget = Budget(0.0109)  # for one request, and not for the longer second one
+        with pytest.raises(SchemaMismatchError, match="asking again failed") as caught:
+            ask(client, budget=budget, max_tokens=400)
+        assert caught.value.cost == float(budget.spent)
+        assert len(simulator.requests()) == 1
+
+    @pytest.mark.parametrize(
+        ("finish", "kind"), [("refusal", RefusalError), ("length", LengthFinishReasonError)]
+    )
+    def test_a_refused_or_cut_answer_is_not_asked_for_again(
+        self, client: Client, simulator: Simulator, finish: str, kind: type[Exception]
+    ) -> None:
+        simulator.inject(Fault(finish=finish))
+        answer = ask(client)
+        with pytest.raises(kind):
+            _ = answer.parsed
+        assert len(simulator.requests()) == 1
+
+    def test_json_without_a_schema_is_checked_too(self, client: Client, simulator: Simulator) -> None:
+        answers(simulator, "none", "[1]")
+        answer = ask(client, response_format={"type": "json_object"})
+        assert (answer.parsed, answer.timing.attempts) == ([1], 2)
+
+    def test_text_is_not_checked(self, client: Client, simulator: Simulator) -> None:
+        answers(simulator, "none")
+        answer = ask(client, response_format={"type": "text"})
+        assert (answer.parsed, answer.parsed_from, answer.all_parsed) == (None, None, [])
+
+    @pytest.mark.parametrize("value", [-1, 11, True, "1"])
+    def test_a_wrong_number_is_refused(self, client: Client, simulator: Simulator, value: Any) -> None:
+        with pytest.raises(ValueError, match="max_repairs must be an int from 0 to 10"):
+            ask(client, max_repairs=value)
+
+
+class TestSamples:
+    def test_each_is_repaired_and_stored_by_itself(self, client: Client, simulator: Simulator) -> None:
+        answers(simulator, BAD)
+        answer = ask(client, n=3)
+        assert [city.people for city in answer.all_parsed] == [2, 2, 2]
+        # One request for all samples, and one repair for each.
+        assert answer.timing.attempts == len(simulator.requests()) == 4
+        assert answer.usage.output_tokens == simulator.ledger().output_tokens
+        assert Decimal(str(answer.cost)) == client.usage.spent
+        assert ask(client, n=3).cached
+
+    def test_a_good_one_is_kept_if_another_fails(self, client: Client, simulator: Simulator) -> None:
+        model = "claude-sonnet-5-5"
+        answers(simulator, BAD)
+        with pytest.raises(SchemaMismatchError):
+            ask(client, model=model, n=3, max_repairs=0)
+        assert ask(client, model=model, n=3).usage.output_tokens > 0
+        assert len(simulator.requests()) == 4
+
+
+class TestBatches:
+    def test_an_error_stands_in_its_place(self, client: Client, simulator: Simulator) -> None:
+        simulator.inject(Fault(text=BAD), match="first", times=None)
+        simulator.inject(Fault(text=BAD), match="does not match the JSON schema", times=1)
+        results = client.call_many(MODEL, ["first", "second"], response_format=City)
+        assert isinstance(results[0], SchemaMismatchError)
+        assert results[0].text == BAD
+        assert isinstance(results[1], Response)
+        assert results[1].parsed.name == "text"
+
+    def test_a_second_run_is_served_by_the_cache(self, client: Client, simulator: Simulator) -> None:
+        prompts = [f"city {number}" for number in range(10)]
+        simulator.inject(Fault(text=BAD), match="city 3")
+        for cached in (False, True):
+            results = client.call_many(MODEL, prompts, response_format=City)
+            assert all(isinstance(one, Response) and one.cached is cached for one in results)
+        assert len(simulator.requests()) == 11
+
+
+class TestStreams:
+    def test_an_answer_that_was_shown_is_not_asked_for_again(
+        self, client: Client, simulator: Simulator
+    ) -> None:
+        answers(simulator, BAD)
+        with client.stream(MODEL, "Name a city.", response_format=City) as deltas:
+            assert "".join(map(str, deltas)) == BAD
+        with pytest.raises(SchemaMismatchError, match="people") as caught:
+            _ = deltas.response.parsed
+        assert (caught.value.text, caught.value.cost) == (BAD, deltas.response.cost)
+        assert len(simulator.requests()) == 1
+        assert not ask(client).cached
+
+    def test_an_answer_that_matches_is_stored(self, client: Client, simulator: Simulator) -> None:
+        with client.stream(MODEL, "Name a city.", response_format=City) as deltas:
+            list(deltas)
+        assert deltas.response.parsed.name == "text"
+        assert ask(client).cached
+
+    def test_a_schema_keeps_the_order_of_its_fields(self, client: Client, simulator: Simulator) -> None:
+        class Thought(BaseModel):
+            reasoning: str
+            answer: int
+
+        with client.stream(MODEL, "Hi", response_format=Thought) as deltas:
+            list(deltas)
+        client.call(MODEL, "Hi", response_format=Thought, cache="refresh")
+        client.call(MODEL, "Hi", response_format=Thought, n=2, cache="refresh")
+        for request in simulator.requests():
+            schema = request.body["response_format"]["json_schema"]["schema"]
+            assert list(schema["properties"]) == ["reasoning", "answer"]
+
+
+class Swiss(City):
+    model_config = {"title": "City"}
+
+    @field_validator("name")
+    @classmethod
+    def is_swiss(cls, name: str) -> str:
+        if name != "Bern":
+            raise ValueError("it is not in Switzerland")
+        return name
+
+
+# A class of the same name elsewhere.
+Swiss.__name__ = "City"
+
+
+class TestOtherTypes:
+    """Types with equal schemas share a cache key, and may accept different answers."""
+
+    def test_a_stored_answer_that_does_not_match_is_a_miss(
+        self, client: Client, simulator: Simulator
+    ) -> None:
+        assert ask(client).parsed.name == "text"
+        with pytest.raises(CacheMissError, match="may not match response_format"):
+            ask(client, response_format=Swiss, cache="only")
+        answers(simulator, GOOD)
+        assert ask(client, response_format=Swiss).parsed == Swiss(name="Bern", people=2)
+        # The new answer took the place of the old one.
+        assert ask(client).parsed == BERN
+
+    def test_equal_calls_at_once_each_get_what_they_accept(
+        self, client: Client, simulator: Simulator
+    ) -> None:
+        simulator.configure(latency=0.3)
+        found: dict[str, Any] = {}
+        simulator.inject(Fault(text=GOOD), match="does not match the JSON schema", times=None)
+
+        def ask_for(kind: type[BaseModel]) -> None:
+            found[kind.__qualname__] = ask(client, response_format=kind).parsed
+
+        loose, strict = (threading.Thread(target=ask_for, args=(kind,)) for kind in (City, Swiss))
+        loose.start()
+        assert wait_until(lambda: simulator.ledger().requests == 1)
+        strict.start()
+        loose.join()
+        strict.join()
+        assert found["City"].name == "text"
+        assert found["Swiss"].name == "Bern"
+
+
+def test_prose_and_fences_are_read_and_stored(client: Client, simulator: Simulator) -> None:
+    answers(simulator, f"Here:\n```json\n{GOOD}\n```")
+    for cached in (False, True):
+        answer = ask(client)
+        assert (answer.parsed, answer.parsed_from, answer.cached) == (BERN, "fence", cached)
+
+
+@pytest.mark.parametrize("model", ["deepseek/deepseek-v4-pro", "claude-3-opus"])
+def test_the_response_says_that_the_schema_was_in_the_prompt(
+    client: Client, simulator: Simulator, model: str
+) -> None:
+    answers(simulator, GOOD)
+    for _ in range(2):
+        answer = ask(client, model=model)
+        assert (answer.parsed, answer.schema_in_prompt) == (BERN, True)
+    (request,) = simulator.requests()
+    assert "matches this JSON schema" in json.dumps(request.body)
+    assert "json_schema" not in str(request.body.get("response_format"))
+    assert "output_config" not in request.body
+
+
+@pytest.mark.parametrize("model", FORMATS[:5])
+@pytest.mark.parametrize("given", [list[City], Literal["a", "b"], City | None])
+def test_answers_that_are_no_objects(client: Client, simulator: Simulator, model: str, given: Any) -> None:
+    answer = ask(client, model=model, response_format=given)
+    assert answer.parsed in (*[[City(name="text", people=people)] for people in (1, 2)], "a") or isinstance(
+        answer.parsed, City
+    )
+    assert (answer.timing.attempts, answer.schema_in_prompt) == (1, False)

@@ -1,0 +1,75 @@
+"""Schemas for Anthropic's structured output, compared with those of the SDK."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import anthropic
+import pytest
+from pydantic import BaseModel, Field, TypeAdapter
+
+from llm_provider import UnsupportedParameterError
+from llm_provider._providers.anthropic.schema import accepted_schema
+from llm_provider._requests.request import Request
+
+REQUEST = Request.build("claude-opus-5", "Hi", {})
+
+
+class Leaf(BaseModel):
+    """A leaf."""
+
+    kind: Literal["leaf", "twig"]
+    size: int = Field(ge=1, description="in cm")
+    day: str = Field(json_schema_extra={"format": "date"})
+
+
+class Tree(BaseModel):
+    leaves: list[Leaf] = Field(min_length=2)
+    note: str | None = None
+
+
+class Node(BaseModel):
+    children: list[Node] = []
+
+
+class Table(BaseModel):
+    rows: list[dict[str, int]]
+
+
+def without_texts(schema: Any) -> Any:
+    """A schema without descriptions, where the SDK writes limits in another form."""
+    if isinstance(schema, list):
+        return [without_texts(part) for part in schema]
+    if isinstance(schema, dict):
+        # The SDK leaves out the type beside a list of values.
+        skipped = {"description", *(["type"] if schema.keys() & {"enum", "const"} else [])}
+        return {name: without_texts(part) for name, part in schema.items() if name not in skipped}
+    return schema
+
+
+@pytest.mark.parametrize("given", [Leaf, Tree, list[Leaf], Leaf | Tree, int, Literal["a", "b"], int | None])
+def test_schemas_are_those_of_the_sdk(given: Any) -> None:
+    schema = TypeAdapter(given).json_schema()
+    assert without_texts(accepted_schema(schema, REQUEST)) == without_texts(
+        anthropic.transform_schema(schema)
+    )
+
+
+def test_limits_are_told() -> None:
+    made = accepted_schema(TypeAdapter(Tree).json_schema(), REQUEST)
+    assert made["$defs"]["Leaf"]["properties"]["size"]["description"] == "in cm (minimum: 1)"
+    assert made["properties"]["leaves"]["description"] == "(minItems: 2)"
+
+
+@pytest.mark.parametrize(
+    ("given", "path"),
+    [
+        (Node, r"\$\.\$defs\.Node\.properties\.children\.items\.\$ref"),
+        (Table, r"\$\.properties\.rows\.items\.additionalProperties"),
+        (dict[str, int], r"\$\.additionalProperties"),
+    ],
+)
+def test_what_the_api_refuses_is_named_by_its_path(given: Any, path: str) -> None:
+    with pytest.raises(UnsupportedParameterError, match=path) as caught:
+        accepted_schema(TypeAdapter(given).json_schema(), REQUEST)
+    assert caught.value.model == "claude-opus-5"

@@ -1,0 +1,57 @@
+"""Names of other libraries get the parameter to write instead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from llm_provider import RequestError
+from llm_provider._requests.foreign_names import _PARAMETERS, unexpected
+from llm_provider._requests.parameters import BatchParameters
+from llm_provider._requests.request import Request
+
+
+def message(error: type[Exception] = TypeError, **parameters: Any) -> str:
+    with pytest.raises(error) as caught:
+        Request.build("gpt-5.5", "Hi", parameters)  # type: ignore[arg-type]  # on purpose
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "remedy"),
+    [
+        ("stream", True, "stream()"),
+        ("api_base", "https://x", "base_url="),
+        ("engine", "gpt-5.5", "first argument"),
+        ("functions", [], "tools="),
+        ("max_completion_tokens", 5, "max_tokens="),
+        ("max_output_tokens", 5, "max_tokens="),
+        ("stop_sequences", ["x"], "stop="),
+        ("generation_config", {}, "temperature="),
+        ("thinking", {"type": "enabled"}, "thinking_budget="),
+        ("drop_params", True, "unsupported='drop'"),
+        ("max_concurrent", 5, "call_many()"),
+        ("keys", {}, "Client(keys=...)"),
+        ("temprature", 0, "did you mean 'temperature'?"),
+    ],
+)
+def test_the_right_parameter_is_named(name: str, value: Any, remedy: str) -> None:
+    text = message(**{name: value})
+    assert text.startswith(f"call() got an unexpected parameter {name!r}")
+    assert remedy in text
+
+
+def test_values_of_other_libraries_say_what_to_write() -> None:
+    assert "Timeouts(connect=5, first_byte=60)" in message(RequestError, timeout=(5, 60))
+    assert "leave it out to use the key of the environment" in message(RequestError, api_key="")
+
+
+def test_embeddings_have_fewer_parameters() -> None:
+    assert "write base_url=" in unexpected("embed", "api_base", ["base_url"])
+    assert "write" not in unexpected("embed", "max_output_tokens", ["base_url"])
+    assert "write" not in unexpected("embed", "stream", ["base_url"])
+
+
+def test_no_parameter_is_taken_for_a_foreign_one() -> None:
+    assert not _PARAMETERS.keys() & BatchParameters.__annotations__.keys()

@@ -1,0 +1,227 @@
+"""The inputs of a batch: prompts, columns, templates with rows, and metadata."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import numpy
+import pandas
+import pytest
+
+from llm_provider import RequestError
+from llm_provider._requests.inputs import batch_inputs
+
+FRAME = pandas.DataFrame({"question": ["Why?", "How?"], "id": [7, 8]}, index=["a", "b"])
+GAP = pandas.DataFrame({"question": ["Why?", None], "id": [7, 8]}, index=["a", "b"])
+ROWS = [{"question": "Why?", "id": 7}, {"question": "How?", "id": 8}]
+MESSAGES = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+
+
+class Polars:
+    """As far as it is used, a frame of a library that is not among the test dependencies."""
+
+    columns = ("question", "id")
+
+    def __dataframe__(self) -> None: ...
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        return ROWS
+
+
+class Lazy:
+    columns = ("question",)
+
+    def collect_schema(self) -> None: ...
+
+    def collect(self) -> None: ...
+
+
+def prompts(inputs: Any, rows: Any = None) -> list[Any]:
+    found: Any = batch_inputs(inputs, rows).prompts
+    return list(found)
+
+
+class TestPrompts:
+    def test_lists_are_taken_as_they_are(self) -> None:
+        for inputs in (["a", "b"], ("a", MESSAGES), [], {"a": 1}.keys()):
+            assert batch_inputs(inputs).prompts is inputs
+        assert prompts(text for text in ("a", "b")) == ["a", "b"]
+
+    @pytest.mark.parametrize(
+        "column",
+        [
+            FRAME["question"],
+            pandas.Series(["Why?", "How?"], dtype="string"),
+            pandas.Index(["Why?", "How?"]),
+            numpy.array(["Why?", "How?"]),
+            numpy.array(["Why?", "How?"], dtype=object),
+        ],
+    )
+    def test_columns_are_prompts(self, column: Any) -> None:
+        found = batch_inputs(column).prompts
+        assert found == ["Why?", "How?"]
+        assert {type(prompt) for prompt in prompts(column)} == {str}
+
+    def test_a_column_may_hold_conversations(self) -> None:
+        assert prompts(pandas.Series([MESSAGES, "Hi"])) == [MESSAGES, "Hi"]
+
+    @pytest.mark.parametrize(
+        ("inputs", "said"),
+        [
+            (FRAME, r"inputs is a DataFrame.*call_many\(model, df\['question'\]\).*rows=df"),
+            (Polars(), r"inputs is a Polars, .*df\['question'\]"),
+            (
+                MESSAGES,
+                r"inputs is one conversation.*call\(model, messages\).*call_many\(model, \[messages\]\)",
+            ),
+            (iter(MESSAGES), "inputs is one conversation"),
+            (ROWS, r"inputs\[0\] is a dict.*rows=rows"),
+            (iter(ROWS), r"inputs\[0\] is a dict.*rows=rows"),
+            ("Answer: {question}", r"not str; a single prompt goes to call\(\) \(a template needs rows=\)"),
+            (numpy.str_("Hi"), "not str_; a single prompt"),
+            (len, "a template needs rows="),
+            (numpy.array("Hi"), "one dimension, and this array has 0"),
+            (numpy.array([["Hi"]]), "one dimension, and this array has 2"),
+            (5, "iterable of prompts"),
+        ],
+    )
+    def test_what_is_no_list_of_prompts_is_refused_with_what_to_write(self, inputs: Any, said: str) -> None:
+        with pytest.raises(TypeError, match=said):
+            prompts(inputs)
+
+    @pytest.mark.parametrize(
+        ("column", "said"),
+        [
+            (GAP["question"], r"inputs\[1\] \(index 'b'\) is missing \(nan\).*dropna"),
+            (pandas.Series(["a", None], dtype=object), r"inputs\[1\] is missing \(None\)"),
+            (pandas.Series(["a", pandas.NA], dtype="string"), r"inputs\[1\] is missing"),
+            (numpy.array(["a", float("nan")], dtype=object), r"inputs\[1\] is missing \(nan\)"),
+            (FRAME["id"], r"inputs\[0\] \(index 'a'\) must be a str or a list of messages, not int"),
+        ],
+    )
+    def test_a_gap_in_a_column_is_named_by_its_row(self, column: Any, said: str) -> None:
+        with pytest.raises(RequestError, match=said):
+            batch_inputs(column)
+
+    def test_asynchronous_inputs_are_for_those_who_await_them(self) -> None:
+        async def questions() -> AsyncIterator[str]:
+            yield "Why?"
+
+        inputs = questions()
+        assert batch_inputs(inputs, awaited=True).prompts is inputs
+        with pytest.raises(TypeError, match="not async_generator"):
+            batch_inputs(inputs)
+
+
+class TestRows:
+    @pytest.mark.parametrize("rows", [FRAME, ROWS, tuple(ROWS), iter(ROWS), Polars()])
+    def test_fill_a_template(self, rows: Any) -> None:
+        assert prompts("{id:03d} {question} {{}}", rows) == ["007 Why? {}", "008 How? {}"]
+
+    def test_are_given_to_a_function(self) -> None:
+        assert prompts(lambda row: row["question"] * row["id"], FRAME)[0] == "Why?" * 7
+        assert prompts(lambda row: [{"role": "user", "content": row["question"]}], ROWS)[0] == [
+            {"role": "user", "content": "Why?"}
+        ]
+
+    def test_of_an_iterator_are_read_one_by_one(self) -> None:
+        def endless() -> Iterator[dict[str, int]]:
+            number = 0
+            while True:
+                yield {"number": number}
+                number += 1
+
+        found: Any = batch_inputs("{number}", endless(), lambda row: row["number"])
+        filled = iter(found.prompts)
+        assert [(next(filled), found.metadata("")) for _ in range(3)] == [("0", 0), ("1", 1), ("2", 2)]
+
+    @pytest.mark.parametrize(
+        ("template", "rows", "said"),
+        [
+            ("{answer}", FRAME, r"field \{answer\}, and rows has no such column; there are: question, id"),
+            ("{answer}", FRAME.iloc[:0], "there are: question, id"),
+            (
+                "{id}",
+                [{"id": 1}, {"ID": 2}],
+                r"field \{id\}, and rows\[1\] has no such column; there are: ID",
+            ),
+            ('{"answer": {id}}', FRAME, r'field \{"answer"\}.*written twice, as \{\{ or \}\}'),
+            ("{question", FRAME, "the template is not valid.*written twice"),
+            ("{}", FRAME, r"field \{\}; name a column"),
+            ("{0}", FRAME, r"field \{0\}; name a column"),
+            ("Tell a joke", FRAME, "no field such as"),
+            ("{question}", GAP, r"rows\[1\] \(index 'b'\) has no value for 'question' \(nan\)"),
+            ("{id:s}", FRAME, r"rows\[0\] \(index 'a'\) cannot fill the template: ValueError"),
+            ("{id[0]}", ROWS, r"rows\[0\] cannot fill the template: TypeError"),
+            ("{id.name}", ROWS, r"rows\[0\] cannot fill the template: AttributeError"),
+            ("{id}", ["a"], r"rows\[0\] must be a dict, not str"),
+            (lambda row: row["id"], ROWS, r"made of rows\[0\] must be a str or a list of messages, not int"),
+            (lambda row: None, FRAME, r"made of rows\[0\] \(index 'a'\) is missing"),
+        ],
+    )
+    def test_that_do_not_fit_are_named(self, template: Any, rows: Any, said: str) -> None:
+        with pytest.raises(RequestError, match=said):
+            batch_inputs(template, rows)
+
+    @pytest.mark.parametrize(
+        ("template", "rows", "said"),
+        [
+            (["a"], ROWS, "with rows=, inputs is a template"),
+            (
+                "{id}",
+                {"id": [1]},
+                "rows must be a data frame, or an iterable with a dict for each row, not dict",
+            ),
+            ("{id}", "rows.csv", "rows must be a data frame"),
+            ("{id}", 5, "rows must be a data frame"),
+            ("{id}", Lazy(), r"rows=frame.collect\(\)"),
+        ],
+    )
+    def test_of_the_wrong_kind_are_refused(self, template: Any, rows: Any, said: str) -> None:
+        with pytest.raises(TypeError, match=said):
+            batch_inputs(template, rows)
+
+    def test_an_error_of_the_function_names_its_row(self) -> None:
+        with pytest.raises(ZeroDivisionError) as caught:
+            batch_inputs(lambda row: str(1 // 0), FRAME)
+        assert caught.value.__notes__ == ["raised by the template function for rows[0] (index 'a')"]
+
+
+class TestMetadata:
+    @pytest.mark.parametrize(
+        ("metadata", "expected"),
+        [
+            ([{"id": 7}, {"id": 8}], [{"id": 7}, {"id": 8}]),
+            (FRAME[["id"]], [{"id": 7}, {"id": 8}]),
+            (FRAME["id"], [7, 8]),
+            (numpy.array([1, 2]), [1, 2]),
+            (iter("ab"), ["a", "b"]),
+            (lambda row: row["id"], [7, 8]),
+        ],
+    )
+    def test_has_a_value_for_each_input(self, metadata: Any, expected: list[Any]) -> None:
+        found = batch_inputs("{question}", FRAME, metadata)
+        assert found.metadata is not None
+        assert [found.metadata(prompt) for prompt in prompts("{question}", FRAME)] == expected
+
+    def test_may_describe_prompts(self) -> None:
+        for inputs in (["a", "b"], iter(["a", "b"])):
+            found = batch_inputs(inputs, metadata=str.upper)
+            assert found.metadata is not None
+            assert [found.metadata(prompt) for prompt in ("a", "b")] == ["A", "B"]
+        assert batch_inputs(["a"]).metadata is None
+
+    def test_needs_as_many_values_as_inputs(self) -> None:
+        with pytest.raises(RequestError, match="metadata has 1 values for 2 inputs"):
+            batch_inputs(["a", "b"], metadata=[1])
+        found = batch_inputs(iter("ab"), metadata=[1])
+        assert found.metadata is not None
+        found.metadata("a")
+        with pytest.raises(RequestError, match="fewer values than"):
+            found.metadata("b")
+
+    @pytest.mark.parametrize("metadata", ["id", {"id": 1}, 5])
+    def test_of_the_wrong_kind_is_refused(self, metadata: Any) -> None:
+        with pytest.raises(TypeError, match="one value for each input"):
+            batch_inputs(["a", "b"], metadata=metadata)

@@ -1,0 +1,206 @@
+"""The check of schemas, and the validation of values, compared with the package jsonschema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from llm_provider._schemas.json_schema import (
+    SchemaViolationError,
+    looks_like_schema,
+    problem_of,
+    resolve,
+    same,
+    subschemas,
+    validate,
+)
+
+NAMES = st.sampled_from("abc")
+SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(-4, 4), st.sampled_from([0.5, 1.0, -2.5]), st.text("ab", max_size=3)
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
+    max_leaves=6,
+)
+SMALL = st.integers(0, 3)
+KINDS = st.sampled_from(["object", "array", "string", "integer", "number", "boolean", "null"])
+
+
+def larger(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    some = st.lists(inner, min_size=1, max_size=2)
+    fields = st.dictionaries(NAMES, inner, max_size=2)
+    return st.fixed_dictionaries(
+        {},
+        optional={
+            "type": KINDS | st.lists(KINDS, min_size=1, max_size=2, unique=True),
+            "enum": st.lists(VALUES, min_size=1, max_size=2),
+            "const": VALUES,
+            "properties": fields,
+            "required": st.lists(NAMES, max_size=2, unique=True),
+            "additionalProperties": inner,
+            "patternProperties": st.dictionaries(st.sampled_from(["^a", "b|c"]), inner, max_size=1),
+            "propertyNames": inner,
+            "minProperties": SMALL,
+            "maxProperties": SMALL,
+            "dependentRequired": st.dictionaries(NAMES, st.lists(NAMES, max_size=1), max_size=1),
+            "dependentSchemas": fields,
+            "items": inner,
+            "prefixItems": some,
+            "contains": inner,
+            "minItems": SMALL,
+            "maxItems": SMALL,
+            "uniqueItems": st.booleans(),
+            "minLength": SMALL,
+            "maxLength": SMALL,
+            "pattern": st.sampled_from(["^a", "b$", "a+b"]),
+            "minimum": st.integers(-2, 2),
+            "maximum": st.integers(-2, 2),
+            "exclusiveMinimum": st.integers(-2, 2),
+            "exclusiveMaximum": st.integers(-2, 2),
+            "multipleOf": st.sampled_from([1, 2, 0.5]),
+            "anyOf": some,
+            "oneOf": some,
+            "allOf": some,
+            "not": inner,
+            "if": inner,
+            "then": inner,
+            "else": inner,
+            "$ref": st.just("#/$defs/shared"),
+        },
+    )
+
+
+SCHEMAS = st.recursive(st.booleans() | st.builds(dict), larger, max_leaves=5)
+
+
+def matches(value: Any, schema: Any) -> bool:
+    try:
+        validate(value, schema)
+    except SchemaViolationError:
+        return False
+    return True
+
+
+class TestValidate:
+    @settings(max_examples=25)
+    @given(larger(SCHEMAS), SCHEMAS.filter(lambda one: "$ref" not in str(one)), VALUES)
+    def test_agrees_with_jsonschema(self, schema: dict[str, Any], shared: Any, value: Any) -> None:
+        jsonschema = pytest.importorskip("jsonschema", reason="it comes with litellm")
+        schema = {**schema, "$defs": {"shared": shared}}
+        assert problem_of(schema) is None
+        assert matches(value, schema) == jsonschema.Draft202012Validator(schema).is_valid(value)
+
+    @pytest.mark.parametrize(
+        ("value", "schema", "message"),
+        [
+            ({"a": {}}, {"properties": {"a": {"required": ["b"]}}}, "$.a: 'b' is missing"),
+            ([1, "x"], {"items": {"type": "integer"}}, "$[1]: 'x' is not of type integer"),
+            ("c", {"enum": ["a", "b"]}, "$: 'c' is not one of ['a', 'b']"),
+            (True, {"type": "integer"}, "$: True is not of type integer"),
+            (1, {"const": True}, "$: 1 is not True"),
+            ({"x": 1}, {"additionalProperties": False}, "$.x: there is no such field"),
+            ([1, 1.0], {"uniqueItems": True}, "$[1]: 1.0 occurs twice"),
+            (0.3, {"multipleOf": 0.2}, "$: 0.3 is not a multiple of 0.2"),
+        ],
+    )
+    def test_says_where_and_why(self, value: Any, schema: dict[str, Any], message: str) -> None:
+        with pytest.raises(SchemaViolationError) as caught:
+            validate(value, schema)
+        assert str(caught.value) == message
+
+    def test_names_the_best_reason_of_alternatives(self) -> None:
+        schema = {"anyOf": [{"type": "object", "required": ["a", "b"]}, {"type": "null"}]}
+        with pytest.raises(
+            SchemaViolationError, match=r"none of the alternatives \(\$: \{\} is not of type null"
+        ):
+            validate({}, schema)
+
+    def test_names_at_most_ten_places(self) -> None:
+        with pytest.raises(SchemaViolationError) as caught:
+            validate(["x"] * 50, {"items": {"type": "null"}})
+        assert len(str(caught.value).splitlines()) == 10
+
+    @pytest.mark.parametrize(
+        "schema",
+        [
+            {"$ref": "https://example.com/s"},
+            {"$ref": 3},
+            {"type": "odd"},
+            {"pattern": r"\p{L}"},
+            {"items": 5},
+        ],
+    )
+    def test_what_it_cannot_check_matches(self, schema: dict[str, Any]) -> None:
+        validate("a", schema)
+        validate(["a"], schema)
+
+    def test_decimal_steps_are_exact(self) -> None:
+        validate(0.3, {"multipleOf": 0.1})
+
+
+class TestProblemOf:
+    @pytest.mark.parametrize(
+        ("schema", "problem"),
+        [
+            ({"type": "strng"}, "$.type is 'strng'"),
+            ({"properties": {"a": {"type": ["string", "nil"]}}}, "$.properties.a.type is 'nil'"),
+            ({"properties": ["a"]}, "$.properties must be an object"),
+            ({"required": "a"}, "$.required must be a list of names"),
+            ({"anyOf": []}, "$.anyOf must be a list of schemas"),
+            ({"anyOf": [{"enum": []}]}, "$.anyOf[0].enum must be a list of values"),
+            ({"items": ["x"]}, "$.items must be a schema"),
+            ({"minimum": "1"}, "$.minimum must be a number"),
+            ({"minLength": -1}, "$.minLength must be a whole number"),
+            ({"$ref": "#/$defs/a"}, "$.$ref is '#/$defs/a', which is not a part of the schema"),
+            ({"$ref": "other.json"}, "$.$ref is 'other.json', which is not a part"),
+            ({"$defs": {"a": {"$ref": "#/$defs/a"}}}, "$.$defs.a.$ref is '#/$defs/a', which leads to itself"),
+        ],
+    )
+    def test_names_the_place(self, schema: dict[str, Any], problem: str) -> None:
+        assert (problem_of(schema) or "").startswith(problem)
+
+    def test_a_schema_may_contain_itself(self) -> None:
+        assert problem_of({"properties": {"next": {"$ref": "#"}}}) is None
+
+    def test_depth_has_an_end(self) -> None:
+        schema: dict[str, Any] = {}
+        for _ in range(5000):
+            schema = {"items": schema}
+        assert problem_of(schema) == "$ is nested too deeply"
+
+
+def test_references_are_json_pointers() -> None:
+    root = {"$defs": {"a/b~c d": {"const": 1}}, "anyOf": [{"const": 2}]}
+    assert resolve("#/$defs/a~1b~0c%20d", root) == {"const": 1}
+    assert resolve("#/anyOf/0", root) == {"const": 2}
+    assert resolve("#", root) is root
+    assert resolve("#/anyOf/7", root) is resolve("#/$defs/x/y", root) is resolve(None, root) is None
+
+
+def test_schemas_are_told_from_openais_form() -> None:
+    assert looks_like_schema({"anyOf": [{}]})
+    assert looks_like_schema({"type": ["string", "null"]})
+    assert looks_like_schema({"type": "strng", "properties": {}})
+    assert not looks_like_schema({"type": "json_schema", "json_schema": {}})
+    assert not looks_like_schema({})
+
+
+def test_equality_is_jsons() -> None:
+    assert not same({"a": 1}, {"a": True})
+    assert same({"a": [None, 1]}, {"a": [None, 1.0]})
+    assert not same([1], [1, 2])
+
+
+def test_every_inner_schema_is_found() -> None:
+    schema = {"properties": {"a": 1}, "allOf": [2], "not": 3, "$defs": {"d": 4}}
+    assert sorted(subschemas(schema)) == [
+        (".$defs.d", 4),
+        (".allOf[0]", 2),
+        (".not", 3),
+        (".properties.a", 1),
+    ]

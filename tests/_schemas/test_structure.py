@@ -1,0 +1,138 @@
+"""What a `response_format` asks for."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Generic, Literal, TypeVar
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field, RootModel
+
+from llm_provider._errors import RequestError
+from llm_provider._schemas.structure import checked, strict_json, structure_of
+
+T = TypeVar("T")
+
+
+class City(BaseModel):
+    name: str
+
+
+class Node(BaseModel):
+    children: list[Node] = []
+
+
+class Page(BaseModel, Generic[T]):
+    items: list[T]
+
+
+class Unspeakable(BaseModel):
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+    thing: BaseException
+
+
+class TestChecked:
+    @pytest.mark.parametrize(
+        "value",
+        [
+            City, list[int], int | None, Literal["a"], bool,
+            {"type": "object"},
+            {"anyOf": [{"type": "string"}, {"type": "null"}]},
+            {"$ref": "#/$defs/a", "$defs": {"a": {"type": "integer"}}},
+            {"type": "text"},
+            {"type": "json_object"},
+            {"type": "json_schema", "json_schema": {"schema": {"type": "odd"}}},
+        ],
+    )  # fmt: skip
+    def test_every_form_is_taken_unchanged(self, value: Any) -> None:
+        assert checked("response_format", value) == value
+
+    @pytest.mark.parametrize(
+        ("value", "message"),
+        [
+            ("json", "must be a type"),
+            (dict, "must be a type"),
+            (Any, "must be a type"),
+            (5, "must be a type"),
+            ({}, "must be a type"),
+            (City(name="x"), "must be the class City, not an instance"),
+            ({"type": "json_schema"}, "must be a type"),
+            ({"type": "json_schema", "schema": {"type": "object"}}, "must be a type"),
+            ({"properties": {"a": {"type": "int"}}}, r"\$\.properties\.a\.type is 'int'"),
+            ({"type": "array", "items": {"$ref": "#/$defs/x"}}, r"\$\.items\.\$ref is '#/\$defs/x'"),
+        ],
+    )
+    def test_anything_else_is_refused(self, value: Any, message: str) -> None:
+        with pytest.raises(RequestError, match=message) as caught:
+            checked("response_format", value)
+        assert len(str(caught.value)) < 400
+
+
+class TestStructureOf:
+    def test_text_has_none(self) -> None:
+        assert structure_of(None) is structure_of({"type": "text"}) is None
+
+    def test_plain_json_has_no_schema(self) -> None:
+        structure = structure_of({"type": "json_object"})
+        assert structure is not None
+        assert structure.schema is None
+        assert structure.load("[1]") == [1]
+
+    @pytest.mark.parametrize(
+        ("given", "name", "is_object"),
+        [
+            (City, "City", True),
+            (Page[City], "Page_City_", True),
+            (Node, "Node", True),
+            (dict[str, int], "answer", True),
+            (list[City], "answer", False),
+            (City | Node, "answer", False),
+            (RootModel[list[int]], "RootModel_list_int_", False),
+            ({"type": "object", "title": "My Città"}, "My_Citt_", True),
+            ({"$ref": "#/$defs/a", "$defs": {"a": {"type": "object"}}}, "answer", True),
+            ({"type": ["object", "null"]}, "answer", False),
+        ],
+    )
+    def test_names_and_roots(self, given: Any, name: str, is_object: bool) -> None:
+        structure = structure_of(given)
+        assert structure is not None
+        assert (structure.name, structure.is_object, structure.adaptable) == (name, is_object, True)
+
+    def test_openais_form_is_not_adapted(self) -> None:
+        inner = {"name": "x", "schema": {"type": "array"}}
+        structure = structure_of({"type": "json_schema", "json_schema": inner})
+        assert structure is not None
+        assert (structure.name, structure.schema, structure.adaptable) == ("x", {"type": "array"}, False)
+
+    def test_a_schema_is_checked_against_the_answer(self) -> None:
+        structure = structure_of({"type": "array", "maxItems": 1})
+        assert structure is not None
+        assert structure.load("[1]") == [1]
+        with pytest.raises(ValueError, match="more than the maximum"):
+            structure.load("[1, 2]")
+
+    def test_the_order_of_a_union_is_its_own(self) -> None:
+        # The two types are equal, and so are their hashes.
+        one, other = structure_of(int | str), structure_of(str | int)
+        assert one is not None
+        assert other is not None
+        assert one.schema == {"anyOf": [{"type": "integer"}, {"type": "string"}]}
+        assert other.schema == {"anyOf": [{"type": "string"}, {"type": "integer"}]}
+
+    def test_a_type_is_described_once(self) -> None:
+        assert structure_of(City) is structure_of(City)
+
+    def test_unhashable_metadata_is_no_obstacle(self) -> None:
+        structure = structure_of(Annotated[int, Field(ge=1), {"a": []}])
+        assert structure is not None
+        assert structure.schema == {"minimum": 1, "type": "integer"}
+
+    @pytest.mark.parametrize("given", [Unspeakable, list[BaseException]])
+    def test_a_type_without_a_schema_is_our_error(self, given: Any) -> None:
+        with pytest.raises(RequestError, match=r"response_format .* has no JSON schema"):
+            structure_of(given)
+
+
+@pytest.mark.parametrize("text", ["NaN", "[Infinity]", '{"a": -Infinity}', "{", ""])
+def test_only_json_is_json(text: str) -> None:
+    with pytest.raises(ValueError, match=r"not JSON|Expecting"):
+        strict_json(text)

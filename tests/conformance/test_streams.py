@@ -1,0 +1,286 @@
+"""Streams made from the types of the installed SDKs are folded without loss.
+
+Every answer of `checks.CELLS` comes as the simplest stream that its format has for it. And every event that
+an SDK knows, with its optional fields absent, null and present, is met inside a stream.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pytest
+from anthropic.types import RawMessageStreamEvent
+from openai.types.chat import ChatCompletionChunk
+from openai.types.responses import ResponseStreamEvent
+
+from conformance.checks import CELLS, UNFINISHED, Content, wrong_in_answer
+from conformance.formats import ANTHROPIC, BY_NAME, CHAT, GEMINI, RESPONSES, Format
+from conformance.sdk_types import members, samples
+from llm_provider import LLMError
+from llm_provider._providers import registry
+from llm_provider._providers.adapter import EncodedRequest
+from llm_provider._providers.sse import END
+from llm_provider._requests.routing import resolve
+from llm_provider._types import Choice, delta_of
+
+JSON = dict[str, Any]
+MOST = 12
+"""Samples of one kind of event that are met. Some kinds have thousands, which differ deep inside them."""
+
+
+def _chat_events(reply: JSON) -> Iterator[JSON]:
+    (choice,) = reply["choices"]
+    head = {**reply, "object": "chat.completion.chunk"}
+    delta = dict(choice["message"])
+    if delta.get("tool_calls"):
+        delta["tool_calls"] = [{"index": n, **call} for n, call in enumerate(delta["tool_calls"])]
+    yield {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}], "usage": None}
+    yield {**head, "choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]}
+    yield dict(END)
+
+
+def _responses_events(reply: JSON) -> Iterator[JSON]:
+    yield {"type": "response.created", "response": {**reply, "status": "in_progress", "output": []}}
+    for place, item in enumerate(reply["output"]):
+        yield {"type": "response.output_item.added", "output_index": place, "item": item}
+        yield {"type": "response.output_item.done", "output_index": place, "item": item}
+    known = reply["status"] if reply["status"] in ("completed", "incomplete", "failed") else "completed"
+    yield {"type": f"response.{known}", "response": {**reply, "output": []}}
+
+
+def _anthropic_events(reply: JSON) -> Iterator[JSON]:
+    yield {"type": "message_start", "message": {**reply, "content": [], "stop_reason": None}}
+    for index, block in enumerate(reply["content"]):
+        yield {"type": "content_block_start", "index": index, "content_block": block}
+        yield {"type": "content_block_stop", "index": index}
+    yield {"type": "message_delta", "delta": {"stop_reason": reply["stop_reason"]}, "usage": reply["usage"]}
+    yield {"type": "message_stop"}
+
+
+def _gemini_events(reply: JSON) -> Iterator[JSON]:
+    if "candidates" not in reply:
+        yield reply
+        return
+    (candidate,) = reply["candidates"]
+    for part in candidate["content"].get("parts", ()):
+        yield {**reply, "candidates": [{"content": {"role": "model", "parts": [part]}, "index": 0}]}
+    yield {**reply, "candidates": [{**candidate, "content": {"role": "model"}}]}
+
+
+STREAMS: Mapping[Format, Callable[[JSON], Iterator[JSON]]] = {
+    CHAT: _chat_events, RESPONSES: _responses_events, ANTHROPIC: _anthropic_events, GEMINI: _gemini_events,
+}  # fmt: skip
+OPERATIONS = {CHAT: "chat/completions", RESPONSES: "responses", ANTHROPIC: "messages", GEMINI: ""}
+
+
+def folded(form: Format, events: Sequence[Any]) -> tuple[Any, str, list[tuple[str, str, str]]]:
+    """The reply that the events add up to, and the text and the calls that the deltas have shown."""
+    adapter = registry.load(resolve(form.models[0]).route.adapter)
+    assembler = adapter.assembler(EncodedRequest(OPERATIONS[form], {}))
+    text, calls = "", {}
+    for event in json.loads(json.dumps(events)):
+        delta = delta_of(assembler.feed(END if event == END else event))
+        text += delta.text
+        for call in delta.tool_calls:
+            before = calls.get(call.index, ("", "", ""))
+            parts = (call.id, call.name, call.arguments)
+            calls[call.index] = tuple(map("".join, zip(before, parts, strict=True)))
+    return assembler.reply(), text, [calls[index] for index in sorted(calls)]
+
+
+def wrong_in_stream(form: Format, events: Sequence[Any], content: Content, finish: Any) -> list[str]:
+    """Why a stream is not the answer that it holds."""
+    try:
+        reply, text, calls = folded(form, events)
+    except LLMError as error:
+        return [f"{type(error).__name__}: {error}"]
+    except Exception as error:
+        return [f"raw {type(error).__name__}: {error}"]
+    found = wrong_in_answer(form, reply, content, finish)
+    try:
+        choice: Choice = form.decode(reply).choices[0]
+    except LLMError:
+        # `wrong_in_answer` says whether this is right.
+        return found
+    if text != choice.text:
+        found.append(f"shown {text!r}, returned {choice.text!r}")
+    returned = [(call.id, call.name, as_read(call.arguments)) for call in choice.tool_calls]
+    shown = [(identifier, name, as_read(arguments)) for identifier, name, arguments in calls]
+    if shown != returned:
+        found.append(f"shown {shown}, returned {returned}")
+    return found
+
+
+def as_read(arguments: str) -> Any:
+    try:
+        return json.loads(arguments or "{}")
+    except ValueError:
+        return arguments
+
+
+STREAMED = [cell for cell in CELLS if cell[1] != "other fields"]
+
+
+@pytest.mark.parametrize(
+    ("form", "cell", "replies"), STREAMED, ids=[f"{form}: {cell}" for form, cell, _ in STREAMED]
+)
+def test_every_answer_can_be_streamed(form: str, cell: str, replies: list[Any]) -> None:
+    target = BY_NAME[form]
+    taken = [one for one in replies if one[2] not in UNFINISHED and not _is_misplaced(one[0])]
+    wrong = {
+        found
+        for reply, content, finish in taken[:: 1 + len(taken) // MOST]
+        for found in wrong_in_stream(target, list(STREAMS[target](reply)), content, finish)
+    }
+    assert not wrong
+
+
+def _is_misplaced(reply: JSON) -> bool:
+    """Whether a reply has pieces of a call's arguments of which the types cannot say the place."""
+    return "partialArgs" in json.dumps(reply)
+
+
+# --- every event ---------------------------------------------------------------------------------------
+
+
+def some(values: list[Any]) -> list[Any]:
+    return values[:: 1 + len(values) // MOST]
+
+
+HELLO = "Hello"
+WHOLE: Mapping[Format, JSON] = {
+    CHAT: CHAT.reply([(CHAT.kinds[0], {"content": HELLO})], "stop"),
+    RESPONSES: RESPONSES.reply(
+        [(RESPONSES.kinds[0], {"type": "message", "content": [{"type": "output_text", "text": HELLO}]})],
+        RESPONSES.done,
+    ),
+    ANTHROPIC: ANTHROPIC.reply([(ANTHROPIC.kinds[0], {"type": "text", "text": HELLO})], "end_turn"),
+    GEMINI: GEMINI.reply([(GEMINI.kinds[0], {"text": HELLO})], GEMINI.done),
+}
+
+RESPONSE_EVENTS = {
+    one.model_fields["type"].default or samples(one)[0]["type"]: one for one in members(ResponseStreamEvent)
+}
+ANTHROPIC_EVENTS = {samples(one)[0]["type"]: one for one in members(RawMessageStreamEvent)}
+
+
+def outcome(form: Format, events: Sequence[Any]) -> Choice | None:
+    """The answer of a stream; None if it is one of our errors."""
+    try:
+        return form.decode(folded(form, events)[0]).choices[0]
+    except LLMError:
+        return None
+
+
+# These report that the response has failed. Those of the calls' arguments and inputs continue an item.
+FAILURES = ("error", "response.failed")
+LAST = ("response.completed", "response.incomplete", "response.failed")
+
+
+@pytest.mark.parametrize("kind", RESPONSE_EVENTS)
+def test_every_event_of_a_response(kind: str) -> None:
+    begun, *_, last = _responses_events(WHOLE[RESPONSES])
+    for event in some(samples(RESPONSE_EVENTS[kind])):
+        numbered = {name: value for name, value in event.items() if name != "sequence_number"}
+        # The last event decides, also about text that a delta has shown: another text is no answer.
+        choice = outcome(RESPONSES, [begun, numbered, {**last, "response": WHOLE[RESPONSES]}])
+        told = _says_something(numbered)
+        if kind not in (*LAST, *FAILURES) and not told:
+            assert choice is not None
+            assert choice.text == HELLO
+        # A server may leave the output out of its last event.
+        choice = outcome(RESPONSES, [begun, numbered, last])
+        if told and choice is not None:
+            assert not is_empty(choice), numbered
+
+
+ENDS = ("delta", "done")
+
+
+def _says_something(event: JSON) -> bool:
+    """Whether an event has a text, or an item with a text or with a call."""
+    if event["type"] in (f"response.{part}.{end}" for part in ("output_text", "refusal") for end in ENDS):
+        return True
+    item = event.get("item") if event["type"] == "response.output_item.done" else None
+    kinds = {kind.name: kind for kind in RESPONSES.kinds}
+    return bool(item) and (kinds[item["type"]].call or item["type"] in ("message", "image_generation_call"))
+
+
+def is_empty(choice: Choice) -> bool:
+    """Whether an answer looks finished and holds nothing."""
+    held = choice.text or choice.tool_calls or choice.reasoning or choice.message.get("images")
+    return choice.finish_reason == "stop" and not held
+
+
+DELTAS = {
+    "text_delta": "text",
+    "citations_delta": "text",
+    "thinking_delta": "thinking",
+    "signature_delta": "thinking",
+    "input_json_delta": "tool_use",
+    "compaction_delta": "compaction",
+}
+"""The kind of block that each kind of delta continues."""
+BLOCKS = {kind.name: kind.samples[0] for kind in ANTHROPIC.kinds}
+
+
+@pytest.mark.parametrize("kind", ANTHROPIC_EVENTS)
+def test_every_event_of_a_message(kind: str) -> None:
+    begun, block, stopped, ended, done = _anthropic_events(WHOLE[ANTHROPIC])
+    for event in some(samples(ANTHROPIC_EVENTS[kind])):
+        delta = event.get("delta") if kind == "content_block_delta" else None
+        if kind == "message_start":
+            events = [event, ended, done]
+        elif delta is not None:
+            continued = BLOCKS.get(DELTAS.get(delta["type"], "text"), BLOCKS["text"])
+            if delta["type"] == "input_json_delta":
+                delta["partial_json"] = '{"city":"Bern"}'
+            opened = {**block, "index": event["index"], "content_block": {**continued, "text": ""}}
+            events = [begun, opened, event, {**stopped, "index": event["index"]}, ended, done]
+        elif kind == "content_block_start":
+            events = [begun, event, {**stopped, "index": event["index"]}, ended, done]
+        else:
+            events = [begun, block, event, stopped, ended, done]
+        choice = outcome(ANTHROPIC, events)
+        assert choice is not None
+        if delta is None and kind not in ("message_start", "content_block_start"):
+            assert choice.text == HELLO
+        told = delta or event.get("content_block") or {}
+        if told.get("text") or told.get("type") in ("tool_use", "input_json_delta"):
+            assert not is_empty(choice), event
+
+
+def test_every_chunk_of_a_completion() -> None:
+    first, ended, done = _chat_events(WHOLE[CHAT])
+    for chunk in samples(ChatCompletionChunk):
+        choice = outcome(CHAT, [chunk, first, ended, done])
+        if choice is None:
+            # A refusal or a finish reason of another sample may come before the text.
+            assert any(one["delta"].get("refusal") for one in chunk["choices"])
+            continue
+        assert HELLO in choice.text
+    for delta in samples(ChatCompletionChunk.model_fields["choices"].annotation.__args__[0]):
+        told = delta["delta"]
+        alone = outcome(CHAT, [{**first, "choices": [{**delta, "index": 0}]}, ended, done])
+        if alone is None:
+            continue
+        said = (
+            told.get("content") or told.get("refusal") or told.get("tool_calls") or told.get("function_call")
+        )
+        assert not (said and is_empty(alone)), delta
+
+
+def test_every_event_of_gemini() -> None:
+    first, ended = _gemini_events(WHOLE[GEMINI])
+    for envelope in GEMINI.envelopes:
+        choice = outcome(GEMINI, [envelope, first, ended])
+        assert choice is not None
+        assert choice.text
+        # An event without candidates, such as one of the usage, changes nothing.
+        rest = {name: value for name, value in envelope.items() if name != "candidates"}
+        for events in ([rest, first, ended], [first, rest, ended], [first, ended, rest]):
+            choice = outcome(GEMINI, events)
+            assert choice is not None
+            assert choice.text == HELLO

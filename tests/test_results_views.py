@@ -1,0 +1,156 @@
+"""Results as data frames, JSON lines and HTML."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llm_provider import (
+    Choice,
+    FailedAttempt,
+    LLMError,
+    MissingDependencyError,
+    RateLimitError,
+    RequestError,
+    Response,
+    Results,
+    Usage,
+)
+
+
+def response(text: str = "4", **fields: Any) -> Response:
+    facts: dict[str, Any] = {"usage": Usage(input_tokens=1234, output_tokens=1), "cost": 0.25}
+    return Response(choices=(Choice(text=text),), model="m", provider="p", **(facts | fields))
+
+
+@pytest.fixture
+def results() -> Results[Response | LLMError]:
+    error = RateLimitError("slow", provider="p", model="m", attempts=2)
+    error.failures = (FailedAttempt(error="RateLimitError", status=429),)
+    error.metadata = {"id": 8}
+    return Results([response("a", metadata={"id": 7, "text": "own"}), error, response("b", cost=None)])
+
+
+def needs(package: str) -> pytest.MarkDecorator:
+    missing = importlib.util.find_spec(package) is None
+    return pytest.mark.skipif(missing, reason=f"{package} is not installed in this environment")
+
+
+@needs("pandas")
+def test_pandas_gets_a_row_for_each_result(results: Results[Response | LLMError]) -> None:
+    frame = results.to_pandas()
+    assert list(frame.columns[:5]) == ["id", "metadata_text", "text", "error", "error_message"]
+    assert frame["text"].isna().tolist() == [False, True, False]
+    assert frame["error"].dropna().tolist() == ["RateLimitError"]
+    assert frame["cost"].sum() == 0.25
+    assert frame["input_tokens"].sum() == 2468
+    assert frame["id"].tolist()[:2] == [7, 8]
+    assert frame["cached"].sum() == 0
+    assert Results().to_pandas().columns.tolist() == frame.columns.tolist()[2:]
+
+
+@needs("polars")
+def test_polars_gets_a_row_for_each_result(results: Results[Response | LLMError]) -> None:
+    frame = results.to_polars()
+    assert frame.columns[:5] == ["id", "metadata_text", "text", "error", "error_message"]
+    assert frame["cost"].to_list() == [0.25, 0.0, None]
+
+
+@needs("pandas")
+def test_dicts_of_results_make_a_data_frame(results: Results[Response | LLMError]) -> None:
+    import pandas
+
+    frame = pandas.DataFrame([result.to_dict() for result in results])
+    assert frame["text"].dropna().tolist() == ["a", "b"]
+    assert frame["error"].dropna().tolist() == ["RateLimitError"]
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars"])
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingDependencyError, match=f"{package} is not installed: pip install {package}"):
+        getattr(Results(), f"to_{package}")()
+
+
+class TestJSONLines:
+    def test_come_back_equal(self, results: Results[Response | LLMError], tmp_path: Path) -> None:
+        path = tmp_path / "results.jsonl"
+        results.append(response("ü\ud800\n"))
+        results.to_jsonl(path)
+        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        assert [line.get("error") for line in lines] == [None, "RateLimitError", None, None]
+        back = Results.from_jsonl(path)
+        assert type(back) is Results
+        assert back.ok == results.ok
+        assert back.errors[0].to_dict() == results.errors[0].to_dict()
+        assert str(back.errors[0]) == str(results.errors[0])
+
+    def test_replace_a_file_only_when_they_are_complete(
+        self, results: Results[Response | LLMError], tmp_path: Path
+    ) -> None:
+        path = tmp_path / "results.jsonl"
+        path.write_text("before")
+        broken: Any = Results([*results, "no result"])
+        with pytest.raises(AttributeError):
+            broken.to_jsonl(path)
+        assert [found.name for found in tmp_path.iterdir()] == [path.name]
+        assert path.read_text() == "before"
+        link = tmp_path / "link"
+        link.symlink_to(path)
+        results.to_jsonl(link)
+        assert link.is_symlink()
+        assert len(Results.from_jsonl(path)) == 3
+
+    def test_go_to_a_pipe_too(self, tmp_path: Path) -> None:
+        path = tmp_path / "pipe"
+        os.mkfifo(path)
+        reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        Results([response()]).to_jsonl(path)
+        assert json.loads(os.read(reader, 65536))["text"] == "4"
+        os.close(reader)
+
+    def test_that_are_none_are_named_by_their_line(self, tmp_path: Path) -> None:
+        path = tmp_path / "results.jsonl"
+        for line in ("{", "[]", '{"text": "a"}', '{"error": "NoSuchError", "message": ""}'):
+            path.write_text(f"\n{line}\n")
+            with pytest.raises(RequestError, match=r"results\.jsonl, line 2: "):
+                Results.from_jsonl(path)
+
+
+class TestHTML:
+    def test_shows_errors_and_facts(self, results: Results[Response | LLMError]) -> None:
+        shown = results._repr_html_()
+        assert "2 responses · 1 error · ≥ $0.2500, 1 unknown" in shown
+        assert "RateLimitError: slow [p, m, 2 attempts]" in shown
+        assert "<td>1,234</td>" in shown
+        assert "<td>?</td>" in shown
+        assert "<td>cached</td>" in Results([response(cached=True, cost=0.0)])._repr_html_()
+        assert "<th>id</th><th>metadata_text</th>" in shown
+        assert shown.count("<tr>") == 4
+
+    def test_runs_nothing(self) -> None:
+        metadata = {"<b>": "<script>"}
+        shown = Results([response("<script>"), response(metadata=metadata)])._repr_html_()
+        assert "<script>" not in shown
+        assert "<b>" not in shown
+
+    def test_is_short_and_never_leaves_out_an_error(self) -> None:
+        many: list[Response | LLMError] = [response("x" * 10_000) for _ in range(300)]
+        many[250] = RateLimitError("slow")
+        shown = Results(many)._repr_html_()
+        assert len(shown) < 20_000
+        assert "<td>250</td>" in shown
+        assert "280 more are not shown" in shown
+
+    def test_has_no_colour_of_its_own(self, results: Results[Response | LLMError]) -> None:
+        shown = results._repr_html_()
+        assert "color" not in shown
+        assert "background" not in shown
