@@ -56,6 +56,9 @@ _LONG_WAIT = 5.0
 _HOPELESS_AT_FIRST, _HOPELESS = 5.0, 90.0
 """Seconds without a success, at the start and later, after which each call backs off by itself."""
 
+_GUESSED_CHARGE = 0.5
+"""Factor on the charge of a request below a guessed cap. The rate at which the cap was exceeded was at least
+that of the cap, and the first rate of a sweep is a third of it."""
 _PROOF = 1.0
 """Seconds over which the served requests are a lower bound of a limit, whatever a bucket had saved."""
 
@@ -189,13 +192,10 @@ class AdaptiveController:
         if in_flight >= max_in_flight:
             return math.inf
         estimator, window = self._estimator, self._window
-        if in_flight < window.unpaced and (not estimator.open or in_flight < at_once + self._answered):
+        if estimator.open and in_flight < at_once + self._answered and in_flight < window.unpaced:
             ready = max(now, self.gate)
         else:
-            ready = estimator.ready_at(
-                now, tokens * self._number / self._tokens_sent if estimator.by_tokens else 1.0
-            )
-            ready = max(ready, self.gate)
+            ready = max(estimator.ready_at(now, self._charge(tokens)), self.gate)
         wanted = not self.refusals and in_flight < min(at_once, FIRST_WINDOW + self._answered)
         if in_flight >= window.size and not wanted:
             ready = max(ready, window.ready_at(now, in_flight))
@@ -224,7 +224,7 @@ class AdaptiveController:
             charge = 0.0 if free else 1.0
             self._first_at = min(self._first_at, now)
         else:
-            charge = tokens * self._number / self._tokens_sent if estimator.by_tokens else 1.0
+            charge = self._charge(tokens)
         if estimator.spend(now, charge):
             self._mark = Mark(self._number, now, self._tokens_sent, fresh=True, rate=math.inf, in_flight=0)
             self._refused.slow_trial()
@@ -237,8 +237,6 @@ class AdaptiveController:
             self.gate = now + 2 * self._refusal_latency
             estimator.hold(self.gate)
         window = self._window
-        if self.in_flight <= window.unpaced < math.inf:
-            estimator.limit_debt(window.unpaced)
         window.most = max(window.most, self.in_flight)
         if self.in_flight > window.cap:
             window.sent(now)
@@ -454,7 +452,8 @@ class AdaptiveController:
 
     def _charge(self, tokens: float) -> float:
         """The charge of a request, in requests of mean size, which the rate estimator counts."""
-        return tokens * self._number / self._tokens_sent if self._estimator.by_tokens else 1.0
+        charge = tokens * self._number / self._tokens_sent if self._estimator.by_tokens else 1.0
+        return charge * _GUESSED_CHARGE if self.in_flight < self._window.unpaced < math.inf else charge
 
     def on_headers(self, ticket: Ticket, headroom: Headroom) -> None:
         """Read the headers of an answer, before its outcome is recorded: a refusal is judged by them."""

@@ -275,10 +275,6 @@ class RateEstimator:
         self._credit = credit - charge
         return idle
 
-    def limit_debt(self, most: float) -> None:
-        """Limit the debt that is left by requests which were sent without credit."""
-        self._credit = max(self._credit, -most)
-
     def give_back(self, charge: float) -> None:
         """Return the credit of a request that was not sent."""
         self._credit += charge
