@@ -51,14 +51,13 @@ _FAST_REFUSAL = 0.5
 
 _ISOLATED = 2
 """Requests that are accepted between a cut and a refusal, if it is a random one."""
+_LARGE = 1.001
+"""Ratio to the mean size from which on a refused request is a large one."""
 _LONG_WAIT = 5.0
 """Seconds of Retry-After from which on a single refusal is one of a limit."""
 _HOPELESS_AT_FIRST, _HOPELESS = 5.0, 90.0
 """Seconds without a success, at the start and later, after which each call backs off by itself."""
 
-_GUESSED_CHARGE = 0.5
-"""Factor on the charge of a request below a guessed cap. The rate at which the cap was exceeded was at least
-that of the cap, and the first rate of a sweep is a third of it."""
 _PROOF = 1.0
 """Seconds over which the served requests are a lower bound of a limit, whatever a bucket had saved."""
 
@@ -192,8 +191,10 @@ class AdaptiveController:
         if in_flight >= max_in_flight:
             return math.inf
         estimator, window = self._estimator, self._window
-        if estimator.open and in_flight < at_once + self._answered and in_flight < window.unpaced:
+        if in_flight < window.unpaced and (not estimator.open or in_flight < at_once + self._answered):
             ready = max(now, self.gate)
+            if not estimator.open:
+                ready = max(ready, estimator.latest + window.spacing)
         else:
             ready = max(estimator.ready_at(now, self._charge(tokens)), self.gate)
         wanted = not self.refusals and in_flight < min(at_once, FIRST_WINDOW + self._answered)
@@ -237,6 +238,8 @@ class AdaptiveController:
             self.gate = now + 2 * self._refusal_latency
             estimator.hold(self.gate)
         window = self._window
+        if self.in_flight <= window.unpaced < math.inf:
+            estimator.limit_debt(window.unpaced)
         window.most = max(window.most, self.in_flight)
         if self.in_flight > window.cap:
             window.sent(now)
@@ -384,8 +387,10 @@ class AdaptiveController:
             estimator.restore(random_refusals.highest, grow=random_refusals.grow)
         elif ticket.number <= self._cut:
             return random_refusals.likely
-        isolated = self._accepted_since_cut(ticket) >= _ISOLATED and not estimator.by_tokens
-        if long or now < self.gate or self._window.may_explain(ticket):
+        isolated = self._accepted_since_cut(ticket) >= _ISOLATED
+        # A bucket of tokens that refuses a large request admits several small ones.
+        tokens = estimator.by_tokens or ticket.tokens * self._number > _LARGE * self._tokens_sent
+        if long or tokens or now < self.gate or self._window.may_explain(ticket):
             return False
         if random_refusals.likely:
             more = random_refusals.follow_rate(ticket.number, opening=False)
@@ -452,8 +457,7 @@ class AdaptiveController:
 
     def _charge(self, tokens: float) -> float:
         """The charge of a request, in requests of mean size, which the rate estimator counts."""
-        charge = tokens * self._number / self._tokens_sent if self._estimator.by_tokens else 1.0
-        return charge * _GUESSED_CHARGE if self.in_flight < self._window.unpaced < math.inf else charge
+        return tokens * self._number / self._tokens_sent if self._estimator.by_tokens else 1.0
 
     def on_headers(self, ticket: Ticket, headroom: Headroom) -> None:
         """Read the headers of an answer, before its outcome is recorded: a refusal is judged by them."""

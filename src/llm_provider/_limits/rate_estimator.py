@@ -275,6 +275,15 @@ class RateEstimator:
         self._credit = credit - charge
         return idle
 
+    @property
+    def latest(self) -> float:
+        """The time of the newest request; a later time if the rate is held."""
+        return self._at
+
+    def limit_debt(self, most: float) -> None:
+        """Limit the debt that is left by requests which were sent without credit."""
+        self._credit = max(self._credit, -most)
+
     def give_back(self, charge: float) -> None:
         """Return the credit of a request that was not sent."""
         self._credit += charge

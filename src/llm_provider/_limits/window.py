@@ -15,6 +15,7 @@ _CAP_CLOSENESS = 0.015
 """Largest relative difference between the numbers in flight at two refusals that are explained by one cap."""
 _CAP_PROOF = 3
 """Refusals at one concurrency, without successes there, that prove a cap. As many below a cap disprove it."""
+_BURST, _SPACED = 64, 1.1
 _PLAIN = 8
 """Requests in flight from which on two refusals at the same number are hardly a coincidence."""
 _PENDING = 64
@@ -147,6 +148,14 @@ class ConcurrencyWindow:
             self._resize()
         self._probe, self._probe_at, self._changed = 1, now + _CAP_PROBE, sent
         return True
+
+    @property
+    def spacing(self) -> float:
+        """Seconds between requests below a guessed cap, so that many are not sent at once after a pause.
+
+        By Little's law, a cap admits so many requests per second.
+        """
+        return _SPACED * self._latency / self.unpaced if self.unpaced > _BURST else 0.0
 
     @property
     def guessed(self) -> bool:
