@@ -601,7 +601,10 @@ def test_a_damaged_state_is_refused_as_a_whole(
     if damage == "drop":
         del parent[path[-1]]
     elif damage == "add":
-        (parent if isinstance(parent, dict) else parent[0])["another"] = 1
+        if isinstance(parent, list) and not isinstance(parent[0], dict):
+            parent.append("another")
+        else:
+            (parent if isinstance(parent, dict) else parent[0])["another"] = 1
     elif damage == "negative":
         if type(value) is int:
             # Counts are not negative.

@@ -48,6 +48,13 @@ def test_refusals_in_another_order_prove_nothing() -> None:
         assert not any(refusals.follow_rate(number) for number in numbers)
 
 
+def test_accepted_requests_after_a_cluster_speak_against_a_limit() -> None:
+    cluster, later = [15, 16, 17, 18], [22, 25, 32]
+    alone, known = RandomRefusals(), RandomRefusals()
+    assert [alone.follow_rate(number) for number in cluster][-1]
+    assert not any(known.follow_rate(number) for number in later + cluster)
+
+
 def trial(refused: int, refusals: RandomRefusals, *, due: bool = False) -> bool | None:
     """The verdict after a trial with so many refusals, and a later refusal of another request."""
     refusals.begin_trial(100, 1.0)
@@ -173,6 +180,18 @@ def test_a_call_fails_soon_where_every_request_is_refused() -> None:
     gate = controller.gate
     assert controller.refused(now + 1, controller.sent(now + 1), 20.0)
     assert controller.gate == gate
+
+
+@pytest.mark.parametrize(("tokens", "begins"), [(1.0, True), (4.0, False)])
+def test_the_refusal_of_a_large_request_begins_no_trial(tokens: float, begins: bool) -> None:
+    controller, now, alone = AdaptiveController(random_source=random.Random(0), remembered=100.0), 0.0, False
+    for _ in range(20):
+        for _ in range(4):
+            now = max(now, controller.ready_at(now))
+            controller.succeeded(now, controller.sent(now))
+        now = max(now, controller.ready_at(now, tokens))
+        alone = alone or controller.refused(now, controller.sent(now, tokens))
+    assert alone is begins
 
 
 @pytest.mark.parametrize(("rate", "capacity", "share"), [(10.0, 10.0, 0.05), (100.0, 100.0, 0.1)])

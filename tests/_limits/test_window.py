@@ -60,6 +60,14 @@ def test_the_first_refusal_guesses_a_cap_until_one_more_is_served() -> None:
     assert window.unpaced == 0
 
 
+@pytest.mark.parametrize(("cap", "spacing"), [(20, 0.0), (99, 1.1 * 0.5 / 99)])
+def test_requests_below_a_high_guessed_cap_are_not_sent_at_once(cap: int, spacing: float) -> None:
+    window = ConcurrencyWindow()
+    cohort(window, 1, 10, 0.5)
+    window.suspects(1.0, ticket(200, cap + 1), 210)
+    assert window.spacing == pytest.approx(spacing)
+
+
 def test_a_refusal_below_the_guessed_cap_ends_the_guess() -> None:
     window = ConcurrencyWindow()
     window.suspects(1.0, ticket(21, 21), 25)

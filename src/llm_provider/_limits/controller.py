@@ -51,8 +51,6 @@ _FAST_REFUSAL = 0.5
 
 _ISOLATED = 2
 """Requests that are accepted between a cut and a refusal, if it is a random one."""
-_LARGE = 1.001
-"""Ratio to the mean size from which on a refused request is a large one."""
 _LONG_WAIT = 5.0
 """Seconds of Retry-After from which on a single refusal is one of a limit."""
 _HOPELESS_AT_FIRST, _HOPELESS = 5.0, 90.0
@@ -192,9 +190,8 @@ class AdaptiveController:
             return math.inf
         estimator, window = self._estimator, self._window
         if in_flight < window.unpaced and (not estimator.open or in_flight < at_once + self._answered):
-            ready = max(now, self.gate)
-            if not estimator.open:
-                ready = max(ready, estimator.latest + window.spacing)
+            spaced = now if estimator.open else estimator.latest + window.spacing
+            ready = max(now, spaced, self.gate)
         else:
             ready = max(estimator.ready_at(now, self._charge(tokens)), self.gate)
         wanted = not self.refusals and in_flight < min(at_once, FIRST_WINDOW + self._answered)
@@ -221,8 +218,7 @@ class AdaptiveController:
         """Count a request as in flight; it is sent at once."""
         estimator, rate = self._estimator, self._estimator.rate
         if estimator.open:
-            free = self.in_flight < min(at_once + self._answered, self._window.unpaced)
-            charge = 0.0 if free else 1.0
+            charge = float(self.in_flight >= min(at_once + self._answered, self._window.unpaced))
             self._first_at = min(self._first_at, now)
         else:
             charge = self._charge(tokens)
@@ -387,16 +383,15 @@ class AdaptiveController:
             estimator.restore(random_refusals.highest, grow=random_refusals.grow)
         elif ticket.number <= self._cut:
             return random_refusals.likely
-        isolated = self._accepted_since_cut(ticket) >= _ISOLATED
         # A bucket of tokens that refuses a large request admits several small ones.
-        tokens = estimator.by_tokens or ticket.tokens * self._number > _LARGE * self._tokens_sent
+        tokens = estimator.by_tokens or ticket.tokens * self._number > 1.001 * self._tokens_sent
         if long or tokens or now < self.gate or self._window.may_explain(ticket):
             return False
         if random_refusals.likely:
             more = random_refusals.follow_rate(ticket.number, opening=False)
             if random_refusals.just_passed(ticket.number) and not more:
                 return True
-        elif not isolated or not random_refusals.worth_a_trial(
+        elif self._accepted_since_cut(ticket) < _ISOLATED or not random_refusals.worth_a_trial(
             estimator.estimate, self._mark.accepted(ticket)
         ):
             return False

@@ -12,7 +12,9 @@ As long as no limit is known, two hypotheses explain a refusal:
 
 The sum of the log-likelihood ratios of both, never below 0, is Page's test (CUSUM): it finds a rise of the
 share after the fewest requests for a given number of false alarms. Only a refusal does work. The requests
-between two refusals count as accepted.
+between two refusals count as accepted. Refusals arrive in another order than the requests were sent. So the
+sum at the newest of the refused requests counts: a cluster among them, after which many were accepted, is
+chance.
 
 Once a limit is known, the requests keep close to it, and a share says nothing: others may share the limit,
 and the refusals of each of them look random. A **trial** decides: several requests are sent at once, right
@@ -64,7 +66,7 @@ TRIAL, _TRIAL_REFUSED = 8, 4
 six trials in a hundred are wrong."""
 _GROWING, _MOST_DOUBT = 3, 6
 """Trials in a row without a limit from which on the rate grows, and how many of them count."""
-_FEW = 2
+_FEW = 3
 """Random refusals after each of which the outcome of the requests in flight is worth waiting for."""
 OVERLOAD_PROOF = 3.0
 """More proof that 503 and 529 require: they say that the provider lacks a resource, and not that we sent too
@@ -170,17 +172,17 @@ class RandomRefusals:
             if total <= 0:
                 total, random, began = 0.0, index, refused - 1
             total += per_refused
-            if total >= self._proof + min(_EACH * (self._refused + random), _MOST_MORE):
-                self._keep(began, random)
-                if opening:
-                    self._doubt, self._failed = 0, int(self._refused < _SURE)
-                recent.clear()
-                self._carried = 0.0
-                if self._refused > _MOST_SHARE * self._sent:
-                    self._sent = self._refused = 0.0
-                return True
             before = refused
-        return False
+        if total < self._proof + min(_EACH * (self._refused + random), _MOST_MORE):
+            return False
+        self._keep(began, random)
+        if opening:
+            self._doubt, self._failed = 0, int(self._refused < _SURE)
+        recent.clear()
+        self._carried = 0.0
+        if self._refused > _MOST_SHARE * self._sent:
+            self._sent = self._refused = 0.0
+        return True
 
     def skip(self, number: int) -> None:
         """Leave out the requests until this one: the outcome of some of them is not known yet.

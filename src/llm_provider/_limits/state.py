@@ -24,11 +24,6 @@ def count(value: Any) -> bool:
     return type(value) is int and value >= 0
 
 
-def counts(value: Any) -> bool:
-    """Allows lists of whole numbers from 0."""
-    return isinstance(value, list) and all(map(count, value))
-
-
 def number(value: Any) -> bool:
     """Allows every number and the infinities, which are Python's extension of JSON."""
     return type(value) in (int, float) and not math.isnan(value)

@@ -6,7 +6,7 @@ import math
 from typing import Any, Self
 
 from .rate_estimator import Ticket
-from .state import count, counts, flag, number, positive, restore, state_of
+from .state import count, flag, number, positive, restore, state_of
 
 FIRST_WINDOW = 256
 """Requests in flight at most before any answer, so a server that hangs does not get more."""
@@ -15,7 +15,9 @@ _CAP_CLOSENESS = 0.015
 """Largest relative difference between the numbers in flight at two refusals that are explained by one cap."""
 _CAP_PROOF = 3
 """Refusals at one concurrency, without successes there, that prove a cap. As many below a cap disprove it."""
-_BURST, _SPACED = 64, 1.1
+_MOST_AT_ONCE, _SPACED = 64, 1.1
+"""Requests that may be sent at once below a guessed cap, and seconds between the requests below a higher one,
+as a multiple of the interval between the answers at that cap."""
 _PLAIN = 8
 """Requests in flight from which on two refusals at the same number are hardly a coincidence."""
 _PENDING = 64
@@ -151,11 +153,12 @@ class ConcurrencyWindow:
 
     @property
     def spacing(self) -> float:
-        """Seconds between requests below a guessed cap, so that many are not sent at once after a pause.
+        """Seconds between requests below a high guessed cap.
 
-        By Little's law, a cap admits so many requests per second.
+        If the guess is wrong, the requests that are sent at once after a pause are refused. By Little's law,
+        the interval between the answers at a cap is the latency divided by the cap.
         """
-        return _SPACED * self._latency / self.unpaced if self.unpaced > _BURST else 0.0
+        return _SPACED * self._latency / self.unpaced if self.unpaced > _MOST_AT_ONCE else 0.0
 
     @property
     def guessed(self) -> bool:
@@ -261,9 +264,14 @@ class ConcurrencyWindow:
         self.notable = min(self._suspect, self.cap)
 
 
+def _pairs(value: Any) -> bool:
+    """Allows lists of pairs of numbers, one after the other."""
+    return isinstance(value, list) and len(value) in range(0, _PENDING + 1, 2) and all(map(count, value))
+
+
 _FIELDS = {
     "size": positive, "slow_start": flag, "notable": number, "cap": positive, "unpaced": number,
-    "served": count, "_unguessed": number, "_guesses": flag, "_pending": counts, "_burst": count,
+    "served": count, "_unguessed": number, "_guesses": flag, "_pending": _pairs, "_burst": count,
     "first": count, "most": count,
     "_brake": positive, "_release": positive, "_braked_at": positive, "_suspect": positive,
     "_suspected_number": count, "_suspected_at": number, "_accepted_there": count, "_refused_there": count,
