@@ -57,7 +57,7 @@ class Point:
         (numpy.str_("text"), "text"),
         (numpy.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
         (date(2026, 11, 22), "2026-11-22"),
-        (Usage, "<class 'llm_provider._types.Usage'>"),
+        (Usage, "<class 'llm_provider._types.usage.Usage'>"),
     ],
 )
 def test_every_value_gets_a_form_that_json_has(value: Any, expected: Any) -> None:

@@ -20,8 +20,6 @@ LAYERS: tuple[str, ...] = (
     "_runtime",
     "_schemas",
     "_types",
-    "_results_views",
-    "_results",
     "_limits",
     "_money",
     "_cache",
@@ -31,9 +29,7 @@ LAYERS: tuple[str, ...] = (
     "_tokens",
     "_calls",
     "_estimates",
-    "_batch_methods",
     "_client",
-    "_api",
     "",
     "pytest_plugin",
     "_cli",
@@ -127,7 +123,7 @@ def arrows() -> Iterator[tuple[str, str]]:
 
 
 def test_the_imports_are_seen() -> None:
-    assert {"_errors", "_types"} <= own_imports("_requests.request")
+    assert {"_errors", "_types.messages"} <= own_imports("_requests.request")
     assert "_providers.adapter" in own_imports("_providers.openai.adapter")
     assert Import("openai", eager=False) in set(imports("_providers.openai.adapter"))
 

@@ -257,7 +257,7 @@ def test_the_other_distribution_of_this_name_is_named_once(tmp_path: Path, run_s
         warnings.simplefilter("default")
         sys.path.append({str(packages)!r})
         import llm_provider
-        import llm_provider._api
+        import llm_provider._client.functions
     """
     shown = run_script(program).stderr
     assert shown.count("Warning") == 1

@@ -79,7 +79,9 @@ def run(options: Options) -> Result:
         tables=[_steps(samples), _all_samples(totals)],
         measured={f"format_{length}": worst[length] for length in LENGTHS},
         versions={
-            "this library": {name: importlib.metadata.version(name) for name in ("llm-provider", "orjson")}
+            "this library": {
+                name: importlib.metadata.version(name) for name in ("llm-provider-call", "orjson")
+            }
         },
         rounds=rounds,
         data={f"{route}, {length}": found for (route, length), found in totals.items()},

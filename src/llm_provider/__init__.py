@@ -12,7 +12,11 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ._api import (
+    from ._cache.response_cache import CacheStatistics, CacheWarning
+    from ._cache.storage.diff import Explanation
+    from ._calls.stream import AsyncStream, Stream
+    from ._client.client import Client
+    from ._client.functions import (
         acall,
         acall_many,
         aembed,
@@ -27,10 +31,6 @@ if TYPE_CHECKING:
         stream,
         usage,
     )
-    from ._cache.response_cache import CacheStatistics, CacheWarning
-    from ._cache.storage.diff import Explanation
-    from ._calls.stream import AsyncStream, Stream
-    from ._client import Client
     from ._errors import (
         APIConnectionError,
         APIResponseValidationError,
@@ -78,22 +78,12 @@ if TYPE_CHECKING:
     from ._money.track import track
     from ._requests.api_keys import KeyWarning
     from ._requests.parameters import BatchParameters, EmbedParameters, Parameters
-    from ._results import Cost, Results
     from ._tokens.range import Range
-    from ._types import (
-        Choice,
-        Delta,
-        Embeddings,
-        FinishReason,
-        Message,
-        Prompt,
-        Response,
-        Timing,
-        ToolCall,
-        ToolCallDelta,
-        ToolResult,
-        Usage,
-    )
+    from ._types.embeddings import Embeddings
+    from ._types.messages import Delta, FinishReason, Message, Prompt, ToolCall, ToolCallDelta, ToolResult
+    from ._types.response import Choice, Response
+    from ._types.results import Cost, Results
+    from ._types.usage import Timing, Usage
 
 __version__ = "0.1.0"
 
@@ -183,11 +173,14 @@ __all__ = [
 
 # The modules are searched in this order. Those that import asyncio come last.
 _HOMES = (
-    "_api",
-    "_client",
-    "_types",
+    "_client.functions",
+    "_client.client",
+    "_types.response",
+    "_types.usage",
+    "_types.messages",
+    "_types.embeddings",
+    "_types.results",
     "_errors",
-    "_results",
     "_limits.timeouts",
     "_requests.api_keys",
     "_cache.response_cache",

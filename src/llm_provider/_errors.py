@@ -1,36 +1,4 @@
-"""The errors that the library raises.
-
-    LLMError
-    ├── RequestError                       the request cannot be served; repeating it does not help
-    │   ├── UnknownModelError              no route for the name; the message suggests near names
-    │   ├── MissingAPIKeyError             no key in the arguments or the environment
-    │   ├── MissingDependencyError         the route's SDK is an extra that is not installed
-    │   ├── UnsupportedParameterError      the route cannot honour a parameter; nothing was sent
-    │   ├── BadRequestError                the provider refused the request (400, 413, 422)
-    │   ├── NotFoundError                  the provider knows no such model or path (404)
-    │   ├── UnknownPriceError              a budget applies, but the highest possible cost is unknown
-    │   ├── CacheMissError                 nothing is stored, and cache="only" sends nothing
-    │   └── ContextWindowExceededError     the conversation is longer than the model's context
-    ├── ProviderError                      the provider or the connection to it failed
-    │   ├── AuthenticationError            401: the key is wrong
-    │   ├── PermissionDeniedError          403: the key has no access to this
-    │   ├── RateLimitError                 429: too many requests or tokens; retried
-    │   ├── QuotaExceededError             402 or 429: no money or quota is left; not retried
-    │   ├── OverloadedError                503, 529: the provider is out of capacity; retried
-    │   ├── InternalServerError            5xx, 408 and 409: retried
-    │   ├── APITimeoutError                no complete answer in time; retried
-    │   ├── APIConnectionError             no connection, or it broke; retried
-    │   └── APIResponseValidationError     the answer is incomplete or malformed; retried once
-    ├── OutputError                        a valid answer that cannot be used as requested
-    │   ├── RefusalError                   the model refused, or a content filter stopped it
-    │   ├── LengthFinishReasonError        the answer was cut at its token limit
-    │   ├── ModelDriftError                another snapshot answered than before
-    │   ├── JSONSchemaValidationError      JSON of the model is not valid, or does not match
-    │   │   ├── SchemaMismatchError        the answer does not match `response_format`
-    │   │   └── ToolArgumentsError         the arguments of a tool call do not match its types
-    │   └── ToolRoundsExceededError        the model still calls tools after max_tool_rounds
-    ├── BudgetExceededError                the call may cost more than is left of the budget; nothing was sent
-    └── BatchError                         calls of a batch failed; holds every result
+"""The errors that the library raises. docs/errors.md has the tree, and what to do about each.
 
 Names are those of the openai and anthropic SDKs and of litellm, where these have one.
 
@@ -195,7 +163,7 @@ class LLMError(Exception):
         read = {
             name: READERS[name](value) if name in READERS and value is not None else value
             for name, value in facts.items()
-            if name not in ("error", *_OF_RESPONSES)
+            if name != "error" and (name not in _OF_RESPONSES or name in kind.__annotations__)
         }
         read["_cost"] = read.pop("cost", None)
         return _rebuild(kind, read)
@@ -216,8 +184,9 @@ class LLMError(Exception):
 
 
 _OF_RESPONSES = frozenset(
-    {"text", "texts", "choices", "reasoning", "tool_calls", "finish_reason", "parsed", "logprobs", "raw",
-     "body", "id", "timing", "cost_source", "response_format"}
+    {"text", "texts", "choices", "reasoning", "tool_calls", "finish_reason", "parsed", "all_parsed",
+     "parsed_from", "logprobs", "raw", "body", "id", "timing", "cost_source", "response_format",
+     "schema_in_prompt", "dropped", "messages", "rounds", "tool_rounds", "tool_results"}
 )  # fmt: skip
 """The attributes that a `Response` has and an error does not."""
 
@@ -277,18 +246,6 @@ class MissingAPIKeyError(RequestError):
 
 class MissingDependencyError(RequestError):
     """The route needs a package that is not installed. The message holds the command that installs it."""
-
-
-def install_command(extra: str) -> str:
-    """The commands that install an extra of this project, for messages.
-
-    The distribution has another name than the module, because `llm-provider` on the package index is another
-    project.
-
-    >>> install_command("litellm")
-    "pip install '.[litellm]' in a checkout, or pip install 'llm-provider-call[litellm]'"
-    """
-    return f"pip install '.[{extra}]' in a checkout, or pip install 'llm-provider-call[{extra}]'"
 
 
 class UnsupportedParameterError(RequestError):

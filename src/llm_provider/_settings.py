@@ -13,7 +13,7 @@ from ._requests.api_keys import Accounts, KeyList, sealed
 from ._requests.checks import number
 from ._requests.request import check
 from ._requests.routing import ROUTES, Route, Transport
-from ._types import FinishReason
+from ._types.messages import FinishReason
 
 if TYPE_CHECKING:
     from decimal import Decimal

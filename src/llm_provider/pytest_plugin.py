@@ -22,7 +22,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
-    from ._client import Client
+    from ._client.client import Client
 
 __all__ = ["Cassette", "llm_cassette"]
 
@@ -73,8 +73,8 @@ def llm_cassette(
 ) -> Iterator[Cassette]:
     """Record the answers of this test, or replay them."""
     # Imported here because every run of pytest loads this module as a plugin.
-    from . import _api
-    from ._client import Client
+    from ._client import functions
+    from ._client.client import Client
 
     path = request.path.parent / "cassettes" / f"{request.path.stem}.{_file_name(request.node.name)}.jsonl"
     recording = _records(request.config.getoption(_OPTION), path)
@@ -86,7 +86,7 @@ def llm_cassette(
     with Client(cache_dir=directory, cache="use" if recording else "only") as client:
         if not recording:
             client.cache.load(path)
-        monkeypatch.setitem(_api._default, os.getpid(), client)  # noqa: SLF001 -- the functions' own client
+        monkeypatch.setitem(functions._default, os.getpid(), client)  # noqa: SLF001 -- the functions' own client
         yield Cassette(path, recording, client)
         if recording and not request.node.stash.get(_FAILED, True):
             path.parent.mkdir(exist_ok=True)

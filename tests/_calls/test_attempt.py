@@ -19,7 +19,7 @@ from llm_provider import (
     Timeouts,
     UnsupportedParameterError,
 )
-from llm_provider._client import Transport
+from llm_provider._client.client import Transport
 from llm_provider.simulator import Fault, Simulator
 from raw_server import RawServer
 

@@ -27,7 +27,7 @@ from llm_provider import (
 )
 from llm_provider._calls.batch import Work, iterate
 from llm_provider._runtime import event_loop
-from llm_provider._types import Prompt
+from llm_provider._types.messages import Prompt
 from llm_provider.simulator import Fault, Simulator
 from support import RunScript, TooSlowError, patiently, wait_until
 

@@ -21,7 +21,7 @@ from llm_provider import (
     track,
 )
 from llm_provider._calls.batch_lookup import _GROUP
-from llm_provider._types import Prompt
+from llm_provider._types.messages import Prompt
 from llm_provider.simulator import Simulator
 
 MODEL = "gpt-6.1-sol"

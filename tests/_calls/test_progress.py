@@ -15,7 +15,7 @@ import pytest
 
 from llm_provider import APIConnectionError, Client
 from llm_provider._calls.progress import Progress, watched
-from llm_provider._types import Result
+from llm_provider._types.response import Result
 from llm_provider.simulator import Fault, Simulator
 
 BATCH = "from llm_provider import call_many; call_many('gpt-6.1-sol', [f'1+{{n}}?' for n in range(8)]{})"

@@ -16,7 +16,7 @@ from llm_provider._calls.chat import CHAT
 from llm_provider._calls.template import Template, template
 from llm_provider._limits.concurrency import Concurrency
 from llm_provider._requests.routing import ROUTES
-from llm_provider._types import Prompt
+from llm_provider._types.messages import Prompt
 
 MODELS = {
     "openai": "gpt-6.1-sol",

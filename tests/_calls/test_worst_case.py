@@ -19,7 +19,7 @@ from llm_provider._money.pricing import PriceTable
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import priced_as
 from llm_provider._tokens.counting import most_input_tokens, most_output_tokens
-from llm_provider._types import Usage
+from llm_provider._types.usage import Usage
 
 TABLE = PriceTable.load()
 MAKER = Client(cache="off")

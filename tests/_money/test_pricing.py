@@ -21,7 +21,7 @@ from llm_provider._money import pricing
 from llm_provider._money.price_rows import PRICE_COLUMNS, check, mapping_lines
 from llm_provider._money.pricing import COLUMNS, VARIANTS, PriceTable, PriceWarning, default_prices_path
 from llm_provider._requests.routing import ROUTES
-from llm_provider._types import Usage
+from llm_provider._types.usage import Usage
 
 TODAY = date(2026, 11, 20)
 PARTS = (

@@ -77,9 +77,10 @@ def test_a_docstring_without_an_entry_gets_one() -> None:
 
 
 def test_a_stub_has_overloads_and_no_implementation() -> None:
-    text = stub("_api")
+    text = stub("_client/functions")
     assert text.count("def embed(") == 2
-    assert text.count("@overload") == 6
+    source = (PACKAGE / "_client" / "functions.py").read_text(encoding="utf-8")
+    assert text.count("@overload") == source.count("@overload") > 0
     assert "temperature: float | None = None," in text
     assert "seal" not in text
 
@@ -123,4 +124,6 @@ class TestEditors:
 
 
 def test_every_stubbed_module_has_its_stub() -> None:
-    assert {path.stem for path in PACKAGE.rglob("*.pyi")} == set(STUBBED)
+    assert {path.relative_to(PACKAGE).with_suffix("").as_posix() for path in PACKAGE.rglob("*.pyi")} == set(
+        STUBBED
+    )

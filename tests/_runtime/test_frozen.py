@@ -12,7 +12,7 @@ import pytest
 
 from llm_provider import Response, Usage
 from llm_provider._runtime.frozen import quickly_made
-from llm_provider._types import Choice
+from llm_provider._types.response import Choice
 
 T = TypeVar("T")
 

@@ -23,7 +23,8 @@ from llm_provider._providers import registry
 from llm_provider._providers.adapter import EncodedRequest
 from llm_provider._providers.sse import END
 from llm_provider._requests.routing import resolve
-from llm_provider._types import Choice, delta_of
+from llm_provider._types.messages import delta_of
+from llm_provider._types.response import Choice
 
 JSON = dict[str, Any]
 MOST = 12

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 PACKAGE = Path(__file__).parents[2] / "src" / "llm_provider"
-STUBBED = ("_api", "_batch_methods", "_client")
+STUBBED = ("_client/functions", "_client/client", "_client/batch_methods", "_client/embed_methods")
 PARAMETERS = PACKAGE / "_requests" / "parameters.py"
 SIGNATURES = PACKAGE / "_requests" / "signatures.py"
 START = "# fmt: off\n"
@@ -82,7 +82,7 @@ def signatures() -> str:
 
 
 def imported(path: Path) -> Iterator[tuple[str, str]]:
-    """What a module imports: the name, and the statement that a stub of the top folder imports it with."""
+    """What a module imports: the name, and the statement that a stub imports it with."""
     folder = path.relative_to(PACKAGE).parts[:-1]
     statements = list(tree_of(path).body)
     for node in statements:
@@ -93,7 +93,8 @@ def imported(path: Path) -> Iterator[tuple[str, str]]:
                 yield (alias.asname or alias.name).partition(".")[0], f"import {alias.name}"
         elif isinstance(node, ast.ImportFrom) and node.module != "__future__":
             above = folder[: len(folder) - (node.level - 1)] if node.level else ()
-            module = "." * bool(node.level) + ".".join([*above, node.module or ""])
+            package = ["llm_provider", *above] if node.level else []
+            module = ".".join([*package, node.module or ""])
             for alias in node.names:
                 yield alias.asname or alias.name, f"from {module} import {alias.name}"
 
@@ -104,7 +105,7 @@ def stub(module: str) -> str:
     body = "\n".join(_declared(tree_of(source).body, "", tables()))
     used = set(re.findall(r"\w+", re.sub(r'""".*?"""', "", body, flags=re.DOTALL)))
     lines = {line for path in (source, PARAMETERS) for name, line in imported(path) if name in used}
-    imports = "\n".join(sorted(lines, key=lambda line: (line.startswith("from ."), line)))
+    imports = "\n".join(sorted(lines, key=lambda line: (line.startswith("from llm_provider"), line)))
     return f"{HEADER.format(module=module)}\n{imports}\n\n{body}\n"
 
 
@@ -124,7 +125,10 @@ def _declared(statements: Sequence[ast.stmt], indent: str, known: Any) -> Iterat
                 # The implementation of an overloaded function comes last, and has its docstring.
                 yield from _function(node, indent, known, documentation[node.name])
         elif isinstance(node, ast.AnnAssign) and (indent or not ast.unparse(node.target).startswith("_")):
-            yield f"{indent}{ast.unparse(node.target)}: {ast.unparse(node.annotation)}"
+            alias = ast.unparse(node.annotation) == "TypeAlias"
+            yield indent + (
+                ast.unparse(node) if alias else f"{ast.unparse(node.target)}: {ast.unparse(node.annotation)}"
+            )
         elif isinstance(node, ast.Assign) and re.match(r"(TypeVar\(|Literal\[)", ast.unparse(node.value)):
             yield f"{indent}{ast.unparse(node)}"
 
@@ -183,7 +187,8 @@ def parameters_of(
     group: str, bases: dict[str, str], groups: dict[str, dict[str, tuple[str, str]]]
 ) -> Iterator[tuple[str, str, str]]:
     if group in bases:
-        yield from parameters_of(bases[group], bases, groups)
+        inherited = parameters_of(bases[group], bases, groups)
+        yield from (entry for entry in inherited if entry[0] not in groups[group])
     yield from ((name, kind, line) for name, (kind, line) in groups[group].items())
 
 

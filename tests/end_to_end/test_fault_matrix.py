@@ -40,7 +40,7 @@ from end_to_end.faults import (
     Route,
     Row,
 )
-from llm_provider import Client, Response
+from llm_provider import Client, Response, Usage
 from llm_provider._errors import LLMError
 from llm_provider.simulator import Fault, Simulator
 from llm_provider.simulator._records.recorded_requests import fingerprint
@@ -267,6 +267,7 @@ def check_error(meeting: Meeting, error: Any) -> None:
     assert (type(twin), twin.args, twin.__dict__) == (type(error), error.args, error.__dict__)
     facts = dict(vars(error))
     facts_of_attempts = [dataclasses.astuple(failure) for failure in facts.pop("failures", ())]
+    assert isinstance(facts.pop("usage", None), Usage | None)
     # The provider's reply, as plain JSON.
     facts.pop("raw", None)
     for fact in itertools.chain(facts.values(), *facts_of_attempts):

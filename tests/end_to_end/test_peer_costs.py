@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from llm_provider._money.pricing import PriceRow, PriceTable, PriceWarning
-from llm_provider._types import Usage
+from llm_provider._types.usage import Usage
 from peer_costs import usages
 
 RECORDED = json.loads((Path(__file__).parents[1] / "data" / "peer_costs.json").read_text(encoding="utf-8"))

@@ -17,7 +17,7 @@ from llm_provider import (
     RateLimitError,
     Response,
 )
-from llm_provider._types import ToolCall
+from llm_provider._types.messages import ToolCall
 from raw_server import Behaviour, RawServer, answering, streaming
 
 USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}

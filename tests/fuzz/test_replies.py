@@ -40,7 +40,7 @@ from llm_provider._providers.gemini import adapter as gemini
 from llm_provider._providers.litellm import adapter as litellm
 from llm_provider._providers.openai import adapter as openai
 from llm_provider._providers.sse import events
-from llm_provider._types import delta_of
+from llm_provider._types.messages import delta_of
 from wire_shapes import SHAPES
 
 ADAPTERS: Mapping[str, tuple[Any, str]] = {

@@ -15,7 +15,8 @@ from .._providers.adapter import AnyAnswer, Connection, OnHeaders, Outgoing, Sen
 from .._providers.bill import reported_cost
 from .._providers.errors import failure_headers
 from .._runtime.imports import is_unfinished
-from .._types import Step, Usage
+from .._types.messages import Step
+from .._types.usage import Usage
 from .call import Call, Sample
 from .delivery import Emit
 

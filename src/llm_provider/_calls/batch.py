@@ -33,9 +33,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
 from .._errors import BudgetExceededError, LLMError
-from .._results import Results
 from .._runtime import event_loop
-from .._types import Prompt, Response, Result
+from .._types.messages import Prompt
+from .._types.response import Response, Result
+from .._types.results import Results
 from .batch_lookup import Lookup
 from .call import Call
 from .early_stop import EarlyStop

@@ -12,7 +12,8 @@ from typing import Any, TypeAlias, TypeVar
 
 from .._errors import CacheMissError, LLMError
 from .._money.track import current
-from .._types import Prompt, Response, Result
+from .._types.messages import Prompt
+from .._types.response import Response, Result
 from .call import Call
 from .engine import READING, Engine
 from .template import Template, template

@@ -20,7 +20,7 @@ from .._limits.timeouts import DEFAULT_PATIENCE, Deadline, Patience
 from .._money.track import Tracks
 from .._providers.adapter import Adapter, AnyAnswer, EncodedRequest
 from .._requests.routing import Target
-from .._types import CostSource, Usage
+from .._types.usage import CostSource, Usage
 
 if TYPE_CHECKING:
     from decimal import Decimal

@@ -13,7 +13,8 @@ from .._cache.storage.entry import Entry
 from .._providers.adapter import Adapter, Answer, EncodedRequest, refuse
 from .._requests.routing import Target
 from .._runtime.canonical_json import canonical
-from .._types import Choice, Response, Timing, Usage
+from .._types.response import Choice, Response
+from .._types.usage import Timing, Usage
 from .call import Call, Operation, Sample, cost_source_of
 
 if TYPE_CHECKING:

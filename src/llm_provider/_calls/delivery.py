@@ -12,7 +12,8 @@ from typing import Any, Protocol, TypeAlias
 
 from .._limits.scopes import ScopeStatistics
 from .._providers.adapter import numbered
-from .._types import Choice, Delta, Step, ToolCallDelta, delta_of
+from .._types.messages import Delta, Step, ToolCallDelta, delta_of
+from .._types.response import Choice
 from .call import Call, Sample
 
 Emit: TypeAlias = Callable[[list[Step]], None]

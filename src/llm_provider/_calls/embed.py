@@ -17,7 +17,8 @@ from .._providers.adapter import Adapter, EmbeddingAnswer, EmbeddingFormat, Enco
 from .._providers.facts import RequestFacts
 from .._requests.routing import Target
 from .._runtime.canonical_json import canonical
-from .._types import Embeddings, Timing, Usage
+from .._types.embeddings import Embeddings
+from .._types.usage import Timing, Usage
 from .call import Call, Operation, Sample, cost_source_of
 
 if TYPE_CHECKING:

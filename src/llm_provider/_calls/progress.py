@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from .._runtime.clock_time import clock_time
-from .._types import Response, Result
+from .._types.response import Response, Result
 
 if TYPE_CHECKING:
     from .._limits.scopes import ScopeStatistics

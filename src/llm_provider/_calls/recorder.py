@@ -23,7 +23,7 @@ from .._money.totals import HitGroup, Key, Posting, Totals
 from .._providers.adapter import AnyAnswer
 from .._requests.routing import priced_as
 from .._runtime.exact_decimal import total
-from .._types import Usage
+from .._types.usage import Usage
 from .call import Call, Sample
 
 if TYPE_CHECKING:

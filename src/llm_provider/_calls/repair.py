@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._errors import FailedAttempt, LLMError, SchemaMismatchError
 from .._runtime.canonical_json import canonical
-from .._types import Usage
+from .._types.usage import Usage
 from .call import Call, Sample, least_certain
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    from .._types import Response
+    from .._types.response import Response
     from .delivery import Delivery
 
 DEFAULT_MAX_REPAIRS = 1

@@ -29,7 +29,7 @@ from .._runtime.exact_decimal import total
 from .._runtime.imports import LONGEST_IMPORT, PAUSE, when_imported
 from .._settings import Settings
 from .._tokens.counting import charged_tokens
-from .._types import Usage
+from .._types.usage import Usage
 from .attempt import Attempt
 from .call import Call, Sample
 from .delivery import Emit

@@ -12,7 +12,8 @@ from typing import Self, TypeAlias
 
 from .._errors import LLMError
 from .._runtime import event_loop
-from .._types import Delta, Response, Result, Step, delta_of
+from .._types.messages import Delta, Step, delta_of
+from .._types.response import Response, Result
 from .delivery import whole
 
 Arrived: TypeAlias = list[Step] | Response | BaseException

@@ -25,7 +25,8 @@ from .._cache.key import key_frame
 from .._providers.adapter import EncodedRequest
 from .._requests.request import Request
 from .._runtime.canonical_json import canonical
-from .._types import Prompt, Response
+from .._types.messages import Prompt
+from .._types.response import Response
 from .call import MAX_REQUEST_BYTES, Call, SentRequests
 
 _STRANGE = ' \t\n"\\/é\u2028\U0001f600\x7f '

@@ -24,7 +24,9 @@ from .._errors import APITimeoutError, LLMError, ToolRoundsExceededError
 from .._limits.concurrency import Concurrency
 from .._requests.tools import FunctionTool
 from .._runtime import event_loop
-from .._types import Delta, Prompt, Response, Result, Timing, ToolCall, ToolResult, ToolRounds, Usage
+from .._types.messages import Delta, Prompt, ToolCall, ToolResult
+from .._types.response import Response, Result, ToolRounds
+from .._types.usage import Timing, Usage
 from .batch_lookup import with_metadata
 from .call import Call, cost_source_of
 from .delivery import Emit, whole

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 
 from .._errors import ToolArgumentsError
 from .._requests.tools import FunctionTool
-from .._types import ToolCall, ToolResult
+from .._types.messages import ToolCall, ToolResult
 
 MOST_AT_ONCE = 64
 

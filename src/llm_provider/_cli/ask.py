@@ -13,7 +13,7 @@ from .output import INCOMPLETE_ANSWER, OK, PROGRAM, say
 
 if TYPE_CHECKING:
     from .._requests.parameters import Parameters
-    from .._types import Response
+    from .._types.response import Response
 
 HELP = f"""\
 The prompt is the argument, or standard input, or both with a blank line between them. Line breaks at the
@@ -62,7 +62,7 @@ def add_arguments(command: argparse.ArgumentParser, json_object: Callable[[str],
 
 
 def _ask(arguments: argparse.Namespace) -> int:
-    from .._api import call
+    from .._client.functions import call
 
     prompt, parameters = _prompt(arguments.prompt), _parameters(arguments)
     if arguments.json:
@@ -120,7 +120,7 @@ def _parameters(arguments: argparse.Namespace) -> Parameters:
 
 
 def _print_stream(model: str, prompt: str, parameters: Parameters) -> Response:
-    from .._api import stream
+    from .._client.functions import stream
 
     with stream(model, prompt, **parameters) as deltas:
         _print_pieces(delta.text for delta in deltas)

@@ -16,7 +16,7 @@ from .output import OK, PROGRAM
 
 if TYPE_CHECKING:
     from .._estimates.estimate import Estimate
-    from .._types import Prompt
+    from .._types.messages import Prompt
 
 HELP = f"""\
 Every line of the file is a prompt. In a file named *.jsonl each line is JSON: a text, a list of messages,
@@ -55,7 +55,7 @@ def add_arguments(command: argparse.ArgumentParser, json_object: Callable[[str],
 
 
 def _estimate(arguments: argparse.Namespace) -> int:
-    from .._api import estimate
+    from .._client.functions import estimate
 
     with ExitStack() as stack:
         found = estimate(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .._money.price_rows import PriceRow
     from .._money.pricing import PriceTable
     from .._providers.facts import RequestFacts
-    from .._types import Prompt
+    from .._types.messages import Prompt
 
 _DEFAULT_OUTPUT = Range(1, 500, 4000)
 """Tokens of an answer if nothing is known of it: one word, a page, or some reasoning and a page."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from .._errors import RequestError
 from .._runtime.exact_decimal import total
-from .._types import Usage
+from .._types.usage import Usage
 from .ledger_rows import LedgerRow, row_of
 from .totals import Key, Sums, Totals
 

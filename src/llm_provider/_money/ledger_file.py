@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, cast
 import orjson
 
 from .._errors import RequestError
-from .._types import Usage
+from .._types.usage import Usage
 from .totals import COUNTS, POSTING_KINDS, Key, Posting, PostingKind
 
 if TYPE_CHECKING:

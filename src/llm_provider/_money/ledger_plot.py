@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 from itertools import accumulate
 from typing import TYPE_CHECKING, TypeAlias
 
-from .._errors import install_command
-from .._runtime.imports import imported
+from .._runtime.imports import imported, install_command
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     import matplotlib.axes
     import matplotlib.figure
 
-    from .._types import Usage
+    from .._types.usage import Usage
     from .ledger_rows import LedgerRow
 
 _Timeline: TypeAlias = "dict[str, list[tuple[int, Decimal]]]"

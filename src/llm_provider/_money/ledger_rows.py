@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .._runtime.exact_decimal import total
-from .._types import Usage
+from .._types.usage import Usage
 from .totals import COUNTS, Key, Sums
 
 if TYPE_CHECKING:

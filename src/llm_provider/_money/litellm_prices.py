@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from decimal import Decimal
 
-    from .._types import Usage
+    from .._types.usage import Usage
 
 _FILE = "model_prices_and_context_window_backup.json"
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from datetime import date
     from decimal import Decimal
 
-    from .._types import Usage
+    from .._types.usage import Usage
 
 __all__ = [
     "COLUMNS",
@@ -116,7 +116,7 @@ def shipped_path(name: str) -> str:
 class PriceTable:
     """Prices by provider, model, service level, prompt size and date. Safe to share between threads.
 
-    >>> from llm_provider._types import Usage
+    >>> from llm_provider import Usage
     >>> table = PriceTable.load(overrides=[
     ...     {"provider": "local", "model": "tiny", "input": "0.50", "cache_read": "0.05", "output": 2},
     ... ])
@@ -315,7 +315,7 @@ class PriceTable:
             price, or where the counts contradict each other; one `PriceWarning` per model and class, for the
             life of the table, then gives the reason.
 
-        >>> from llm_provider._types import Usage
+        >>> from llm_provider import Usage
         >>> PriceTable.load().cost("openai", "gpt-6.1-sol", Usage(input_tokens=1000, output_tokens=500))
         Decimal('0.007')
         """

@@ -6,7 +6,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from .._errors import RequestError
-from .._types import Usage
+from .._types.usage import Usage
 from .price_rows import VARIANTS
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from .._runtime.exact_decimal import exact, total
-from .._types import Usage
+from .._types.usage import Usage
 from .pricing import PriceTable, PriceWarning
 
 if TYPE_CHECKING:

@@ -30,7 +30,9 @@ from .._requests.api_keys import APIKey
 from .._requests.embed_request import EmbedRequest
 from .._requests.request import Request
 from .._requests.routing import EmbeddingLimits, Target
-from .._types import Choice, Delta, FinishReason, Step, Usage, delta_of
+from .._types.messages import Delta, FinishReason, Step, delta_of
+from .._types.response import Choice
+from .._types.usage import Usage
 from .facts import RequestFacts
 
 if TYPE_CHECKING:
@@ -401,7 +403,7 @@ def numbered(step: Step, index: int) -> Step:
     """A step of a stream of several samples, with the number of its sample.
 
     >>> numbered("Hi", 1)
-    Delta(text='Hi', reasoning='', tool_calls=(), index=1)
+    Delta(text='Hi', reasoning='', tool_calls=(), index=1, tool_results=())
     """
     delta = delta_of(step)
     return Delta(text=delta.text, reasoning=delta.reasoning, tool_calls=delta.tool_calls, index=index)

@@ -25,7 +25,7 @@ from .adapter import count, part
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    from .._types import Usage
+    from .._types.usage import Usage
 
 _TICK = -10
 """The power of ten in USD of xAI's unit."""

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from .._errors import RequestError
-from .._types import Message
+from .._types.messages import Message
 
 
 def made_id(message: int, call: int) -> str:

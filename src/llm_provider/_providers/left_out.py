@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from .._types import Message
+from .._types.messages import Message
 
 # The fields of an assistant message that every format sends, or whose content is in another field as well.
 _SENT = frozenset({"role", "content", "refusal", "tool_calls", "function_call", "prefix"})

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias, cast
 
 from .._errors import RequestError, shown
-from .._types import Prompt
+from .._types.messages import Prompt
 
 Inputs: TypeAlias = Iterable[Prompt] | Callable[[dict[str, Any]], Prompt]
 """Prompts; or with `rows` a template, which is text with `{fields}` or a function of a row."""

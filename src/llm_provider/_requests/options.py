@@ -59,8 +59,10 @@ def _check_allowed(allowed: tuple[str, ...], checked: Mapping[str, Any]) -> None
             )
 
 
-def _name_of(tool: Mapping[str, Any]) -> str | None:
+def _name_of(tool: Mapping[str, Any] | str) -> str | None:
     """The name of a function, or of another tool that the user defines."""
+    if isinstance(tool, str):
+        return None
     for inner in (tool.get("function"), tool.get("custom"), tool):
         if isinstance(inner, Mapping) and isinstance(inner.get("name"), str):
             return str(inner["name"])

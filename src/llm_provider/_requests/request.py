@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 from .._errors import RequestError, shown
 from .._limits.timeouts import Timeouts, patience_seconds, seconds
 from .._runtime.frozen import quickly_made
-from .._types import Message, Prompt
+from .._types.messages import Message, Prompt
 from .api_keys import APIKey
 from .checks import CacheMode, Endpoint, ReasoningEffort, flag, number, one_of, text
 

@@ -72,6 +72,8 @@ class Route:
         default_effort: Whether the API may accept `reasoning_effort="default"`.
         embedding_limits: How much one request for embeddings may hold, where the adapter is `openai`. Default
             `UNPUBLISHED`.
+        parts: Parts of messages that OpenAI does not have and the API has: "media in results" of tools, and
+            "thinking" in the content.
         output_only: Fields of an assistant message that other hosts return and this host refuses as input.
         litellm_names: The provider's names in litellm's price map, the one that prefixes its models first.
             Default the provider's own name.
@@ -98,6 +100,7 @@ class Route:
     json_schema: bool = True
     default_effort: bool = False
     embedding_limits: EmbeddingLimits = UNPUBLISHED
+    parts: frozenset[str] = frozenset()
     output_only: frozenset[str] = frozenset()
     litellm_names: tuple[str, ...] = ()
     genai_prices_name: str = ""
@@ -165,6 +168,7 @@ _ROWS = (
         "https://openrouter.ai/api/v1",
         unsupported={"n": _SEPARATE},
         options=OPENAIS_OPTIONS - {"allowed_tools", "store"},
+        parts=frozenset({"media in results"}),
     ),
     Route(
         "groq",
@@ -206,6 +210,7 @@ _ROWS = (
             "user": _NO_SUCH,
         },
         options=frozenset({"metadata"}),
+        parts=frozenset({"media in results", "thinking"}),
         spelling={"seed": "random_seed", "dimensions": "output_dimension"},
         stream_usage=False,
         # Its error says: "Too many tokens in batch. Max is 16384". The length of a text is in its list of
@@ -239,6 +244,7 @@ _ROWS = (
         default_effort=True,
         # The server decides.
         options=OPENAIS_OPTIONS,
+        parts=frozenset({"media in results", "thinking"}),
         stores_answers=True,
     ),
     Route(

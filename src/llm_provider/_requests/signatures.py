@@ -52,7 +52,7 @@ def parameters_of(group: str) -> Iterator[tuple[str, str, str]]:
     """The name, the type and the entry in docstrings of each parameter of a group."""
     base = BASES.get(group)
     if base is not None:
-        yield from parameters_of(base)
+        yield from (entry for entry in parameters_of(base) if entry[0] not in GROUPS[group])
     for name, (kind, entry) in GROUPS[group].items():
         yield name, kind, entry
 

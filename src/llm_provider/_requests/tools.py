@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, TypeAlias, get_type_hints
 
 from .._errors import RequestError, ToolArgumentsError, shown
-from .._types import Choice, ToolCall
+from .._types.messages import ToolCall
+from .._types.response import Choice
 
 Tool: TypeAlias = Callable[..., Any] | Mapping[str, Any] | str
 """A Python function, a pydantic model, dataclass or TypedDict, an OpenAI-style tool, a tool in the form of

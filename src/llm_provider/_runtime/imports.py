@@ -74,3 +74,15 @@ def imported(module: str, install: str) -> Any:
     except ImportError as error:
         package = module.partition(".")[0]
         raise MissingDependencyError(f"{package} is not installed: {install} ({error})") from None
+
+
+def install_command(extra: str) -> str:
+    """The commands that install an extra of this project, for messages.
+
+    The distribution has another name than the module, because `llm-provider` on the package index is another
+    project.
+
+    >>> install_command("litellm")
+    "pip install '.[litellm]' in a checkout, or pip install 'llm-provider-call[litellm]'"
+    """
+    return f"pip install '.[{extra}]' in a checkout, or pip install 'llm-provider-call[{extra}]'"

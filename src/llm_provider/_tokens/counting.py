@@ -23,7 +23,7 @@ from .vocabularies import ENCODINGS, vocabulary_of
 
 if TYPE_CHECKING:
     from .._providers.facts import RequestFacts
-    from .._types import Usage
+    from .._types.usage import Usage
 
 _BYTES_PER_TOKEN = 4
 """Bytes of a request's body per token. o200k_base has 3 to 5 in texts of all scripts: Chinese has more tokens

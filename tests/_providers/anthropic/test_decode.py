@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from anthropic_support import CURRENT, SECRET, THOUGHT, USE, call, reply, text
 from llm_provider._errors import APIResponseValidationError, LLMError, OverloadedError
 from llm_provider._providers.anthropic.decode import Assembler, decode
-from llm_provider._types import Choice, Delta, ToolCall, Usage, delta_of
+from llm_provider._types.messages import Delta, ToolCall, delta_of
+from llm_provider._types.response import Choice
+from llm_provider._types.usage import Usage
 
 
 class TestDecode:

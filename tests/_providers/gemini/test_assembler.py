@@ -13,7 +13,7 @@ from gemini_payloads import JSON_VALUES, PIECES, reply
 from llm_provider._errors import APIResponseValidationError, InternalServerError, LLMError
 from llm_provider._providers.gemini.assembler import Assembler
 from llm_provider._providers.gemini.decode import decode
-from llm_provider._types import Delta, ToolCall, ToolCallDelta, delta_of
+from llm_provider._types.messages import Delta, ToolCall, ToolCallDelta, delta_of
 
 
 @given(st.lists(PIECES, max_size=3))

@@ -20,7 +20,8 @@ from llm_provider._errors import (
     RateLimitError,
 )
 from llm_provider._providers.gemini.decode import decode, error_of
-from llm_provider._types import ToolCall, Usage
+from llm_provider._types.messages import ToolCall
+from llm_provider._types.usage import Usage
 
 
 def test_text_thoughts_usage_and_names() -> None:

@@ -9,7 +9,7 @@ from google.genai import types
 from gemini_payloads import payload_of, reply, user
 from llm_provider._errors import RequestError
 from llm_provider._providers.gemini import adapter
-from llm_provider._types import ToolCall
+from llm_provider._types.messages import ToolCall
 
 PNG = "data:image/png;base64,iVBORw0KGgo="
 

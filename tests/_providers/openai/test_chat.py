@@ -21,7 +21,8 @@ from llm_provider._providers.openai import chat
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import ROUTES, resolve
 from llm_provider._runtime.canonical_json import canonical
-from llm_provider._types import ToolCall, Usage
+from llm_provider._types.messages import ToolCall
+from llm_provider._types.usage import Usage
 from openai_support import JSON_VALUES, completion
 
 USER = {"role": "user", "content": "Hi"}

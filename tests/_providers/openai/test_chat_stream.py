@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from llm_provider._errors import APIResponseValidationError, InternalServerError, LLMError, RateLimitError
 from llm_provider._providers.openai import chat, chat_stream
 from llm_provider._providers.sse import END
-from llm_provider._types import Delta, ToolCall, delta_of
+from llm_provider._types.messages import Delta, ToolCall, delta_of
 from openai_support import JSON_VALUES, completion
 
 

@@ -34,7 +34,7 @@ from llm_provider._requests.api_keys import APIKey
 from llm_provider._requests.embed_request import EmbedRequest
 from llm_provider._requests.routing import resolve
 from llm_provider._runtime.canonical_json import canonical
-from llm_provider._types import Usage
+from llm_provider._types.usage import Usage
 from llm_provider.simulator import Fault, Simulator
 from support import ignore
 

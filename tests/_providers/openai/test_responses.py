@@ -22,7 +22,8 @@ from llm_provider._providers.openai import chat, responses, responses_stream
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import resolve
 from llm_provider._runtime.canonical_json import canonical
-from llm_provider._types import Delta, ToolCall, Usage, delta_of
+from llm_provider._types.messages import Delta, ToolCall, delta_of
+from llm_provider._types.usage import Usage
 from openai_support import PRO, WEATHER
 
 JSON_VALUES = st.recursive(

@@ -10,7 +10,7 @@ from llm_provider import RequestError
 from llm_provider._providers.openai import responses, responses_calls
 from llm_provider._providers.openai.responses_stream import Assembler
 from llm_provider._requests.request import Request
-from llm_provider._types import ToolCall, delta_of
+from llm_provider._types.messages import ToolCall, delta_of
 from openai_support import PRO
 
 CUSTOM = {"id": "ctc_1", "type": "custom_tool_call", "call_id": "c1", "name": "grep", "input": "a.*b"}

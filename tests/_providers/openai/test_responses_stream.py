@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from llm_provider import APIResponseValidationError
 from llm_provider._providers.openai import responses
 from llm_provider._providers.openai.responses_stream import Assembler
-from llm_provider._types import delta_of
+from llm_provider._types.messages import delta_of
 
 PIECES = ("ha", "ha", " ", "ha", "!", "ha")
 ARGUMENTS = ('{"a"', ": ", "1", "}")

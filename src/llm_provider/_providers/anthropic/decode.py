@@ -11,7 +11,9 @@ from typing import Any, TypeAlias
 import orjson
 
 from ..._errors import APIResponseValidationError
-from ..._types import Choice, Delta, FinishReason, Step, ToolCall, ToolCallDelta, Usage, delta_of
+from ..._types.messages import Delta, FinishReason, Step, ToolCall, ToolCallDelta, delta_of
+from ..._types.response import Choice
+from ..._types.usage import Usage
 from ..adapter import Answer, count, expect_dict, part, same
 from ..errors import error_fields, from_answer
 from .facts import tier_variant

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..._errors import APIResponseValidationError, RequestError
-from ..._types import Message
+from ..._types.messages import Message
 from .. import left_out
 from ..call_ids import answered_id, calls_of, function_of, made_id
 from .decode import PROVIDER, Block, openai_call, read_blocks

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..._errors import APIResponseValidationError
-from ..._types import Delta, Step, ToolCallDelta, delta_of
+from ..._types.messages import Delta, Step, ToolCallDelta, delta_of
 from ..adapter import expect_dict, numbered, part, same
 from .decode import arguments_of, call_id, error_of, index_of, read_parts, text_or_none
 

@@ -14,7 +14,9 @@ import orjson
 
 from ..._errors import APIResponseValidationError, LLMError
 from ..._limits.retry import retry_delay
-from ..._types import Choice, FinishReason, ToolCall, Usage
+from ..._types.messages import FinishReason, ToolCall
+from ..._types.response import Choice
+from ..._types.usage import Usage
 from ..adapter import Answer, count, expect_dict, part, split_reply
 from ..bill import gemini_searches, with_searches
 from ..errors import from_answer

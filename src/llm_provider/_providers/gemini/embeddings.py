@@ -13,7 +13,7 @@ from typing import Any
 from ..._errors import APIResponseValidationError, RequestError
 from ..._requests.embed_request import EmbedRequest
 from ..._requests.routing import EmbeddingLimits, Target
-from ..._types import Usage
+from ..._types.usage import Usage
 from ..adapter import EmbeddingAnswer, EncodedRequest, expect_dict, merge, refuse
 from ..embedding_models import check_model
 from ..vectors import apportioned, check_count, vector_of

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from ..._errors import APIResponseValidationError, RequestError
 from ..._requests.request import Request
-from ..._types import Message
+from ..._types.messages import Message
 from .. import left_out
 from ..call_ids import answered_id, calls_of, function_of, has_id, made_id
 from .decode import PROVIDER, read_parts

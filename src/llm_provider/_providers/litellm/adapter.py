@@ -18,7 +18,7 @@ from ..._requests.embed_request import EmbedRequest
 from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..._settings import MAX_RESPONSE_BYTES
-from ..._types import Message
+from ..._types.messages import Message
 from ..adapter import Answer, EncodedRequest, part
 from ..bill import is_own_cost
 from ..foreign_tools import with_named_tools

@@ -13,8 +13,9 @@ from typing import Any
 
 import orjson
 
-from ..._errors import APIResponseValidationError, MissingDependencyError, install_command
+from ..._errors import APIResponseValidationError, MissingDependencyError
 from ..._requests.api_keys import NO_KEY
+from ..._runtime.imports import install_command
 from ..adapter import IsComplete, OnHeaders, Outgoing, never, reply_body
 from ..openai import embeddings
 

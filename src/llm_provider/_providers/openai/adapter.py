@@ -16,7 +16,7 @@ from ..._requests.checks import Endpoint
 from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..._settings import MAX_RESPONSE_BYTES
-from ..._types import Usage
+from ..._types.usage import Usage
 from ..adapter import Answer, EncodedRequest, Outgoing, refuse
 from ..errors import from_sdk as map_error
 from ..foreign_tools import checked_tools

@@ -14,7 +14,9 @@ from typing import Any, cast
 from ..._errors import APIResponseValidationError, RequestError
 from ..._requests.request import Request
 from ..._requests.routing import OPENAIS_OPTIONS, Target
-from ..._types import Choice, FinishReason, Message, ToolCall, Usage
+from ..._types.messages import FinishReason, Message, ToolCall
+from ..._types.response import Choice
+from ..._types.usage import Usage
 from .. import left_out
 from ..adapter import (
     Answer,
@@ -60,11 +62,6 @@ _CALLS = frozenset({"tool_calls", "function_call"})
 
 # Fields of an answer's message that do not become part of `Choice.message` as they are.
 _NOT_KEPT = frozenset({"role", "content", "provider_specific_fields"})
-
-# The hosts whose references allow images and other media in the result of a tool, and those with `thinking`
-# in the content of a message. A server of the user's own may allow anything.
-_MEDIA_IN_RESULTS = ("openrouter", "mistral", "local")
-_THINKING_IN_CONTENT = ("mistral", "local")
 
 # Parts that other hosts have added to OpenAI's.
 _FOREIGN_TO_OPENAI = ("video_url", "document_url")
@@ -178,7 +175,7 @@ def _messages(messages: Sequence[Message], foreign: frozenset[str], target: Targ
             yield given
             continue
         message = _in_input_form(given, index, target)
-        if message["role"] == "tool" and provider not in _MEDIA_IN_RESULTS:
+        if message["role"] == "tool" and "media in results" not in target.route.parts:
             message = _without_media(message, media)
         if message.get("content") and foreign.isdisjoint(message):
             yield message
@@ -240,7 +237,7 @@ def _in_input_form(message: Message, index: int, target: Target) -> Message:
     if content is not None and not isinstance(content, str):
         _check_parts(content, index, is_openai=is_openai)
         said = [entry for entry in content if entry["type"] != "thinking"]
-        own = target.provider in _THINKING_IN_CONTENT or target.custom_base_url
+        own = "thinking" in target.route.parts or target.custom_base_url
         if len(said) < len(content) and not own:
             left_out.warn_of("thinking of another provider's model", target.provider)
             message = {**message, "content": said or None}

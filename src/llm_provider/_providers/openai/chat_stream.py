@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..._errors import APIResponseValidationError
-from ..._types import Delta, Step, ToolCallDelta, delta_of
+from ..._types.messages import Delta, Step, ToolCallDelta, delta_of
 from ..adapter import expect_dict, numbered
 from ..errors import error_fields, from_answer
 from ..sse import END

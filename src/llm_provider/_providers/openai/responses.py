@@ -17,7 +17,9 @@ from typing import Any
 from ..._errors import APIResponseValidationError, RequestError
 from ..._requests.request import Request
 from ..._requests.routing import Target
-from ..._types import Choice, FinishReason, Message, Usage
+from ..._types.messages import FinishReason, Message
+from ..._types.response import Choice
+from ..._types.usage import Usage
 from .. import left_out
 from ..adapter import Answer, EncodedRequest, count, expect_dict, merge, part, refuse
 from ..bill import reported_cost, response_searches, with_searches

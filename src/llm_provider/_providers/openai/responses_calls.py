@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from ..._errors import APIResponseValidationError, RequestError
-from ..._types import ToolCall
+from ..._types.messages import ToolCall
 
 # The types of items that are calls, with the fields of which the first that is set says what to do.
 _CALLS: Mapping[str, tuple[str, ...]] = {

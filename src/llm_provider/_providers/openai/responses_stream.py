@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from ..._errors import APIResponseValidationError
-from ..._types import Delta, Step, ToolCallDelta, delta_of
+from ..._types.messages import Delta, Step, ToolCallDelta, delta_of
 from ..adapter import expect_dict, part
 from ..errors import error_fields, from_answer
 from .responses import end_before_completion, parts_of, text_of, text_of_part

@@ -6,10 +6,10 @@ that have it.
 
 from __future__ import annotations
 
+import copy
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
-
-import orjson
 
 if TYPE_CHECKING:
     from ..formats.wire_format import Frame
@@ -162,7 +162,7 @@ def shaped_reply(shape: str, reply: Mapping[str, Any]) -> JSON:
     >>> shaped_reply("no_finish_reason", {"choices": [{"finish_reason": "stop"}]})
     {'choices': [{'finish_reason': None}]}
     """
-    told: JSON = orjson.loads(orjson.dumps(reply))
+    told: JSON = copy.deepcopy(dict(reply))
     _CHANGES[shape](told)
     if shape in ("no_finish_reason", "empty_finish_reason"):
         for candidate in told.get("candidates", ()):
@@ -187,7 +187,7 @@ def shaped_frames(shape: str, frames: Iterable[Frame]) -> Iterator[Frame]:
 def _event(frame: Frame) -> JSON | None:
     """The JSON of an event; None for `[DONE]`."""
     data = frame.data.partition(b"data: ")[2].strip()
-    return None if data == b"[DONE]" else orjson.loads(data)
+    return None if data == b"[DONE]" else json.loads(data)
 
 
 def _with(frame: Frame, told: JSON) -> Frame:
@@ -195,7 +195,7 @@ def _with(frame: Frame, told: JSON) -> Frame:
     if begun:
         begun = b"event: " + told["type"].encode() + b"\n"
     end = rest[len(rest.rstrip()) :]
-    return frame._replace(data=begun + b"data: " + orjson.dumps(told) + end)
+    return frame._replace(data=begun + b"data: " + json.dumps(told).encode() + end)
 
 
 def _calls_at_start(frames: list[Frame]) -> Iterator[Frame]:
@@ -211,7 +211,7 @@ def _calls_at_start(frames: list[Frame]) -> Iterator[Frame]:
             calls[event["index"]]["input"] += event["delta"]["partial_json"]
     for frame, event in zip(frames, told, strict=True):
         if event.get("type") == "message_start":
-            whole = [{**call, "input": orjson.loads(call["input"] or "{}")} for call in calls.values()]
+            whole = [{**call, "input": json.loads(call["input"] or "{}")} for call in calls.values()]
             event["message"]["content"] = whole
             yield _with(frame, event)
         elif event.get("index") not in calls:

@@ -7,8 +7,9 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, Self, SupportsIndex, TypeVar, cast, overload
 
-from ._errors import BatchError, LLMError
-from ._types import Response, Result, Usage
+from .._errors import BatchError, LLMError
+from .response import Response, Result
+from .usage import Usage
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -144,7 +145,7 @@ class Results(list[ResultT], Generic[ResultT]):
         Raises:
             MissingDependencyError: pandas is not installed.
         """
-        from ._results_views import to_pandas
+        from .results_views import to_pandas
 
         return to_pandas(self)
 
@@ -154,7 +155,7 @@ class Results(list[ResultT], Generic[ResultT]):
         Raises:
             MissingDependencyError: polars is not installed.
         """
-        from ._results_views import to_polars
+        from .results_views import to_polars
 
         return to_polars(self)
 
@@ -166,7 +167,7 @@ class Results(list[ResultT], Generic[ResultT]):
         Raises:
             OSError: the file cannot be written.
         """
-        from ._results_views import to_jsonl
+        from .results_views import to_jsonl
 
         to_jsonl(self, path)
 
@@ -178,7 +179,7 @@ class Results(list[ResultT], Generic[ResultT]):
             OSError: the file cannot be read.
             RequestError: a line is no result.
         """
-        from ._results_views import from_jsonl
+        from .results_views import from_jsonl
 
         return Results(from_jsonl(path))
 
@@ -215,7 +216,7 @@ class Results(list[ResultT], Generic[ResultT]):
         yield str(self.cost)
 
     def _repr_html_(self) -> str:
-        from ._results_views import as_html
+        from .results_views import as_html
 
         return as_html(self, " · ".join(self._facts()))
 

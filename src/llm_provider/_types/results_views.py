@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ._errors import LLMError, RequestError
-from ._json_values import json_value
-from ._runtime.imports import imported
-from ._types import Result, result_from_dict
+from .._errors import LLMError, RequestError
+from .._json_values import json_value
+from .._runtime.imports import imported
+from .response import Result, result_from_dict
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,4 +1,4 @@
-"""The values a user receives."""
+"""A complete answer, and the value in it."""
 
 import copy
 import dataclasses
@@ -7,7 +7,6 @@ import pickle
 from typing import Any
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
@@ -20,8 +19,9 @@ from llm_provider._errors import (
     RequestError,
     SchemaMismatchError,
 )
-from llm_provider._types import Choice, Delta, Embeddings, Response, Timing, ToolCall, ToolCallDelta, Usage
-from support import RunScript
+from llm_provider._types.messages import ToolCall
+from llm_provider._types.response import Choice, Response
+from llm_provider._types.usage import Timing, Usage
 
 COUNTS = st.builds(Usage, **{field.name: st.integers(0, 10**9) for field in dataclasses.fields(Usage)})
 DEEP = "[" * 100_000
@@ -44,41 +44,6 @@ def response(text: str = "Hello", **fields: Any) -> Response:
         "provider": "p",
     }
     return Response(choices=(Choice(text=text, **choice),), **{**defaults, **fields})
-
-
-class TestUsage:
-    @given(COUNTS, COUNTS, COUNTS)
-    def test_adds_up(self, one: Usage, two: Usage, three: Usage) -> None:
-        assert one + two == two + one
-        assert (one + two) + three == one + (two + three)
-        assert one + Usage() == one
-        assert (one + two).total_tokens == one.total_tokens + two.total_tokens
-
-    @given(COUNTS)
-    def test_shows_what_it_holds(self, usage: Usage) -> None:
-        assert eval(repr(usage)) == usage
-
-    def test_adds_to_nothing_else(self) -> None:
-        with pytest.raises(TypeError):
-            Usage() + 1  # type: ignore[operator]  # on purpose
-
-
-class TestToolCall:
-    def test_arguments_are_python_values(self) -> None:
-        assert ToolCall(id="1", name="f", arguments='{"a": [1, null]}').parsed_arguments == {"a": [1, None]}
-
-    @pytest.mark.parametrize("arguments", ["", "{", "{'a': 1}", DEEP])
-    def test_what_is_not_json_is_our_error(self, arguments: str) -> None:
-        with pytest.raises(JSONSchemaValidationError, match="tool call 'f'"):
-            _ = ToolCall(id="1", name="f", arguments=arguments).parsed_arguments
-
-
-class TestDelta:
-    def test_is_true_where_it_adds_something(self) -> None:
-        assert not Delta()
-        for delta in (Delta(text="a"), Delta(reasoning="a"), Delta(tool_calls=(ToolCallDelta(index=0),))):
-            assert delta
-        assert str(Delta(text="a", reasoning="b")) == "a"
 
 
 class TestResponse:
@@ -161,71 +126,6 @@ class TestResponse:
         assert "<script>" not in shown
         assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; more" in shown
         assert "&lt;m&gt;" in shown
-
-
-class TestEmbeddings:
-    def embeddings(self, *vectors: list[float], **fields: Any) -> Embeddings:
-        defaults: dict[str, Any] = {"usage": Usage(input_tokens=9), "model": "m", "provider": "p"}
-        return Embeddings(vectors=vectors, **{**defaults, **fields})
-
-    def test_is_as_long_as_its_vectors_and_holds_them(self) -> None:
-        found = self.embeddings([0.6, 0.8], [1.0, 0.0], [0.0, 1.0])
-        assert (len(found), found.dimensions) == (3, 2)
-        assert list(found) == [[0.6, 0.8], [1.0, 0.0], [0.0, 1.0]]
-        assert found[-1] == [0.0, 1.0]
-        assert found[:2] == ([0.6, 0.8], [1.0, 0.0])
-        with pytest.raises(IndexError):
-            _ = found[3]
-
-    def test_may_be_empty(self) -> None:
-        found = self.embeddings()
-        assert (len(found), found.dimensions, found.numpy().shape) == (0, 0, (0, 0))
-        assert not found
-        assert "0 vectors" in repr(found)
-
-    def test_numpy(self) -> None:
-        array = self.embeddings([0.5, -1.0, 2.0], [0.25, 0.0, 0.0]).numpy()
-        assert (array.shape, str(array.dtype)) == ((2, 3), "float32")
-        assert array.tolist() == [[0.5, -1.0, 2.0], [0.25, 0.0, 0.0]]
-
-    def test_numpy_is_loaded_where_it_is_asked_for_and_its_absence_is_told(
-        self, run_script: RunScript
-    ) -> None:
-        run_script(
-            """
-            import sys
-            from llm_provider._errors import MissingDependencyError
-            from llm_provider._types import Embeddings, Usage
-
-            found = Embeddings(vectors=([1.0],), usage=Usage(), model="m", provider="p")
-            assert "numpy" not in sys.modules
-            sys.modules["numpy"] = None  # as if it were not installed
-            try:
-                found.numpy()
-            except MissingDependencyError as error:
-                assert "pip install numpy" in str(error)
-            else:
-                raise AssertionError
-            """
-        )
-
-    def test_shows_its_size_and_cost_and_no_numbers(self) -> None:
-        found = self.embeddings(*([0.123] * 1000 for _ in range(50)), cost=0.5)
-        assert repr(found) == "Embeddings(50 vectors of 1000 dimensions, model='m', tokens=9, $0.500000)"
-        assert "1 vector of 1 dimensions" in repr(self.embeddings([1.0]))
-        assert "cost unknown" in repr(self.embeddings([1.0]))
-        assert "cached" in repr(self.embeddings([1.0], cached=True, cost=0.0))
-        shown = self.embeddings([0.123], model="<m>")._repr_html_()
-        assert "1 vector" in shown
-        assert "&lt;m&gt;" in shown
-        assert "0.123" not in shown
-
-    def test_is_frozen_and_pickles(self) -> None:
-        found = self.embeddings([0.5], cost=0.5, timing=Timing(total=1.0, attempts=1))
-        with pytest.raises(dataclasses.FrozenInstanceError):
-            found.cost = 0  # type: ignore[misc]  # on purpose
-        for back in (pickle.loads(pickle.dumps(found)), copy.deepcopy(found)):
-            assert back == found
 
 
 class TestParsed:

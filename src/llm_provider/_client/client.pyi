@@ -1,4 +1,4 @@
-"""Written by `make stubs` from _client.py and _requests/parameters.py."""
+"""Written by `make stubs` from _client/client.py and _requests/parameters.py."""
 
 from collections.abc import Callable
 from collections.abc import Collection
@@ -12,43 +12,43 @@ from typing import Literal
 from typing import Self
 from typing import TypeVar
 import os
-from ._batch_methods import BatchMethods
-from ._cache.response_cache import ResponseCache
-from ._cache.storage.diff import Explanation
-from ._calls.call import Call
-from ._calls.call import Operation
-from ._calls.stream import AsyncStream
-from ._calls.stream import Start
-from ._calls.stream import Stream
-from ._limits.concurrency import Concurrency
-from ._limits.retry import DEFAULT_MAX_RETRIES
-from ._limits.scopes import ScopeStatistics
-from ._limits.timeouts import DEFAULT_TIMEOUT
-from ._limits.timeouts import Timeouts
-from ._money.budget import Budget
-from ._money.ledger import Ledger
-from ._requests.api_keys import KeyList
-from ._requests.checks import CacheMode
-from ._requests.checks import Endpoint
-from ._requests.checks import Modality
-from ._requests.checks import ReasoningEffort
-from ._requests.checks import ReasoningSummary
-from ._requests.checks import ServiceTier
-from ._requests.checks import Unsupported
-from ._requests.checks import Verbosity
-from ._requests.parameters import Parameters
-from ._requests.routing import Transport
-from ._requests.tools import Tool
-from ._settings import KEPT_BY_DEFAULT
-from ._settings import MAX_RESPONSE_BYTES
-from ._settings import RateControl
-from ._types import FinishReason
-from ._types import Prompt
-from ._types import Response
-from ._types import Usage
+from llm_provider._cache.response_cache import ResponseCache
+from llm_provider._cache.storage.diff import Explanation
+from llm_provider._calls.call import Call
+from llm_provider._calls.stream import AsyncStream
+from llm_provider._calls.stream import Start
+from llm_provider._calls.stream import Stream
+from llm_provider._client.batch_methods import BatchMethods
+from llm_provider._client.embed_methods import EmbedMethods
+from llm_provider._limits.concurrency import Concurrency
+from llm_provider._limits.retry import DEFAULT_MAX_RETRIES
+from llm_provider._limits.scopes import ScopeStatistics
+from llm_provider._limits.timeouts import DEFAULT_TIMEOUT
+from llm_provider._limits.timeouts import Timeouts
+from llm_provider._money.budget import Budget
+from llm_provider._money.ledger import Ledger
+from llm_provider._requests.api_keys import KeyList
+from llm_provider._requests.checks import CacheMode
+from llm_provider._requests.checks import Endpoint
+from llm_provider._requests.checks import Modality
+from llm_provider._requests.checks import ReasoningEffort
+from llm_provider._requests.checks import ReasoningSummary
+from llm_provider._requests.checks import ServiceTier
+from llm_provider._requests.checks import Unsupported
+from llm_provider._requests.checks import Verbosity
+from llm_provider._requests.parameters import Parameters
+from llm_provider._requests.routing import Transport
+from llm_provider._requests.tools import Tool
+from llm_provider._settings import KEPT_BY_DEFAULT
+from llm_provider._settings import MAX_RESPONSE_BYTES
+from llm_provider._settings import RateControl
+from llm_provider._types.messages import FinishReason
+from llm_provider._types.messages import Prompt
+from llm_provider._types.response import Response
+from llm_provider._types.usage import Usage
 
 T = TypeVar('T')
-class Client(BatchMethods):
+class Client(EmbedMethods, BatchMethods):
     """Calls with settings, limits, cache and connections of their own.
 
     The functions of the module do the same on one client with default settings.
@@ -481,31 +481,6 @@ class Client(BatchMethods):
     """
         ...
 
-    def _answer(
-        self,
-        name: str,
-        operation: Operation[T],
-        build: Callable[[str, Any, Any], Any],
-        model: str,
-        asked: Any,
-        parameters: Any,
-        allowed: Concurrency,
-    ) -> T:
-        """The result of an operation, for the thread that waits for it."""
-        ...
-
-    async def _answer_soon(
-        self,
-        name: str,
-        operation: Operation[T],
-        build: Callable[[str, Any, Any], Any],
-        model: str,
-        asked: Any,
-        parameters: Any,
-    ) -> T:
-        """The result of an operation, for the task that awaits it."""
-        ...
-
     def stream(
         self,
         model: str,
@@ -773,21 +748,6 @@ class Client(BatchMethods):
         parameters: Parameters,
         allowed: Concurrency,
     ) -> Call[Response]:
-        ...
-
-    def _fill(
-        self,
-        parameters: Any,
-        *,
-        embeds: bool = False,
-    ) -> None:
-        """Add the client's defaults to the parameters of a call."""
-        ...
-
-    def _tell(
-        self,
-        result: Any,
-    ) -> None:
         ...
 
     def with_options(

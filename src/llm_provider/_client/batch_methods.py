@@ -1,10 +1,10 @@
-"""The methods of `Client` for many inputs: batches, results as they arrive, estimates, and embeddings."""
+"""The methods of `Client` for many inputs: all results at once, results as they arrive, and estimates."""
 
 from __future__ import annotations
 
 import functools
 import sys
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import (
     AsyncIterable,
     AsyncIterator,
@@ -18,27 +18,24 @@ from collections.abc import (
 )
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, Unpack, cast, overload
 
-from ._calls.call import Operation
-from ._calls.embed import EMBED
-from ._errors import RequestError
-from ._limits.concurrency import Concurrency, concurrency
-from ._limits.timeouts import DEFAULT_BATCH_PATIENCE
-from ._requests.embed_request import EmbedRequest
-from ._requests.inputs import BatchInputs, Inputs, batch_inputs
-from ._requests.request import check, seal
-from ._requests.signatures import with_parameters
-from ._types import Embeddings, Prompt, Response, Result
+from .._errors import RequestError
+from .._limits.concurrency import Concurrency, concurrency
+from .._limits.timeouts import DEFAULT_BATCH_PATIENCE
+from .._requests.inputs import BatchInputs, Inputs, batch_inputs
+from .._requests.request import check, seal
+from .._requests.signatures import with_parameters
+from .._types.messages import Prompt
+from .._types.response import Response, Result
+from .answers import Answers
 
 if TYPE_CHECKING:
-    from ._calls.batch import Work
-    from ._calls.call import Call
-    from ._calls.engine import Engine
-    from ._estimates.estimate import Estimate, Estimator
-    from ._limits.scopes import ScopeStatistics
-    from ._money.pricing import PriceTable
-    from ._requests.parameters import BatchParameters, EmbedParameters, Parameters
-    from ._results import Results
-    from ._settings import Settings
+    from .._calls.batch import Work
+    from .._calls.call import Call
+    from .._estimates.estimate import Estimate, Estimator
+    from .._money.pricing import PriceTable
+    from .._requests.parameters import BatchParameters, Parameters
+    from .._settings import Settings
+    from .._types.results import Results
 
 T = TypeVar("T")
 
@@ -47,56 +44,17 @@ Models: TypeAlias = list[str] | tuple[str, ...]
 """Several models, which get the same inputs."""
 
 
-class BatchMethods(ABC):
+class BatchMethods(Answers):
     """The methods of a client for many inputs. `Client` has the attributes that they use."""
 
-    _engine: Engine
-    _concurrency: Concurrency
     _prices: Callable[[], PriceTable]
     _settings: Settings
     _show_estimate_above: float | None
-    _on_result: Callable[[Any], object] | None
-
-    @abstractmethod
-    def _start(self) -> None: ...
-
-    @abstractmethod
-    def _tell(self, result: Any) -> None: ...
 
     @abstractmethod
     def _prepare(
         self, model: str, messages: Prompt, parameters: Parameters, allowed: Concurrency
     ) -> Call[Response]: ...
-
-    @abstractmethod
-    def _fill(self, parameters: Any, *, embeds: bool = False) -> None: ...
-
-    @abstractmethod
-    def _answer(
-        self,
-        name: str,
-        operation: Operation[T],
-        build: Callable[[str, Any, Any], Any],
-        model: str,
-        asked: Any,
-        parameters: Any,
-        allowed: Concurrency,
-    ) -> T: ...
-
-    @abstractmethod
-    async def _answer_soon(
-        self,
-        name: str,
-        operation: Operation[T],
-        build: Callable[[str, Any, Any], Any],
-        model: str,
-        asked: Any,
-        parameters: Any,
-    ) -> T: ...
-
-    @abstractmethod
-    def statistics(self) -> list[ScopeStatistics]:
-        """The state of the rate control of each scope in use."""
 
     @with_parameters
     def iter_many(
@@ -109,8 +67,8 @@ class BatchMethods(ABC):
     def _iterate(
         self, asked: Sequence[tuple[str, BatchInputs]], parameters: BatchParameters
     ) -> Iterator[tuple[int, Result]]:
-        from ._calls.batch import iterate
-        from ._calls.progress import Progress, watched
+        from .._calls.batch import iterate
+        from .._calls.progress import Progress, watched
 
         show, batches = parameters.pop("progress", None), self._batches("iter_many", asked, parameters)
         bar = functools.partial(Progress, _length(batches), show, self.statistics)
@@ -131,8 +89,8 @@ class BatchMethods(ABC):
     def _aiterate(
         self, asked: Sequence[tuple[str, BatchInputs]], parameters: BatchParameters
     ) -> AsyncIterator[tuple[int, Result]]:
-        from ._calls.batch import aiterate
-        from ._calls.progress import Progress, awatched
+        from .._calls.batch import aiterate
+        from .._calls.progress import Progress, awatched
 
         show, batches = parameters.pop("progress", None), self._batches("aiter_many", asked, parameters)
         bar = functools.partial(Progress, _length(batches), show, self.statistics)
@@ -157,10 +115,10 @@ class BatchMethods(ABC):
 
         An invalid model or parameter would fail every input, so it is found here, once.
         """
-        from ._calls.batch import Work
-        from ._calls.batch_lookup import batch_lookup, run_described
-        from ._calls.early_stop import EarlyStop
-        from ._runtime import event_loop
+        from .._calls.batch import Work
+        from .._calls.batch_lookup import batch_lookup, run_described
+        from .._calls.early_stop import EarlyStop
+        from .._runtime import event_loop
 
         event_loop.refuse_own_thread(name)
         self._fill(parameters)
@@ -185,7 +143,7 @@ class BatchMethods(ABC):
         load: Callable[[Call[Response]], object] = engine.load
         # `prepare` has set it.
         if cast("Call[Response]", first).request.max_tool_rounds is not None:
-            from ._calls import tool_loop
+            from .._calls import tool_loop
 
             lookup, run = tool_loop.batch_of(engine, prepare, metadata, here=name == "aiter_many")
             load = _load_nothing
@@ -194,7 +152,7 @@ class BatchMethods(ABC):
         return Work(lookup, run, engine.cancel, allowed.most, load, early_stop)
 
     def _estimator(self, model: str, parameters: BatchParameters, *, counted: bool = True) -> Estimator:
-        from ._estimates.estimate import Estimator
+        from .._estimates.estimate import Estimator
 
         parameters.pop("progress", None)
         allowed = concurrency(parameters.pop("max_concurrent", None)) or self._concurrency
@@ -290,7 +248,7 @@ class BatchMethods(ABC):
                     one: self.estimate(one, cast("Inputs", part.prompts), **parameters) for one, part in each
                 }
             return self.estimate(model, inputs, **parameters)
-        from ._calls.batch import in_order
+        from .._calls.batch import in_order
 
         asked = _taken(inputs, parameters)
         each = _for_each(model, asked) if isinstance(model, (list, tuple)) else [(model, asked)]
@@ -379,7 +337,7 @@ class BatchMethods(ABC):
         seal(parameters)
         _check_on_error(on_error)
         if dry_run:
-            from ._estimates.estimate import aestimate
+            from .._estimates.estimate import aestimate
 
             asked = _taken(inputs, parameters, awaited=True)
             if isinstance(model, (list, tuple)):
@@ -388,7 +346,7 @@ class BatchMethods(ABC):
                     for one, part in _for_each(model, asked)
                 }
             return await aestimate(self._estimator(model, parameters), asked.prompts)
-        from ._calls.batch import in_order
+        from .._calls.batch import in_order
 
         asked = _taken(inputs, parameters, awaited=True)
         each = _for_each(model, asked) if isinstance(model, (list, tuple)) else [(model, asked)]
@@ -402,14 +360,14 @@ class BatchMethods(ABC):
     def estimate(self, model: str, inputs: Inputs, **parameters: Unpack[BatchParameters]) -> Estimate:
         """See `llm_provider.estimate`."""
         seal(parameters)
-        from ._estimates.estimate import estimate
+        from .._estimates.estimate import estimate
 
         asked = _taken(inputs, parameters)
         return estimate(self._estimator(model, parameters), cast("Iterable[Prompt]", asked.prompts))
 
     def _show_estimate(self, model: str, inputs: object, parameters: BatchParameters) -> None:
         if "ipykernel" in sys.modules and self._show_estimate_above is not None:
-            from ._estimates.estimate import show
+            from .._estimates.estimate import show
 
             if isinstance(inputs, Sequence) and not isinstance(inputs, (str, bytes)):
                 show(
@@ -417,54 +375,6 @@ class BatchMethods(ABC):
                     inputs,
                     self._show_estimate_above,
                 )
-
-    @overload
-    def embed(
-        self,
-        model: str,
-        inputs: Iterable[str],
-        *,
-        dry_run: Literal[False] = False,
-        **parameters: Unpack[EmbedParameters],
-    ) -> Embeddings: ...
-
-    @overload
-    def embed(
-        self,
-        model: str,
-        inputs: Iterable[str],
-        *,
-        dry_run: Literal[True],
-        **parameters: Unpack[EmbedParameters],
-    ) -> Estimate: ...
-
-    @with_parameters
-    def embed(
-        self,
-        model: str,
-        inputs: Iterable[str],
-        *,
-        dry_run: bool = False,
-        **parameters: Unpack[EmbedParameters],
-    ) -> Embeddings | Estimate:
-        """See `llm_provider.embed`."""
-        seal(parameters)
-        if dry_run:
-            from ._estimates.estimate import estimate_texts
-
-            self._fill(parameters, embeds=True)
-            request = EmbedRequest.build(model, inputs, parameters)
-            call = self._engine.prepare(EMBED, request, self._concurrency)
-            return estimate_texts(self._engine, call, self._prices, self.statistics())
-        return self._answer("embed", EMBED, EmbedRequest.build, model, inputs, parameters, self._concurrency)
-
-    @with_parameters
-    async def aembed(
-        self, model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]
-    ) -> Embeddings:
-        """See `llm_provider.aembed`."""
-        seal(parameters)
-        return await self._answer_soon("aembed", EMBED, EmbedRequest.build, model, inputs, parameters)
 
 
 def _check_on_error(on_error: str) -> None:

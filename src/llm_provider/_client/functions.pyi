@@ -1,4 +1,4 @@
-"""Written by `make stubs` from _api.py and _requests/parameters.py."""
+"""Written by `make stubs` from _client/functions.py and _requests/parameters.py."""
 
 from collections.abc import AsyncIterable
 from collections.abc import AsyncIterator
@@ -12,31 +12,31 @@ from decimal import Decimal
 from typing import Any
 from typing import Literal
 from typing import overload
-from ._batch_methods import Models
-from ._batch_methods import OnError
-from ._calls.stream import AsyncStream
-from ._calls.stream import Stream
-from ._client import Client
-from ._estimates.estimate import Estimate
-from ._limits.timeouts import Timeouts
-from ._money.budget import Budget
-from ._money.ledger import Ledger
-from ._requests.checks import CacheMode
-from ._requests.checks import Endpoint
-from ._requests.checks import Modality
-from ._requests.checks import ReasoningEffort
-from ._requests.checks import ReasoningSummary
-from ._requests.checks import ServiceTier
-from ._requests.checks import Unsupported
-from ._requests.checks import Verbosity
-from ._requests.inputs import Inputs
-from ._requests.tools import Tool
-from ._results import Results
-from ._types import Embeddings
-from ._types import Prompt
-from ._types import Response
-from ._types import Result
-from ._types import Usage
+from llm_provider._calls.stream import AsyncStream
+from llm_provider._calls.stream import Stream
+from llm_provider._client.batch_methods import Models
+from llm_provider._client.batch_methods import OnError
+from llm_provider._client.client import Client
+from llm_provider._estimates.estimate import Estimate
+from llm_provider._limits.timeouts import Timeouts
+from llm_provider._money.budget import Budget
+from llm_provider._money.ledger import Ledger
+from llm_provider._requests.checks import CacheMode
+from llm_provider._requests.checks import Endpoint
+from llm_provider._requests.checks import Modality
+from llm_provider._requests.checks import ReasoningEffort
+from llm_provider._requests.checks import ReasoningSummary
+from llm_provider._requests.checks import ServiceTier
+from llm_provider._requests.checks import Unsupported
+from llm_provider._requests.checks import Verbosity
+from llm_provider._requests.inputs import Inputs
+from llm_provider._requests.tools import Tool
+from llm_provider._types.embeddings import Embeddings
+from llm_provider._types.messages import Prompt
+from llm_provider._types.response import Response
+from llm_provider._types.response import Result
+from llm_provider._types.results import Results
+from llm_provider._types.usage import Usage
 
 def default_client(
 ) -> Client:
@@ -778,7 +778,6 @@ def call_many(
     previous_response_id: str | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
-    metadata: Mapping[str, str] | None = None,
     endpoint: Endpoint | None = None,
     unsupported: Unsupported | None = None,
     deadline: float | None = None,
@@ -855,7 +854,6 @@ def call_many(
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
-        metadata: Up to 16 pairs of text that OpenAI stores with the request.
         endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
             Completions or "responses" for Responses.
         unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
@@ -933,7 +931,6 @@ def call_many(
     previous_response_id: str | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
-    metadata: Mapping[str, str] | None = None,
     endpoint: Endpoint | None = None,
     unsupported: Unsupported | None = None,
     deadline: float | None = None,
@@ -1010,7 +1007,6 @@ def call_many(
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
-        metadata: Up to 16 pairs of text that OpenAI stores with the request.
         endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
             Completions or "responses" for Responses.
         unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
@@ -1088,7 +1084,6 @@ def call_many(
     previous_response_id: str | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
-    metadata: Mapping[str, str] | None = None,
     endpoint: Endpoint | None = None,
     unsupported: Unsupported | None = None,
     deadline: float | None = None,
@@ -1165,7 +1160,6 @@ def call_many(
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
-        metadata: Up to 16 pairs of text that OpenAI stores with the request.
         endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
             Completions or "responses" for Responses.
         unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
@@ -1243,7 +1237,6 @@ def call_many(
     previous_response_id: str | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
-    metadata: Mapping[str, str] | None = None,
     endpoint: Endpoint | None = None,
     unsupported: Unsupported | None = None,
     deadline: float | None = None,
@@ -1320,7 +1313,6 @@ def call_many(
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
-        metadata: Up to 16 pairs of text that OpenAI stores with the request.
         endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
             Completions or "responses" for Responses.
         unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
@@ -1398,7 +1390,6 @@ def call_many(
     previous_response_id: str | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
-    metadata: Mapping[str, str] | None = None,
     endpoint: Endpoint | None = None,
     unsupported: Unsupported | None = None,
     deadline: float | None = None,
@@ -1475,7 +1466,6 @@ def call_many(
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
-        metadata: Up to 16 pairs of text that OpenAI stores with the request.
         endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
             Completions or "responses" for Responses.
         unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
@@ -1553,7 +1543,6 @@ def call_many(
     previous_response_id: str | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
-    metadata: Mapping[str, str] | None = None,
     endpoint: Endpoint | None = None,
     unsupported: Unsupported | None = None,
     deadline: float | None = None,
@@ -1630,7 +1619,6 @@ def call_many(
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
-        metadata: Up to 16 pairs of text that OpenAI stores with the request.
         endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
             Completions or "responses" for Responses.
         unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
@@ -1708,7 +1696,6 @@ async def acall_many(
     previous_response_id: str | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
-    metadata: Mapping[str, str] | None = None,
     endpoint: Endpoint | None = None,
     unsupported: Unsupported | None = None,
     deadline: float | None = None,
@@ -1776,7 +1763,6 @@ async def acall_many(
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
-        metadata: Up to 16 pairs of text that OpenAI stores with the request.
         endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
             Completions or "responses" for Responses.
         unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
@@ -1844,7 +1830,6 @@ async def acall_many(
     previous_response_id: str | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
-    metadata: Mapping[str, str] | None = None,
     endpoint: Endpoint | None = None,
     unsupported: Unsupported | None = None,
     deadline: float | None = None,
@@ -1912,7 +1897,6 @@ async def acall_many(
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
-        metadata: Up to 16 pairs of text that OpenAI stores with the request.
         endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
             Completions or "responses" for Responses.
         unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
@@ -1980,7 +1964,6 @@ async def acall_many(
     previous_response_id: str | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
-    metadata: Mapping[str, str] | None = None,
     endpoint: Endpoint | None = None,
     unsupported: Unsupported | None = None,
     deadline: float | None = None,
@@ -2048,7 +2031,6 @@ async def acall_many(
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
-        metadata: Up to 16 pairs of text that OpenAI stores with the request.
         endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
             Completions or "responses" for Responses.
         unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
@@ -2116,7 +2098,6 @@ async def acall_many(
     previous_response_id: str | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
-    metadata: Mapping[str, str] | None = None,
     endpoint: Endpoint | None = None,
     unsupported: Unsupported | None = None,
     deadline: float | None = None,
@@ -2184,7 +2165,6 @@ async def acall_many(
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
-        metadata: Up to 16 pairs of text that OpenAI stores with the request.
         endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
             Completions or "responses" for Responses.
         unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
@@ -2252,7 +2232,6 @@ async def acall_many(
     previous_response_id: str | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
-    metadata: Mapping[str, str] | None = None,
     endpoint: Endpoint | None = None,
     unsupported: Unsupported | None = None,
     deadline: float | None = None,
@@ -2320,7 +2299,6 @@ async def acall_many(
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
-        metadata: Up to 16 pairs of text that OpenAI stores with the request.
         endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
             Completions or "responses" for Responses.
         unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
@@ -2388,7 +2366,6 @@ async def acall_many(
     previous_response_id: str | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
-    metadata: Mapping[str, str] | None = None,
     endpoint: Endpoint | None = None,
     unsupported: Unsupported | None = None,
     deadline: float | None = None,
@@ -2456,7 +2433,6 @@ async def acall_many(
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
-        metadata: Up to 16 pairs of text that OpenAI stores with the request.
         endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
             Completions or "responses" for Responses.
         unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
@@ -2521,7 +2497,6 @@ def iter_many(
     previous_response_id: str | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
-    metadata: Mapping[str, str] | None = None,
     endpoint: Endpoint | None = None,
     unsupported: Unsupported | None = None,
     deadline: float | None = None,
@@ -2592,7 +2567,6 @@ def iter_many(
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
-        metadata: Up to 16 pairs of text that OpenAI stores with the request.
         endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
             Completions or "responses" for Responses.
         unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
@@ -2657,7 +2631,6 @@ def aiter_many(
     previous_response_id: str | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
-    metadata: Mapping[str, str] | None = None,
     endpoint: Endpoint | None = None,
     unsupported: Unsupported | None = None,
     deadline: float | None = None,
@@ -2725,7 +2698,6 @@ def aiter_many(
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
-        metadata: Up to 16 pairs of text that OpenAI stores with the request.
         endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
             Completions or "responses" for Responses.
         unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
@@ -2790,7 +2762,6 @@ def estimate(
     previous_response_id: str | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
-    metadata: Mapping[str, str] | None = None,
     endpoint: Endpoint | None = None,
     unsupported: Unsupported | None = None,
     deadline: float | None = None,
@@ -2865,7 +2836,6 @@ def estimate(
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
-        metadata: Up to 16 pairs of text that OpenAI stores with the request.
         endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
             Completions or "responses" for Responses.
         unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the

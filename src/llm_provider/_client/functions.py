@@ -6,22 +6,25 @@ import os
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
-from ._batch_methods import Models, OnError
-from ._client import Client
-from ._money.ledger import Ledger
-from ._requests.inputs import Inputs
-from ._requests.request import seal
-from ._requests.signatures import with_parameters
-from ._types import Embeddings, Prompt, Response, Result, Usage
+from .._money.ledger import Ledger
+from .._requests.inputs import Inputs
+from .._requests.request import seal
+from .._requests.signatures import with_parameters
+from .._types.embeddings import Embeddings
+from .._types.messages import Prompt
+from .._types.response import Response, Result
+from .._types.usage import Usage
+from .batch_methods import Models, OnError
+from .client import Client
 
 if TYPE_CHECKING:
     from datetime import date
     from decimal import Decimal
 
-    from ._calls.stream import AsyncStream, Stream
-    from ._estimates.estimate import Estimate
-    from ._requests.parameters import BatchParameters, EmbedParameters, Parameters
-    from ._results import Results
+    from .._calls.stream import AsyncStream, Stream
+    from .._estimates.estimate import Estimate
+    from .._requests.parameters import BatchParameters, EmbedParameters, Parameters
+    from .._types.results import Results
 
 _default: dict[int, Client] = {}
 

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
-from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from llm_provider import (
-    BadRequestError,
     BudgetExceededError,
     Client,
-    LLMError,
     MissingAPIKeyError,
     RequestError,
-    Response,
     Usage,
     price,
 )
-from llm_provider.simulator import Fault, Simulator
+from llm_provider.simulator import Simulator
 from support import wait_until
 
 MODEL = "gpt-6.1-sol"
@@ -112,47 +107,6 @@ def test_clients_have_limits_of_their_own(simulator: Simulator, tmp_path: Path) 
         one.call(MODEL, "Hi")
         assert (len(one.statistics()), len(other.statistics())) == (1, 0)
         assert other.call(MODEL, "Hi").cached
-
-
-@pytest.mark.parametrize("front", ["call", "acall", "stream", "astream", "call_many", "acall_many"])
-def test_on_result_receives_each_result(simulator: Simulator, tmp_path: Path, front: str) -> None:
-    told: list[Response | LLMError] = []
-
-    async def astreamed(prompt: str) -> None:
-        async for _ in client.astream(MODEL, prompt):
-            pass
-
-    ways: dict[str, Callable[[str], object]] = {
-        "call": lambda prompt: client.call(MODEL, prompt),
-        "acall": lambda prompt: asyncio.run(client.acall(MODEL, prompt)),
-        "stream": lambda prompt: list(client.stream(MODEL, prompt)),
-        "astream": lambda prompt: asyncio.run(astreamed(prompt)),
-        "call_many": lambda prompt: client.call_many(MODEL, [prompt]),
-        "acall_many": lambda prompt: asyncio.run(client.acall_many(MODEL, [prompt])),
-    }
-    simulator.inject(Fault(status=400), times=None, match="wrong")
-    with Client(cache_dir=tmp_path, on_result=told.append) as client:
-        ways[front]("Hi")
-        ways[front]("Hi")
-        with contextlib.suppress(BadRequestError):
-            ways[front]("wrong")
-    first, again, failed = told
-    assert isinstance(first, Response)
-    assert isinstance(again, Response)
-    assert (first.cached, again.cached, type(failed)) == (False, True, BadRequestError)
-
-
-def test_an_on_result_that_raises_loses_no_answer(simulator: Simulator, tmp_path: Path) -> None:
-    def observe(result: object) -> None:
-        raise ZeroDivisionError
-
-    with (
-        Client(cache_dir=tmp_path, on_result=observe) as client,
-        pytest.warns(RuntimeWarning, match="on_result raised ZeroDivisionError"),
-    ):
-        assert client.call(MODEL, "1+1?").text == "2"
-    with pytest.raises(RequestError, match="on_result"):
-        Client(on_result="print")  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_a_loop_that_ended_within_an_iteration_does_not_block_another(

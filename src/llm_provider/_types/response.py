@@ -1,33 +1,33 @@
-"""The values that calls return: `Response`, `Embeddings` and their parts. All are frozen and slotted."""
+"""A complete answer: `Response`."""
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias
 
-from ._errors import (
+from .._errors import (
     READERS,
     FailedAttempt,
     LengthFinishReasonError,
     LLMError,
-    MissingDependencyError,
     OutputError,
     RefusalError,
     RequestError,
     SchemaMismatchError,
-    ToolArgumentsError,
     shown,
 )
-from ._json_values import json_value
-from ._runtime.frozen import quickly_made
+from .._json_values import json_value
+from .._runtime.frozen import quickly_made
+from .messages import FinishReason, Message, ToolCall, ToolResult
+from .usage import NO_TIMING, CostSource, Timing, Usage, cost_text, usage_from_dict
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
-    from ._schemas.reading import ParsedFrom, Reading
+    from .._schemas.reading import ParsedFrom, Reading
 
     T_co = TypeVar("T_co", covariant=True, default=Any)
 else:
@@ -35,196 +35,6 @@ else:
     from typing import TypeVar
 
     T_co = TypeVar("T_co", covariant=True)
-
-FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filter", "refusal"]
-"""Why a model stopped, in one vocabulary for every provider."""
-
-Message: TypeAlias = Mapping[str, Any]
-"""One OpenAI-style chat message: `{"role": ..., "content": ...}`."""
-
-CostSource: TypeAlias = Literal["reply", "prices", "litellm"]
-"""Where a cost comes from: the reply itself, the price table, or litellm's price map."""
-
-Prompt: TypeAlias = str | Sequence[Message]
-"""The input of a call: one user message as a `str`, or a whole conversation."""
-
-
-@quickly_made
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
-    """Token counts of one call, defined for every provider as in OpenTelemetry's GenAI conventions.
-
-    Totals are inclusive: `input_tokens` contains the tokens read from and written to the provider's prompt
-    cache, `output_tokens` contains reasoning. All values are tokens, except `web_searches`. A count that the
-    provider does not report is 0.
-
-    >>> Usage(input_tokens=10, output_tokens=5) + Usage(input_tokens=1, reasoning_output_tokens=0)
-    Usage(input_tokens=11, output_tokens=5)
-    """
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_read_input_tokens: int = 0
-    cache_write_input_tokens: int = 0
-    cache_write_1h_input_tokens: int = 0
-    """The part of `cache_write_input_tokens` that the provider keeps for one hour."""
-    reasoning_output_tokens: int = 0
-    audio_input_tokens: int = 0
-    """Audio and images are parts of `input_tokens`, including tokens read from the cache."""
-    cache_read_audio_input_tokens: int = 0
-    """The part of `audio_input_tokens` that was read from the cache."""
-    image_input_tokens: int = 0
-    audio_output_tokens: int = 0
-    image_output_tokens: int = 0
-    """Audio and images are parts of `output_tokens`."""
-    web_searches: int = 0
-    """Searches that the provider made for the model. They are billed by number."""
-
-    @property
-    def total_tokens(self) -> int:
-        """The sum of input and output tokens."""
-        return self.input_tokens + self.output_tokens
-
-    def __add__(self, other: Usage) -> Usage:
-        if not isinstance(other, Usage):
-            return NotImplemented
-        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in _USAGE_FIELDS})
-
-    def __repr__(self) -> str:
-        shown = (f"{name}={getattr(self, name)}" for name in _USAGE_FIELDS if getattr(self, name))
-        return f"Usage({', '.join(shown)})"
-
-
-_USAGE_FIELDS = tuple(entry.name for entry in fields(Usage))
-
-
-@quickly_made
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timing:
-    """The durations of one call, in seconds of a monotonic clock.
-
-    `queue` is the wait before and between attempts: for a slot, for a provider's Retry-After, for a back-off.
-    `first_token` is the time from the start of the last attempt to its first delta; None unless the answer
-    was streamed. `total` is the time that the caller waited. `overhead` is `total` without `queue` and
-    without the time inside the provider's SDK. `attempts` is the number of requests sent; 0 for a cache hit.
-    """
-
-    queue: float = 0.0
-    first_token: float | None = None
-    total: float = 0.0
-    attempts: int = 0
-    overhead: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCall:
-    """A call that the model requests. `arguments` is the JSON text that the model wrote.
-
-    `tool` is the tool that is called if it was given as a Python function or a class, else None.
-    `parsed_arguments` is then checked against its types: a dict of arguments for a function, an instance of
-    the class for a pydantic model, a dataclass or a TypedDict.
-
-    `type` is "function" for nearly every call. A call of OpenAI's custom tools has the type "custom", and its
-    `arguments` are free text. OpenAI's other tools that the program runs have the type of their item, such as
-    "shell_call", "apply_patch_call" or "mcp_approval_request". `arguments` is then the action as JSON.
-
-    >>> ToolCall(id="call_1", name="weather", arguments='{"city": "Bern"}').parsed_arguments
-    {'city': 'Bern'}
-    """
-
-    id: str
-    name: str
-    arguments: str
-    type: str = "function"
-    tool: Any = field(default=None, repr=False, compare=False)
-
-    @property
-    def parsed_arguments(self) -> Any:
-        """`arguments` as Python values, checked against the types of `tool`.
-
-        Raises:
-            ToolArgumentsError: the text is not JSON, or does not match the types.
-        """
-        parse = getattr(self.tool, "parse", None)
-        if parse is not None:
-            return parse(self)
-        try:
-            return json.loads(self.arguments)
-        except (ValueError, RecursionError):
-            raise ToolArgumentsError(
-                f"the arguments of tool call {self.name!r} are not valid JSON",
-                tool_call_id=self.id,
-                tool_name=self.name,
-                arguments=self.arguments,
-            ) from None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolResult:
-    """The result of a tool call that `max_tool_rounds` ran.
-
-    `content` is what the model is told: a text, or a list of content parts. `error` is the exception of the
-    tool; the model is told its type and its message.
-    """
-
-    call: ToolCall
-    content: str | Sequence[Mapping[str, Any]]
-    error: BaseException | None = None
-
-    @property
-    def message(self) -> Message:
-        """The tool message that answers the call."""
-        told = {"role": "tool", "tool_call_id": self.call.id, "content": self.content}
-        return told if self.error is None else {**told, "is_error": True}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCallDelta:
-    """A fragment of a streamed tool call: `index` is the number of the call, `arguments` the next piece."""
-
-    index: int
-    id: str = ""
-    name: str = ""
-    arguments: str = ""
-
-
-@quickly_made
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delta:
-    """The part of an answer that one step of a stream added. `str(delta)` is its text.
-
-    `index` is the number of the sample, from 0, in a stream of several (`n`). `tool_results` are the results
-    of tools that `max_tool_rounds` ran. The deltas after them belong to the next answer of the model, in
-    which tool calls are numbered anew.
-    """
-
-    text: str = ""
-    reasoning: str = ""
-    tool_calls: tuple[ToolCallDelta, ...] = ()
-    index: int = 0
-    tool_results: tuple[ToolResult, ...] = ()
-
-    def __str__(self) -> str:
-        return self.text
-
-    def __bool__(self) -> bool:
-        return bool(self.text or self.reasoning or self.tool_calls or self.tool_results)
-
-
-Step: TypeAlias = Delta | str
-"""One step of a stream before its reader takes it; empty where the step added nothing.
-
-A step that adds only text, as most do, stays a `str` until then. As objects, the waiting steps of a long
-stream cost a fifth of its CPU time, because the garbage collector went through them again and again."""
-
-
-def delta_of(step: Step) -> Delta:
-    """The `Delta` of a step.
-
-    >>> delta_of("Hello").text
-    'Hello'
-    """
-    return Delta(text=step) if isinstance(step, str) else step
 
 
 @quickly_made
@@ -277,7 +87,7 @@ class Response(Generic[T_co]):
     cost: float | None = None
     cost_source: CostSource | None = None
     cached: bool = False
-    timing: Timing = Timing()
+    timing: Timing = NO_TIMING
     failures: tuple[FailedAttempt, ...] = field(default=(), repr=False)
     body: bytes = field(default=b"null", repr=False)
     response_format: Any = field(default=None, repr=False, compare=False)
@@ -397,8 +207,8 @@ class Response(Generic[T_co]):
         if reason == "length":
             raise LengthFinishReasonError("the answer was cut at its token limit; raise max_tokens", **where)
         # Most answers are not parsed, and a hit loads as little as possible.
-        from ._schemas.reading import NoMatchError, read
-        from ._schemas.structure import structure_of
+        from .._schemas.reading import NoMatchError, read
+        from .._schemas.structure import structure_of
 
         structure = structure_of(self.response_format)
         try:
@@ -428,7 +238,7 @@ class Response(Generic[T_co]):
             parsed = None
         described = self.response_format
         if described is not None and not isinstance(described, Mapping):
-            from ._schemas.structure import structure_of
+            from .._schemas.structure import structure_of
 
             structure = structure_of(described)
             if structure is not None:
@@ -462,10 +272,12 @@ class Response(Generic[T_co]):
         known = {name: facts[name] for name in _RESPONSE_FIELDS if name in facts}
         try:
             known["choices"] = tuple(map(_choice, known["choices"]))
-            known["usage"] = _usage(known["usage"])
+            known["usage"] = usage_from_dict(known["usage"])
             known["timing"] = Timing(**known.get("timing") or {})
             known["failures"] = READERS["failures"](known.get("failures") or ())
             known["body"] = _read(known.get("body", "null"))
+            known["dropped"] = tuple(known.get("dropped") or ())
+            known["tool_rounds"] = _tool_rounds(known.get("tool_rounds"))
             if response_format is not None:
                 known["response_format"] = response_format
             return cls(**known)
@@ -480,7 +292,8 @@ class Response(Generic[T_co]):
         text = self.text if len(self.text) <= 80 else f"{self.text[:77]}..."
         return (
             f"Response({text!r}, model={self.model!r}, finish_reason={self.finish_reason!r}, "
-            f"tokens={self.usage.input_tokens}+{self.usage.output_tokens}, {_cost_text(self)})"
+            f"tokens={self.usage.input_tokens}+{self.usage.output_tokens}, "
+            f"{cost_text(self.cost, cached=self.cached)})"
         )
 
     def _repr_html_(self) -> str:
@@ -489,7 +302,7 @@ class Response(Generic[T_co]):
         facts = (
             f"{self.provider} · {self.model} · {self.finish_reason} · "
             f"{self.usage.input_tokens} + {self.usage.output_tokens} tokens · "
-            f"{_cost_text(self)} · {self.timing.total:.2f} s"
+            f"{cost_text(self.cost, cached=self.cached)} · {self.timing.total:.2f} s"
         )
         return (
             f'<div><div style="white-space: pre-wrap">{html.escape(self.text)}</div>'
@@ -505,8 +318,22 @@ def _choice(facts: Mapping[str, Any]) -> Choice:
     return Choice(**{**facts, "tool_calls": calls})
 
 
-def _usage(facts: Mapping[str, int]) -> Usage:
-    return Usage(**facts)
+def _tool_rounds(facts: Mapping[str, Any] | None) -> ToolRounds | None:
+    """The rounds, in which the exception of a tool is its text."""
+    if facts is None:
+        return None
+    return ToolRounds(
+        responses=tuple(map(Response.from_dict, facts["responses"])),
+        messages=tuple(facts["messages"]),
+        results=tuple(
+            ToolResult(
+                call=ToolCall(**{**result["call"], "tool": None}),
+                content=result["content"],
+                error=None if result["error"] is None else RuntimeError(result["error"]),
+            )
+            for result in facts["results"]
+        ),
+    )
 
 
 def _written(body: bytes) -> str | dict[str, str]:
@@ -518,93 +345,6 @@ def _written(body: bytes) -> str | dict[str, str]:
 
 def _read(body: str | Mapping[str, str]) -> bytes:
     return body.encode() if isinstance(body, str) else base64.b64decode(body["base64"])
-
-
-@quickly_made
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Embeddings:
-    """The vectors of some texts, in the order of the texts.
-
-    `len()`, iteration and indexing work on `vectors`. `cost` is the real cost of this call in USD: 0 if all
-    vectors came from the cache, None if it is unknown. `cost_source` is that of `Response`. `usage` is the
-    sum over all texts. `cached` is true if all vectors came from the cache. `model` is the name that the
-    provider reports. `failures` are the requests that were sent for this call and failed.
-
-    >>> embeddings = Embeddings(vectors=([0.6, 0.8], [1.0, 0.0]), usage=Usage(input_tokens=2), model="m",
-    ...                         provider="p", cost=0.0)
-    >>> embeddings
-    Embeddings(2 vectors of 2 dimensions, model='m', tokens=2, $0.000000)
-    >>> embeddings[1]
-    [1.0, 0.0]
-    """
-
-    vectors: tuple[list[float], ...]
-    """Plain lists of floats. `numpy()` returns the same numbers in an eighth of the memory."""
-    usage: Usage
-    model: str
-    provider: str
-    cost: float | None = None
-    cost_source: CostSource | None = None
-    cached: bool = False
-    timing: Timing = Timing()
-    failures: tuple[FailedAttempt, ...] = field(default=(), repr=False)
-
-    @property
-    def dimensions(self) -> int:
-        """How many numbers each vector has; 0 without vectors."""
-        return len(self.vectors[0]) if self.vectors else 0
-
-    def numpy(self) -> Any:
-        """The vectors as a NumPy array: one row per text, float32.
-
-        Raises:
-            MissingDependencyError: NumPy is not installed.
-        """
-        try:
-            import numpy
-        except ImportError:
-            raise MissingDependencyError("Embeddings.numpy() needs NumPy: pip install numpy") from None
-        return numpy.array(self.vectors, dtype=numpy.float32).reshape(len(self.vectors), self.dimensions)
-
-    def __len__(self) -> int:
-        return len(self.vectors)
-
-    def __iter__(self) -> Iterator[list[float]]:
-        return iter(self.vectors)
-
-    @overload
-    def __getitem__(self, index: int) -> list[float]: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> tuple[list[float], ...]: ...
-
-    def __getitem__(self, index: int | slice) -> list[float] | tuple[list[float], ...]:
-        return self.vectors[index]
-
-    def __repr__(self) -> str:
-        return (
-            f"Embeddings({self._size()}, model={self.model!r}, tokens={self.usage.input_tokens}, "
-            f"{_cost_text(self)})"
-        )
-
-    def _repr_html_(self) -> str:
-        import html
-
-        facts = (
-            f"{self.provider} · {self.model} · {self.usage.input_tokens} tokens · "
-            f"{_cost_text(self)} · {self.timing.total:.2f} s"
-        )
-        return f"<div>{self._size()}<br><small>{html.escape(facts)}</small></div>"
-
-    def _size(self) -> str:
-        plural = "" if len(self.vectors) == 1 else "s"
-        return f"{len(self.vectors)} vector{plural} of {self.dimensions} dimensions"
-
-
-def _cost_text(answer: Response | Embeddings) -> str:
-    if answer.cached:
-        return "cached"
-    return "cost unknown" if answer.cost is None else f"${answer.cost:.6f}"
 
 
 Result: TypeAlias = Response[Any] | LLMError
@@ -620,7 +360,7 @@ def result_from_dict(facts: Mapping[str, Any]) -> Result:
     return LLMError.from_dict(facts) if facts.get("error") else Response.from_dict(facts)
 
 
-READERS["usage"] = _usage
+READERS["response"] = Response.from_dict
 READERS["results"] = lambda results: [
     result_from_dict(each) if isinstance(each, dict) else each for each in results
 ]

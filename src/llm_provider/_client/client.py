@@ -6,32 +6,32 @@ import atexit
 import functools
 import os
 import threading
-import warnings
 import weakref
 from collections.abc import Callable, Collection, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack
 
-from ._batch_methods import BatchMethods
-from ._cache.response_cache import ResponseCache
-from ._calls.call import Operation
-from ._calls.chat import CHAT
-from ._calls.embed import EMBED
-from ._calls.engine import Engine
-from ._calls.recorder import CostRecorder
-from ._errors import LLMError, RequestError
-from ._limits.concurrency import UNBOUNDED, Concurrency, concurrency, concurrency_of_environment, unasked
-from ._limits.retry import DEFAULT_MAX_RETRIES
-from ._limits.timeouts import DEFAULT_TIMEOUT, Timeouts
-from ._money.ledger import Ledger
-from ._money.ledger_file import LedgerFile
-from ._money.pricing import PriceTable
-from ._requests.api_keys import KeyList
-from ._requests.request import Request, check, seal
-from ._requests.routing import Transport, priced_as, resolve
-from ._requests.signatures import documented, with_parameters
-from ._settings import KEPT_BY_DEFAULT, MAX_RESPONSE_BYTES, RateControl, decide, dollars
-from ._types import FinishReason, Prompt, Response, Usage
+from .._cache.response_cache import ResponseCache
+from .._calls.chat import CHAT
+from .._calls.engine import Engine
+from .._calls.recorder import CostRecorder
+from .._errors import RequestError
+from .._limits.concurrency import UNBOUNDED, Concurrency, concurrency, concurrency_of_environment, unasked
+from .._limits.retry import DEFAULT_MAX_RETRIES
+from .._limits.timeouts import DEFAULT_TIMEOUT, Timeouts
+from .._money.ledger import Ledger
+from .._money.ledger_file import LedgerFile
+from .._money.pricing import PriceTable
+from .._requests.api_keys import KeyList
+from .._requests.request import Request, check, seal
+from .._requests.routing import Transport, priced_as, resolve
+from .._requests.signatures import documented, with_parameters
+from .._settings import KEPT_BY_DEFAULT, MAX_RESPONSE_BYTES, RateControl, decide, dollars
+from .._types.messages import FinishReason, Prompt
+from .._types.response import Response
+from .._types.usage import Usage
+from .batch_methods import BatchMethods
+from .embed_methods import EmbedMethods
 
 # The event loop, asyncio and their modules are imported by the first call that is not stored: their import
 # takes longer than the rest of such a call.
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
     from datetime import date
     from decimal import Decimal
 
-    from ._cache.storage.diff import Explanation
-    from ._calls.call import Call
-    from ._calls.stream import Arrived, AsyncStream, Start, Stream
-    from ._limits.scopes import ScopeStatistics
-    from ._money.budget import Budget
-    from ._requests.checks import CacheMode
-    from ._requests.parameters import Defaults, Parameters
+    from .._cache.storage.diff import Explanation
+    from .._calls.call import Call
+    from .._calls.stream import Arrived, AsyncStream, Start, Stream
+    from .._limits.scopes import ScopeStatistics
+    from .._money.budget import Budget
+    from .._requests.checks import CacheMode
+    from .._requests.parameters import Defaults, Parameters
 
 T = TypeVar("T")
 
@@ -53,7 +53,7 @@ _clients: weakref.WeakSet[Client] = weakref.WeakSet()
 """Every client that may have open files or connections."""
 
 
-class Client(BatchMethods):
+class Client(EmbedMethods, BatchMethods):
     """Calls with settings, limits, cache and connections of their own.
 
     The functions of the module do the same on one client with default settings.
@@ -153,7 +153,7 @@ class Client(BatchMethods):
         self._settings = settings
         self._defaults: Mapping[str, Any] = {}
         if defaults:
-            from ._requests.defaults import checked_defaults
+            from .._requests.defaults import checked_defaults
 
             settings_of_client = Client.__init__.__kwdefaults__ or {}
             self._defaults = checked_defaults("Client", defaults, settings_of_client)
@@ -188,7 +188,7 @@ class Client(BatchMethods):
         with self._starting:
             if not self._started:
                 self._started = True
-                from ._runtime import event_loop
+                from .._runtime import event_loop
 
                 # The loop ends before this module's exit function is called, so it closes the clients.
                 event_loop.at_exit(_close_all)
@@ -208,90 +208,11 @@ class Client(BatchMethods):
         seal(parameters)
         return await self._answer_soon("acall", CHAT, Request.build, model, messages, parameters)
 
-    def _answer(
-        self,
-        name: str,
-        operation: Operation[T],
-        build: Callable[[str, Any, Any], Any],
-        model: str,
-        asked: Any,
-        parameters: Any,
-        allowed: Concurrency,
-    ) -> T:
-        """The result of an operation, for the thread that waits for it."""
-        try:
-            if self._defaults:
-                self._fill(parameters, embeds=operation is EMBED)
-            call = self._engine.prepare(operation, build(model, asked, parameters), allowed)
-            if call.encoded.dropped:
-                from ._calls.dropping import warn
-
-                warn(call, self._warned)
-            result = self._engine.lookup(call)
-            if result is None or call.request.max_tool_rounds is not None:
-                from ._runtime import event_loop
-
-                event_loop.refuse_own_thread(name)
-                self._start()
-                if result is None:
-                    self._engine.load(call)
-                if call.request.max_tool_rounds is None:
-                    result = event_loop.wait(event_loop.submit(self._engine.run(call), self._engine.cancel))
-                else:
-                    from ._calls import tool_loop
-
-                    chat, hit = cast("Any", call), cast("Any", result)
-                    result = cast("T", tool_loop.run_and_wait(self._engine, chat, hit))
-        except LLMError as error:
-            self._tell(error)
-            raise
-        if self._on_result is not None:
-            self._tell(result)
-        return result
-
-    async def _answer_soon(
-        self,
-        name: str,
-        operation: Operation[T],
-        build: Callable[[str, Any, Any], Any],
-        model: str,
-        asked: Any,
-        parameters: Any,
-    ) -> T:
-        """The result of an operation, for the task that awaits it."""
-        from ._runtime import event_loop
-
-        event_loop.refuse_own_thread(name)
-        try:
-            if self._defaults:
-                self._fill(parameters, embeds=operation is EMBED)
-            call = self._engine.prepare(operation, build(model, asked, parameters), self._concurrency)
-            if call.encoded.dropped:
-                from ._calls.dropping import warn
-
-                warn(call, self._warned)
-            result = await self._engine.lookup_soon(call)
-            if call.request.max_tool_rounds is not None:
-                from ._calls import tool_loop
-
-                self._start()
-                chat, hit = cast("Any", call), cast("Any", result)
-                result = cast("T", await tool_loop.run(self._engine, chat, hit))
-            elif result is None:
-                self._start()
-                result = await event_loop.run(self._engine.run(call), self._engine.cancel)
-        except LLMError as error:
-            self._tell(error)
-            raise
-        if self._on_result is not None:
-            self._tell(result)
-        return result
-
     @with_parameters
     def stream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Stream:
         """See `llm_provider.stream`."""
         seal(parameters)
-        from ._calls.stream import Stream
+        from .._calls.stream import Stream
 
         start = self._start_of_stream("stream", model, messages, parameters, self._concurrency_of_threads)
         return Stream(start, self._tell)
@@ -300,7 +221,7 @@ class Client(BatchMethods):
     def astream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> AsyncStream:
         """See `llm_provider.astream`."""
         seal(parameters)
-        from ._calls.stream import AsyncStream
+        from .._calls.stream import AsyncStream
 
         start = self._start_of_stream("astream", model, messages, parameters, self._concurrency)
         return AsyncStream(start, self._tell)
@@ -308,8 +229,8 @@ class Client(BatchMethods):
     def _start_of_stream(
         self, name: str, model: str, messages: Prompt, parameters: Parameters, allowed: Concurrency
     ) -> Start:
-        from ._calls.stream import replay
-        from ._runtime import event_loop
+        from .._calls.stream import replay
+        from .._runtime import event_loop
 
         event_loop.refuse_own_thread(name)
         call = self._prepare(model, messages, parameters, allowed)
@@ -321,7 +242,7 @@ class Client(BatchMethods):
         if name == "stream" and hit is None:
             self._engine.load(call)
         if rounds is not None:
-            from ._calls import tool_loop
+            from .._calls import tool_loop
 
             return tool_loop.started(self._engine, call, hit, here=name == "astream")
 
@@ -336,24 +257,10 @@ class Client(BatchMethods):
         self._fill(parameters)
         call = self._engine.prepare(CHAT, Request.build(model, messages, parameters), allowed)
         if call.encoded.dropped:
-            from ._calls.dropping import warn
+            from .._calls.dropping import warn
 
             warn(call, self._warned)
         return call
-
-    def _fill(self, parameters: Any, *, embeds: bool = False) -> None:
-        """Add the client's defaults to the parameters of a call."""
-        if self._defaults:
-            from ._requests.defaults import fill
-
-            fill(parameters, self._defaults, embeds=embeds)
-
-    def _tell(self, result: Any) -> None:
-        if self._on_result is not None:
-            try:
-                self._on_result(result)
-            except Exception as error:  # an error of the user's function must not lose an answer
-                warnings.warn(f"on_result raised {error!r}; calls go on", RuntimeWarning, stacklevel=3)
 
     @with_parameters
     def with_options(self, **options: Unpack[Parameters]) -> Self:
@@ -374,7 +281,7 @@ class Client(BatchMethods):
         ...     creative.usage is client.usage
         True
         """
-        from ._requests.defaults import checked_defaults
+        from .._requests.defaults import checked_defaults
 
         seal(options)
         variant = object.__new__(type(self))
@@ -437,7 +344,7 @@ class Client(BatchMethods):
         self, model: str, usage: Usage, *, service_tier: str | None = None, at: date | None = None
     ) -> Decimal | None:
         """See `llm_provider.price`."""
-        from ._money.quote import quote
+        from .._money.quote import quote
 
         return quote(self._prices(), priced_as(resolve(model)), usage, service_tier, at)
 
@@ -469,7 +376,7 @@ class Client(BatchMethods):
 
     def _close_engine(self) -> None:
         if self._started:
-            from ._runtime import event_loop
+            from .._runtime import event_loop
 
             event_loop.close_on_loop(self._engine.close)
 

@@ -1,6 +1,5 @@
-"""Written by `make stubs` from _batch_methods.py and _requests/parameters.py."""
+"""Written by `make stubs` from _client/batch_methods.py and _requests/parameters.py."""
 
-from abc import ABC
 from abc import abstractmethod
 from collections.abc import AsyncIterable
 from collections.abc import AsyncIterator
@@ -15,61 +14,42 @@ from typing import Literal
 from typing import TypeAlias
 from typing import TypeVar
 from typing import overload
-from ._calls.batch import Work
-from ._calls.call import Call
-from ._calls.call import Operation
-from ._calls.engine import Engine
-from ._estimates.estimate import Estimate
-from ._estimates.estimate import Estimator
-from ._limits.concurrency import Concurrency
-from ._limits.scopes import ScopeStatistics
-from ._limits.timeouts import Timeouts
-from ._money.budget import Budget
-from ._money.pricing import PriceTable
-from ._requests.checks import CacheMode
-from ._requests.checks import Endpoint
-from ._requests.checks import Modality
-from ._requests.checks import ReasoningEffort
-from ._requests.checks import ReasoningSummary
-from ._requests.checks import ServiceTier
-from ._requests.checks import Unsupported
-from ._requests.checks import Verbosity
-from ._requests.inputs import BatchInputs
-from ._requests.inputs import Inputs
-from ._requests.parameters import BatchParameters
-from ._requests.parameters import Parameters
-from ._requests.tools import Tool
-from ._results import Results
-from ._settings import Settings
-from ._types import Embeddings
-from ._types import Prompt
-from ._types import Response
-from ._types import Result
+from llm_provider._calls.batch import Work
+from llm_provider._calls.call import Call
+from llm_provider._client.answers import Answers
+from llm_provider._estimates.estimate import Estimate
+from llm_provider._estimates.estimate import Estimator
+from llm_provider._limits.concurrency import Concurrency
+from llm_provider._limits.timeouts import Timeouts
+from llm_provider._money.budget import Budget
+from llm_provider._money.pricing import PriceTable
+from llm_provider._requests.checks import CacheMode
+from llm_provider._requests.checks import Endpoint
+from llm_provider._requests.checks import Modality
+from llm_provider._requests.checks import ReasoningEffort
+from llm_provider._requests.checks import ReasoningSummary
+from llm_provider._requests.checks import ServiceTier
+from llm_provider._requests.checks import Unsupported
+from llm_provider._requests.checks import Verbosity
+from llm_provider._requests.inputs import BatchInputs
+from llm_provider._requests.inputs import Inputs
+from llm_provider._requests.parameters import BatchParameters
+from llm_provider._requests.parameters import Parameters
+from llm_provider._requests.tools import Tool
+from llm_provider._settings import Settings
+from llm_provider._types.messages import Prompt
+from llm_provider._types.response import Response
+from llm_provider._types.response import Result
+from llm_provider._types.results import Results
 
 T = TypeVar('T')
 OnError = Literal['return', 'raise']
-Models: TypeAlias
-class BatchMethods(ABC):
+Models: TypeAlias = list[str] | tuple[str, ...]
+class BatchMethods(Answers):
     """The methods of a client for many inputs. `Client` has the attributes that they use."""
-    _engine: Engine
-    _concurrency: Concurrency
     _prices: Callable[[], PriceTable]
     _settings: Settings
     _show_estimate_above: float | None
-    _on_result: Callable[[Any], object] | None
-    @abstractmethod
-    def _start(
-        self,
-    ) -> None:
-        ...
-
-    @abstractmethod
-    def _tell(
-        self,
-        result: Any,
-    ) -> None:
-        ...
-
     @abstractmethod
     def _prepare(
         self,
@@ -78,47 +58,6 @@ class BatchMethods(ABC):
         parameters: Parameters,
         allowed: Concurrency,
     ) -> Call[Response]:
-        ...
-
-    @abstractmethod
-    def _fill(
-        self,
-        parameters: Any,
-        *,
-        embeds: bool = False,
-    ) -> None:
-        ...
-
-    @abstractmethod
-    def _answer(
-        self,
-        name: str,
-        operation: Operation[T],
-        build: Callable[[str, Any, Any], Any],
-        model: str,
-        asked: Any,
-        parameters: Any,
-        allowed: Concurrency,
-    ) -> T:
-        ...
-
-    @abstractmethod
-    async def _answer_soon(
-        self,
-        name: str,
-        operation: Operation[T],
-        build: Callable[[str, Any, Any], Any],
-        model: str,
-        asked: Any,
-        parameters: Any,
-    ) -> T:
-        ...
-
-    @abstractmethod
-    def statistics(
-        self,
-    ) -> list[ScopeStatistics]:
-        """The state of the rate control of each scope in use."""
         ...
 
     def iter_many(
@@ -158,7 +97,6 @@ class BatchMethods(ABC):
         previous_response_id: str | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
-        metadata: Mapping[str, str] | None = None,
         endpoint: Endpoint | None = None,
         unsupported: Unsupported | None = None,
         deadline: float | None = None,
@@ -226,7 +164,6 @@ class BatchMethods(ABC):
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
-        metadata: Up to 16 pairs of text that OpenAI stores with the request.
         endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
             Completions or "responses" for Responses.
         unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
@@ -299,7 +236,6 @@ class BatchMethods(ABC):
         previous_response_id: str | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
-        metadata: Mapping[str, str] | None = None,
         endpoint: Endpoint | None = None,
         unsupported: Unsupported | None = None,
         deadline: float | None = None,
@@ -367,7 +303,6 @@ class BatchMethods(ABC):
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
-        metadata: Up to 16 pairs of text that OpenAI stores with the request.
         endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
             Completions or "responses" for Responses.
         unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
@@ -474,7 +409,6 @@ class BatchMethods(ABC):
         previous_response_id: str | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
-        metadata: Mapping[str, str] | None = None,
         endpoint: Endpoint | None = None,
         unsupported: Unsupported | None = None,
         deadline: float | None = None,
@@ -542,7 +476,6 @@ class BatchMethods(ABC):
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
-        metadata: Up to 16 pairs of text that OpenAI stores with the request.
         endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
             Completions or "responses" for Responses.
         unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
@@ -611,7 +544,6 @@ class BatchMethods(ABC):
         previous_response_id: str | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
-        metadata: Mapping[str, str] | None = None,
         endpoint: Endpoint | None = None,
         unsupported: Unsupported | None = None,
         deadline: float | None = None,
@@ -679,7 +611,6 @@ class BatchMethods(ABC):
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
-        metadata: Up to 16 pairs of text that OpenAI stores with the request.
         endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
             Completions or "responses" for Responses.
         unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
@@ -748,7 +679,6 @@ class BatchMethods(ABC):
         previous_response_id: str | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
-        metadata: Mapping[str, str] | None = None,
         endpoint: Endpoint | None = None,
         unsupported: Unsupported | None = None,
         deadline: float | None = None,
@@ -816,7 +746,6 @@ class BatchMethods(ABC):
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
-        metadata: Up to 16 pairs of text that OpenAI stores with the request.
         endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
             Completions or "responses" for Responses.
         unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
@@ -885,7 +814,6 @@ class BatchMethods(ABC):
         previous_response_id: str | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
-        metadata: Mapping[str, str] | None = None,
         endpoint: Endpoint | None = None,
         unsupported: Unsupported | None = None,
         deadline: float | None = None,
@@ -953,7 +881,6 @@ class BatchMethods(ABC):
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
-        metadata: Up to 16 pairs of text that OpenAI stores with the request.
         endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
             Completions or "responses" for Responses.
         unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
@@ -1022,7 +949,6 @@ class BatchMethods(ABC):
         previous_response_id: str | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
-        metadata: Mapping[str, str] | None = None,
         endpoint: Endpoint | None = None,
         unsupported: Unsupported | None = None,
         deadline: float | None = None,
@@ -1090,7 +1016,6 @@ class BatchMethods(ABC):
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
-        metadata: Up to 16 pairs of text that OpenAI stores with the request.
         endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
             Completions or "responses" for Responses.
         unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
@@ -1159,7 +1084,6 @@ class BatchMethods(ABC):
         previous_response_id: str | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
-        metadata: Mapping[str, str] | None = None,
         endpoint: Endpoint | None = None,
         unsupported: Unsupported | None = None,
         deadline: float | None = None,
@@ -1227,7 +1151,6 @@ class BatchMethods(ABC):
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
-        metadata: Up to 16 pairs of text that OpenAI stores with the request.
         endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
             Completions or "responses" for Responses.
         unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
@@ -1296,7 +1219,6 @@ class BatchMethods(ABC):
         previous_response_id: str | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
-        metadata: Mapping[str, str] | None = None,
         endpoint: Endpoint | None = None,
         unsupported: Unsupported | None = None,
         deadline: float | None = None,
@@ -1364,7 +1286,6 @@ class BatchMethods(ABC):
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
-        metadata: Up to 16 pairs of text that OpenAI stores with the request.
         endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
             Completions or "responses" for Responses.
         unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
@@ -1433,7 +1354,6 @@ class BatchMethods(ABC):
         previous_response_id: str | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
-        metadata: Mapping[str, str] | None = None,
         endpoint: Endpoint | None = None,
         unsupported: Unsupported | None = None,
         deadline: float | None = None,
@@ -1501,7 +1421,6 @@ class BatchMethods(ABC):
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
-        metadata: Up to 16 pairs of text that OpenAI stores with the request.
         endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
             Completions or "responses" for Responses.
         unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
@@ -1570,7 +1489,6 @@ class BatchMethods(ABC):
         previous_response_id: str | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
-        metadata: Mapping[str, str] | None = None,
         endpoint: Endpoint | None = None,
         unsupported: Unsupported | None = None,
         deadline: float | None = None,
@@ -1638,7 +1556,6 @@ class BatchMethods(ABC):
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
-        metadata: Up to 16 pairs of text that OpenAI stores with the request.
         endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
             Completions or "responses" for Responses.
         unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
@@ -1707,7 +1624,6 @@ class BatchMethods(ABC):
         previous_response_id: str | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
-        metadata: Mapping[str, str] | None = None,
         endpoint: Endpoint | None = None,
         unsupported: Unsupported | None = None,
         deadline: float | None = None,
@@ -1775,7 +1691,6 @@ class BatchMethods(ABC):
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
-        metadata: Up to 16 pairs of text that OpenAI stores with the request.
         endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
             Completions or "responses" for Responses.
         unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
@@ -1844,7 +1759,6 @@ class BatchMethods(ABC):
         previous_response_id: str | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
-        metadata: Mapping[str, str] | None = None,
         endpoint: Endpoint | None = None,
         unsupported: Unsupported | None = None,
         deadline: float | None = None,
@@ -1912,7 +1826,6 @@ class BatchMethods(ABC):
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
-        metadata: Up to 16 pairs of text that OpenAI stores with the request.
         endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
             Completions or "responses" for Responses.
         unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
@@ -1981,7 +1894,6 @@ class BatchMethods(ABC):
         previous_response_id: str | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
-        metadata: Mapping[str, str] | None = None,
         endpoint: Endpoint | None = None,
         unsupported: Unsupported | None = None,
         deadline: float | None = None,
@@ -2049,7 +1961,6 @@ class BatchMethods(ABC):
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
-        metadata: Up to 16 pairs of text that OpenAI stores with the request.
         endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
             Completions or "responses" for Responses.
         unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
@@ -2115,7 +2026,6 @@ class BatchMethods(ABC):
         previous_response_id: str | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
-        metadata: Mapping[str, str] | None = None,
         endpoint: Endpoint | None = None,
         unsupported: Unsupported | None = None,
         deadline: float | None = None,
@@ -2183,7 +2093,6 @@ class BatchMethods(ABC):
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
-        metadata: Up to 16 pairs of text that OpenAI stores with the request.
         endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat
             Completions or "responses" for Responses.
         unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the
@@ -2218,130 +2127,6 @@ class BatchMethods(ABC):
         inputs: object,
         parameters: BatchParameters,
     ) -> None:
-        ...
-
-    @overload
-    def embed(
-        self,
-        model: str,
-        inputs: Iterable[str],
-        *,
-        dry_run: Literal[False] = False,
-        dimensions: int | None = None,
-        strict_model: bool | None = None,
-        timeout: float | Timeouts | None = None,
-        deadline: float | None = None,
-        max_retries: int | None = None,
-        outage_patience: float | None = None,
-        cache: CacheMode | bool | None = None,
-        budget: float | Decimal | Budget | None = None,
-        extra_body: Mapping[str, Any] | None = None,
-        extra_headers: Mapping[str, str] | None = None,
-        api_key: str | None = None,
-        base_url: str | None = None,
-    ) -> Embeddings:
-        """See `llm_provider.embed`.
-
-    Args:
-        dimensions: The number of numbers in each vector; default the model's.
-        strict_model: Whether `ModelDriftError` is raised if another snapshot answers than before;
-            default the client's.
-        timeout: Seconds for one attempt of one request, without the time in the queue.
-        deadline: Seconds until all texts are embedded or the call fails, with all attempts and waits.
-        max_retries: The most requests that are sent again after a failure that may be temporary.
-        outage_patience: Seconds that it waits for a provider that is down; default the client's, else
-            3,600.
-        cache: How the cache is used, as in `call`.
-        budget: The most that all texts together may cost, in USD; or a `Budget`, which several calls
-            can share.
-        extra_body: Fields of this provider's API, such as Gemini's `taskType`, that are merged into the
-            request's JSON.
-        extra_headers: HTTP headers that are added to the request.
-        api_key: The provider's API key; default one from the client's `keys` or the environment.
-        base_url: The server to send to; default the environment's, else the provider's own.
-    """
-        ...
-
-    @overload
-    def embed(
-        self,
-        model: str,
-        inputs: Iterable[str],
-        *,
-        dry_run: Literal[True],
-        dimensions: int | None = None,
-        strict_model: bool | None = None,
-        timeout: float | Timeouts | None = None,
-        deadline: float | None = None,
-        max_retries: int | None = None,
-        outage_patience: float | None = None,
-        cache: CacheMode | bool | None = None,
-        budget: float | Decimal | Budget | None = None,
-        extra_body: Mapping[str, Any] | None = None,
-        extra_headers: Mapping[str, str] | None = None,
-        api_key: str | None = None,
-        base_url: str | None = None,
-    ) -> Estimate:
-        """See `llm_provider.embed`.
-
-    Args:
-        dimensions: The number of numbers in each vector; default the model's.
-        strict_model: Whether `ModelDriftError` is raised if another snapshot answers than before;
-            default the client's.
-        timeout: Seconds for one attempt of one request, without the time in the queue.
-        deadline: Seconds until all texts are embedded or the call fails, with all attempts and waits.
-        max_retries: The most requests that are sent again after a failure that may be temporary.
-        outage_patience: Seconds that it waits for a provider that is down; default the client's, else
-            3,600.
-        cache: How the cache is used, as in `call`.
-        budget: The most that all texts together may cost, in USD; or a `Budget`, which several calls
-            can share.
-        extra_body: Fields of this provider's API, such as Gemini's `taskType`, that are merged into the
-            request's JSON.
-        extra_headers: HTTP headers that are added to the request.
-        api_key: The provider's API key; default one from the client's `keys` or the environment.
-        base_url: The server to send to; default the environment's, else the provider's own.
-    """
-        ...
-
-    async def aembed(
-        self,
-        model: str,
-        inputs: Iterable[str],
-        *,
-        dimensions: int | None = None,
-        strict_model: bool | None = None,
-        timeout: float | Timeouts | None = None,
-        deadline: float | None = None,
-        max_retries: int | None = None,
-        outage_patience: float | None = None,
-        cache: CacheMode | bool | None = None,
-        budget: float | Decimal | Budget | None = None,
-        extra_body: Mapping[str, Any] | None = None,
-        extra_headers: Mapping[str, str] | None = None,
-        api_key: str | None = None,
-        base_url: str | None = None,
-    ) -> Embeddings:
-        """See `llm_provider.aembed`.
-
-    Args:
-        dimensions: The number of numbers in each vector; default the model's.
-        strict_model: Whether `ModelDriftError` is raised if another snapshot answers than before;
-            default the client's.
-        timeout: Seconds for one attempt of one request, without the time in the queue.
-        deadline: Seconds until all texts are embedded or the call fails, with all attempts and waits.
-        max_retries: The most requests that are sent again after a failure that may be temporary.
-        outage_patience: Seconds that it waits for a provider that is down; default the client's, else
-            3,600.
-        cache: How the cache is used, as in `call`.
-        budget: The most that all texts together may cost, in USD; or a `Budget`, which several calls
-            can share.
-        extra_body: Fields of this provider's API, such as Gemini's `taskType`, that are merged into the
-            request's JSON.
-        extra_headers: HTTP headers that are added to the request.
-        api_key: The provider's API key; default one from the client's `keys` or the environment.
-        base_url: The server to send to; default the environment's, else the provider's own.
-    """
         ...
 
 

@@ -1,0 +1,131 @@
+"""How the methods of `Client` get the result of one operation, in the user's thread or in the user's task."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from .._calls.call import Operation
+from .._calls.embed import EMBED
+from .._errors import LLMError
+from .._limits.concurrency import Concurrency
+
+if TYPE_CHECKING:
+    from .._calls.engine import Engine
+    from .._limits.scopes import ScopeStatistics
+    from .._money.pricing import PriceTable
+
+T = TypeVar("T")
+
+
+class Answers(ABC):
+    """The steps that all methods of a client share. `Client` has the attributes that they use."""
+
+    _engine: Engine
+    _concurrency: Concurrency
+    _prices: Callable[[], PriceTable]
+    _defaults: Mapping[str, Any]
+    _warned: set[Any]
+    _on_result: Callable[[Any], object] | None
+
+    @abstractmethod
+    def _start(self) -> None: ...
+
+    @abstractmethod
+    def statistics(self) -> list[ScopeStatistics]:
+        """The state of the rate control of each scope in use."""
+
+    def _answer(
+        self,
+        name: str,
+        operation: Operation[T],
+        build: Callable[[str, Any, Any], Any],
+        model: str,
+        asked: Any,
+        parameters: Any,
+        allowed: Concurrency,
+    ) -> T:
+        """The result of an operation, for the thread that waits for it."""
+        try:
+            if self._defaults:
+                self._fill(parameters, embeds=operation is EMBED)
+            call = self._engine.prepare(operation, build(model, asked, parameters), allowed)
+            if call.encoded.dropped:
+                from .._calls.dropping import warn
+
+                warn(call, self._warned)
+            result = self._engine.lookup(call)
+            if result is None or call.request.max_tool_rounds is not None:
+                from .._runtime import event_loop
+
+                event_loop.refuse_own_thread(name)
+                self._start()
+                if result is None:
+                    self._engine.load(call)
+                if call.request.max_tool_rounds is None:
+                    result = event_loop.wait(event_loop.submit(self._engine.run(call), self._engine.cancel))
+                else:
+                    from .._calls import tool_loop
+
+                    chat, hit = cast("Any", call), cast("Any", result)
+                    result = cast("T", tool_loop.run_and_wait(self._engine, chat, hit))
+        except LLMError as error:
+            self._tell(error)
+            raise
+        if self._on_result is not None:
+            self._tell(result)
+        return result
+
+    async def _answer_soon(
+        self,
+        name: str,
+        operation: Operation[T],
+        build: Callable[[str, Any, Any], Any],
+        model: str,
+        asked: Any,
+        parameters: Any,
+    ) -> T:
+        """The result of an operation, for the task that awaits it."""
+        from .._runtime import event_loop
+
+        event_loop.refuse_own_thread(name)
+        try:
+            if self._defaults:
+                self._fill(parameters, embeds=operation is EMBED)
+            call = self._engine.prepare(operation, build(model, asked, parameters), self._concurrency)
+            if call.encoded.dropped:
+                from .._calls.dropping import warn
+
+                warn(call, self._warned)
+            result = await self._engine.lookup_soon(call)
+            if call.request.max_tool_rounds is not None:
+                from .._calls import tool_loop
+
+                self._start()
+                chat, hit = cast("Any", call), cast("Any", result)
+                result = cast("T", await tool_loop.run(self._engine, chat, hit))
+            elif result is None:
+                self._start()
+                result = await event_loop.run(self._engine.run(call), self._engine.cancel)
+        except LLMError as error:
+            self._tell(error)
+            raise
+        if self._on_result is not None:
+            self._tell(result)
+        return result
+
+    def _fill(self, parameters: Any, *, embeds: bool = False) -> None:
+        """Add the client's defaults to the parameters of a call."""
+        if self._defaults:
+            from .._requests.defaults import fill
+
+            fill(parameters, self._defaults, embeds=embeds)
+
+    def _tell(self, result: Any) -> None:
+        if self._on_result is not None:
+            try:
+                self._on_result(result)
+            except Exception as error:  # an error of the user's function must not lose an answer
+                warnings.warn(f"on_result raised {error!r}; calls go on", RuntimeWarning, stacklevel=3)

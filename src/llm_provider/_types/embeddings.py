@@ -1,0 +1,92 @@
+"""The vectors of texts: `Embeddings`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, overload
+
+from .._errors import FailedAttempt, MissingDependencyError
+from .._runtime.frozen import quickly_made
+from .usage import NO_TIMING, CostSource, Timing, Usage, cost_text
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embeddings:
+    """The vectors of some texts, in the order of the texts.
+
+    `len()`, iteration and indexing work on `vectors`. `cost` is the real cost of this call in USD: 0 if all
+    vectors came from the cache, None if it is unknown. `cost_source` is that of `Response`. `usage` is the
+    sum over all texts. `cached` is true if all vectors came from the cache. `model` is the name that the
+    provider reports. `failures` are the requests that were sent for this call and failed.
+
+    >>> embeddings = Embeddings(vectors=([0.6, 0.8], [1.0, 0.0]), usage=Usage(input_tokens=2), model="m",
+    ...                         provider="p", cost=0.0)
+    >>> embeddings
+    Embeddings(2 vectors of 2 dimensions, model='m', tokens=2, $0.000000)
+    >>> embeddings[1]
+    [1.0, 0.0]
+    """
+
+    vectors: tuple[list[float], ...]
+    """Plain lists of floats. `numpy()` returns the same numbers in an eighth of the memory."""
+    usage: Usage
+    model: str
+    provider: str
+    cost: float | None = None
+    cost_source: CostSource | None = None
+    cached: bool = False
+    timing: Timing = NO_TIMING
+    failures: tuple[FailedAttempt, ...] = field(default=(), repr=False)
+
+    @property
+    def dimensions(self) -> int:
+        """How many numbers each vector has; 0 without vectors."""
+        return len(self.vectors[0]) if self.vectors else 0
+
+    def numpy(self) -> Any:
+        """The vectors as a NumPy array: one row per text, float32.
+
+        Raises:
+            MissingDependencyError: NumPy is not installed.
+        """
+        try:
+            import numpy
+        except ImportError:
+            raise MissingDependencyError("Embeddings.numpy() needs NumPy: pip install numpy") from None
+        return numpy.array(self.vectors, dtype=numpy.float32).reshape(len(self.vectors), self.dimensions)
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def __iter__(self) -> Iterator[list[float]]:
+        return iter(self.vectors)
+
+    @overload
+    def __getitem__(self, index: int) -> list[float]: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[list[float], ...]: ...
+
+    def __getitem__(self, index: int | slice) -> list[float] | tuple[list[float], ...]:
+        return self.vectors[index]
+
+    def __repr__(self) -> str:
+        return (
+            f"Embeddings({self._size()}, model={self.model!r}, tokens={self.usage.input_tokens}, "
+            f"{cost_text(self.cost, cached=self.cached)})"
+        )
+
+    def _repr_html_(self) -> str:
+        import html
+
+        facts = (
+            f"{self.provider} · {self.model} · {self.usage.input_tokens} tokens · "
+            f"{cost_text(self.cost, cached=self.cached)} · {self.timing.total:.2f} s"
+        )
+        return f"<div>{self._size()}<br><small>{html.escape(facts)}</small></div>"
+
+    def _size(self) -> str:
+        plural = "" if len(self.vectors) == 1 else "s"
+        return f"{len(self.vectors)} vector{plural} of {self.dimensions} dimensions"

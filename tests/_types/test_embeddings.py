@@ -1,0 +1,103 @@
+"""Vectors."""
+
+import copy
+import dataclasses
+import pickle
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from llm_provider._types.embeddings import Embeddings
+from llm_provider._types.response import Choice, Response
+from llm_provider._types.usage import Timing, Usage
+from support import RunScript
+
+COUNTS = st.builds(Usage, **{field.name: st.integers(0, 10**9) for field in dataclasses.fields(Usage)})
+DEEP = "[" * 100_000
+
+
+class City(BaseModel):
+    name: str
+    people: int
+
+
+def response(text: str = "Hello", **fields: Any) -> Response:
+    choice = {
+        name: fields.pop(name)
+        for name in ("finish_reason", "reasoning", "tool_calls", "message")
+        if name in fields
+    }
+    defaults: dict[str, Any] = {
+        "usage": Usage(input_tokens=10, output_tokens=5),
+        "model": "m",
+        "provider": "p",
+    }
+    return Response(choices=(Choice(text=text, **choice),), **{**defaults, **fields})
+
+
+class TestEmbeddings:
+    def embeddings(self, *vectors: list[float], **fields: Any) -> Embeddings:
+        defaults: dict[str, Any] = {"usage": Usage(input_tokens=9), "model": "m", "provider": "p"}
+        return Embeddings(vectors=vectors, **{**defaults, **fields})
+
+    def test_is_as_long_as_its_vectors_and_holds_them(self) -> None:
+        found = self.embeddings([0.6, 0.8], [1.0, 0.0], [0.0, 1.0])
+        assert (len(found), found.dimensions) == (3, 2)
+        assert list(found) == [[0.6, 0.8], [1.0, 0.0], [0.0, 1.0]]
+        assert found[-1] == [0.0, 1.0]
+        assert found[:2] == ([0.6, 0.8], [1.0, 0.0])
+        with pytest.raises(IndexError):
+            _ = found[3]
+
+    def test_may_be_empty(self) -> None:
+        found = self.embeddings()
+        assert (len(found), found.dimensions, found.numpy().shape) == (0, 0, (0, 0))
+        assert not found
+        assert "0 vectors" in repr(found)
+
+    def test_numpy(self) -> None:
+        array = self.embeddings([0.5, -1.0, 2.0], [0.25, 0.0, 0.0]).numpy()
+        assert (array.shape, str(array.dtype)) == ((2, 3), "float32")
+        assert array.tolist() == [[0.5, -1.0, 2.0], [0.25, 0.0, 0.0]]
+
+    def test_numpy_is_loaded_where_it_is_asked_for_and_its_absence_is_told(
+        self, run_script: RunScript
+    ) -> None:
+        run_script(
+            """
+            import sys
+            from llm_provider._errors import MissingDependencyError
+            from llm_provider._types.embeddings import Embeddings
+            from llm_provider._types.usage import Usage
+
+            found = Embeddings(vectors=([1.0],), usage=Usage(), model="m", provider="p")
+            assert "numpy" not in sys.modules
+            sys.modules["numpy"] = None  # as if it were not installed
+            try:
+                found.numpy()
+            except MissingDependencyError as error:
+                assert "pip install numpy" in str(error)
+            else:
+                raise AssertionError
+            """
+        )
+
+    def test_shows_its_size_and_cost_and_no_numbers(self) -> None:
+        found = self.embeddings(*([0.123] * 1000 for _ in range(50)), cost=0.5)
+        assert repr(found) == "Embeddings(50 vectors of 1000 dimensions, model='m', tokens=9, $0.500000)"
+        assert "1 vector of 1 dimensions" in repr(self.embeddings([1.0]))
+        assert "cost unknown" in repr(self.embeddings([1.0]))
+        assert "cached" in repr(self.embeddings([1.0], cached=True, cost=0.0))
+        shown = self.embeddings([0.123], model="<m>")._repr_html_()
+        assert "1 vector" in shown
+        assert "&lt;m&gt;" in shown
+        assert "0.123" not in shown
+
+    def test_is_frozen_and_pickles(self) -> None:
+        found = self.embeddings([0.5], cost=0.5, timing=Timing(total=1.0, attempts=1))
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            found.cost = 0  # type: ignore[misc]  # on purpose
+        for back in (pickle.loads(pickle.dumps(found)), copy.deepcopy(found)):
+            assert back == found
