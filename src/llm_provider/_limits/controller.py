@@ -189,11 +189,11 @@ class AdaptiveController:
         if in_flight >= max_in_flight:
             return math.inf
         estimator, window = self._estimator, self._window
-        if in_flight < window.unpaced and (not estimator.open or in_flight < at_once + self._answered):
-            spaced = now if estimator.open else estimator.latest + window.spacing
-            ready = max(now, spaced, self.gate)
+        if in_flight >= window.unpaced or (estimator.open and in_flight >= at_once + self._answered):
+            ready = estimator.ready_at(now, self._charge(tokens))
         else:
-            ready = max(estimator.ready_at(now, self._charge(tokens)), self.gate)
+            ready = now if estimator.open else max(now, estimator.latest + window.spacing)
+        ready = max(ready, self.gate)
         wanted = not self.refusals and in_flight < min(at_once, FIRST_WINDOW + self._answered)
         if in_flight >= window.size and not wanted:
             ready = max(ready, window.ready_at(now, in_flight))
@@ -216,9 +216,11 @@ class AdaptiveController:
 
     def sent(self, now: float, tokens: float = 1.0, at_once: int = 0) -> Ticket:
         """Count a request as in flight; it is sent at once."""
-        estimator, rate = self._estimator, self._estimator.rate
+        estimator, window = self._estimator, self._window
+        rate = estimator.rate
         if estimator.open:
-            charge = float(self.in_flight >= min(at_once + self._answered, self._window.unpaced))
+            free = self.in_flight < at_once + self._answered and self.in_flight < window.unpaced
+            charge = 0.0 if free else 1.0
             self._first_at = min(self._first_at, now)
         else:
             charge = self._charge(tokens)
@@ -233,7 +235,6 @@ class AdaptiveController:
             self._probing = False
             self.gate = now + 2 * self._refusal_latency
             estimator.hold(self.gate)
-        window = self._window
         if self.in_flight <= window.unpaced < math.inf:
             estimator.limit_debt(window.unpaced)
         window.most = max(window.most, self.in_flight)
@@ -428,16 +429,11 @@ class AdaptiveController:
                 self._close_estimator(ticket.rate, ticket)
             else:
                 mean = self._tokens_sent / self._number
-                estimator.learn(
-                    ticket, self._mark, mean, max(1.0, self._squared_tokens / self._number / mean**2)
-                )
+                spread = max(1.0, self._squared_tokens / self._number / mean**2)
+                estimator.learn(ticket, self._mark, mean, spread)
+        rate, late = math.inf if opening else ticket.rate, self._number - ticket.number
         self._mark = Mark(
-            ticket.number,
-            ticket.at,
-            ticket.tokens_sent,
-            fresh=False,
-            rate=math.inf if opening else ticket.rate,
-            in_flight=self._number - ticket.number,
+            ticket.number, ticket.at, ticket.tokens_sent, fresh=False, rate=rate, in_flight=late
         )
 
     def _close_gate(self, now: float, ticket: Ticket, retry_after: float | None) -> None:
