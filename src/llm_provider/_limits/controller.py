@@ -235,7 +235,7 @@ class AdaptiveController:
             self._probing = False
             self.gate = now + 2 * self._refusal_latency
             estimator.hold(self.gate)
-        if self.in_flight <= window.unpaced < math.inf:
+        if not estimator.open and self.in_flight <= window.unpaced:
             estimator.limit_debt(window.unpaced)
         window.most = max(window.most, self.in_flight)
         if self.in_flight > window.cap:
@@ -262,7 +262,6 @@ class AdaptiveController:
             self._failures = 0
         self._answered += 1
         window = self._window
-        window.served = max(window.served, ticket.in_flight)
         if ticket.in_flight >= window.notable:
             window.succeeded(now, ticket)
         if window.slow_start:

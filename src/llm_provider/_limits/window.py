@@ -42,7 +42,7 @@ class ConcurrencyWindow:
         self.size = float(FIRST_WINDOW)
         self.slow_start = True
         """Whether each answer enlarges the window by one."""
-        self.notable = math.inf
+        self.notable = 1.0
         """Number of requests in flight from which on a success tells something about a cap."""
         self.cap = math.inf
         self.unpaced = math.inf
@@ -52,8 +52,8 @@ class ConcurrencyWindow:
         """The value of `unpaced` without a guess."""
         self._guesses = True
         """Whether a cap may be guessed: at the first refusals only."""
-        self.served = 0
-        """Requests in flight at which one was served: a cap is not lower."""
+        self._served = 0
+        """Most requests in flight at which one was served: a cap is not lower."""
         self._brake = math.inf
         self._release = 1.1
         """Factor on the brake after each cohort that was fast enough."""
@@ -106,7 +106,10 @@ class ConcurrencyWindow:
         self._probe_at = now + _CAP_PROBE
 
     def succeeded(self, now: float, ticket: Ticket) -> None:
-        """Record a success at or above `notable`, where a cap is known or suspected."""
+        """Record a success at or above `notable`: with more in flight than before, or near a possible cap."""
+        if ticket.in_flight > self._served:
+            self._served = ticket.in_flight
+            self._resize()
         if ticket.number > self._suspected_number and self._admitted(ticket) >= self._suspect:
             self._accepted_there += 1
             self._drop_guess()
@@ -203,7 +206,7 @@ class ConcurrencyWindow:
         ):
             self._suspect, self._suspected_number, self._suspected_at = here, ticket.number, now
             self._accepted_there, self._refused_there, self._burst = 0, 1, sent
-            if self._guesses and not self.guessed and here > self.served:
+            if self._guesses and not self.guessed and here > self._served:
                 self.unpaced = here - 1
             else:
                 self._drop_guess()
@@ -261,7 +264,7 @@ class ConcurrencyWindow:
         self.slow_start = self.slow_start and bounds == math.inf
         if not self.slow_start:
             self.size = bounds
-        self.notable = min(self._suspect, self.cap)
+        self.notable = min(self._suspect, self.cap, self._served + 1)
 
 
 def _pairs(value: Any) -> bool:
@@ -271,7 +274,7 @@ def _pairs(value: Any) -> bool:
 
 _FIELDS = {
     "size": positive, "slow_start": flag, "notable": number, "cap": positive, "unpaced": number,
-    "served": count, "_unguessed": number, "_guesses": flag, "_pending": _pairs, "_burst": count,
+    "_served": count, "_unguessed": number, "_guesses": flag, "_pending": _pairs, "_burst": count,
     "first": count, "most": count,
     "_brake": positive, "_release": positive, "_braked_at": positive, "_suspect": positive,
     "_suspected_number": count, "_suspected_at": number, "_accepted_there": count, "_refused_there": count,
