@@ -27,6 +27,7 @@ FUNCTIONS = [
     "embed",
     "estimate",
     "iter_many",
+    "models",
     "price",
     "stream",
 ]
@@ -81,6 +82,7 @@ CLASSES = [
     "Ledger",
     "LedgerRow",
     "LedgerWarning",
+    "Model",
     "ModelDriftWarning",
     "PriceWarning",
     "Range",

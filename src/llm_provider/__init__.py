@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         embed,
         estimate,
         iter_many,
+        models,
         price,
         stream,
         usage,
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
     from ._money.track import track
     from ._requests.api_keys import KeyWarning
     from ._requests.parameters import BatchParameters, EmbedParameters, Parameters
+    from ._tokens.models import Model
     from ._tokens.range import Range
     from ._types.embeddings import Embeddings
     from ._types.messages import Delta, FinishReason, Message, Prompt, ToolCall, ToolCallDelta, ToolResult
@@ -123,6 +125,7 @@ __all__ = [
     "Message",
     "MissingAPIKeyError",
     "MissingDependencyError",
+    "Model",
     "ModelDriftError",
     "ModelDriftWarning",
     "NotFoundError",
@@ -165,6 +168,7 @@ __all__ = [
     "embed",
     "estimate",
     "iter_many",
+    "models",
     "price",
     "stream",
     "track",
@@ -192,6 +196,7 @@ _HOMES = (
     "_money.ledger_file",
     "_money.model_drift",
     "_tokens.range",
+    "_tokens.models",
     "_calls.stream",
     "_limits.scopes",
     "_estimates.estimate",

@@ -26,6 +26,7 @@ from llm_provider import (
     LedgerRow,
     LLMError,
     Message,
+    Model,
     Parameters,
     Prompt,
     Range,
@@ -50,6 +51,7 @@ from llm_provider import (
     call_many,
     estimate,
     iter_many,
+    models,
     price,
     stream,
     track,
@@ -224,6 +226,12 @@ def estimates() -> None:
     assert_type(expected.cost, Range | None)
     assert_type(expected.input_tokens.likely, float)
     assert_type(expected.invalid, tuple[tuple[int, LLMError], ...])
+
+
+def listed(own: Client) -> None:
+    assert_type(models("openai"), list[Model])
+    assert_type(own.models()[0].input_price, float | None)
+    assert_type(models()[0].kind, Literal["chat", "embedding"])
 
 
 def budgets() -> None:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from .._money.budget import Budget
     from .._requests.checks import CacheMode
     from .._requests.parameters import Defaults, Parameters
+    from .._tokens.models import Model
 
 T = TypeVar("T")
 
@@ -347,6 +348,12 @@ class Client(EmbedMethods, BatchMethods):
         from .._money.quote import quote
 
         return quote(self._prices(), priced_as(resolve(model)), usage, service_tier, at)
+
+    def models(self, provider: str | None = None) -> list[Model]:
+        """See `llm_provider.models`. The models of the client's own price table are in the list too."""
+        from .._tokens.models import list_models
+
+        return list_models(self._prices(), provider)
 
     def statistics(self) -> list[ScopeStatistics]:
         """The state of the rate control of each scope in use."""

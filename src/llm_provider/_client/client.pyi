@@ -44,6 +44,7 @@ from llm_provider._requests.tools import Tool
 from llm_provider._settings import KEPT_BY_DEFAULT
 from llm_provider._settings import MAX_RESPONSE_BYTES
 from llm_provider._settings import RateControl
+from llm_provider._tokens.models import Model
 from llm_provider._types.messages import FinishReason
 from llm_provider._types.messages import Prompt
 from llm_provider._types.response import Response
@@ -1572,6 +1573,13 @@ class Client(EmbedMethods, BatchMethods):
         at: date | None = None,
     ) -> Decimal | None:
         """See `llm_provider.price`."""
+        ...
+
+    def models(
+        self,
+        provider: str | None = None,
+    ) -> list[Model]:
+        """See `llm_provider.models`. The models of the client's own price table are in the list too."""
         ...
 
     def statistics(
