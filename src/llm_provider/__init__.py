@@ -27,11 +27,11 @@ if TYPE_CHECKING:
         embed,
         estimate,
         iter_many,
-        models,
         price,
         stream,
         usage,
     )
+    from ._client.model_functions import acount_tokens, count_tokens, models
     from ._errors import (
         APIConnectionError,
         APIResponseValidationError,
@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from ._types.messages import Delta, FinishReason, Message, Prompt, ToolCall, ToolCallDelta, ToolResult
     from ._types.response import Choice, Response
     from ._types.results import Cost, Results
+    from ._types.token_count import TokenCount
     from ._types.usage import Timing, Usage
 
 __version__ = "0.1.0"
@@ -149,6 +150,7 @@ __all__ = [
     "Stream",
     "Timeouts",
     "Timing",
+    "TokenCount",
     "ToolArgumentsError",
     "ToolCall",
     "ToolCallDelta",
@@ -160,11 +162,13 @@ __all__ = [
     "Usage",
     "acall",
     "acall_many",
+    "acount_tokens",
     "aembed",
     "aiter_many",
     "astream",
     "call",
     "call_many",
+    "count_tokens",
     "embed",
     "estimate",
     "iter_many",
@@ -178,12 +182,14 @@ __all__ = [
 # The modules are searched in this order. Those that import asyncio come last.
 _HOMES = (
     "_client.functions",
+    "_client.model_functions",
     "_client.client",
     "_types.response",
     "_types.usage",
     "_types.messages",
     "_types.embeddings",
     "_types.results",
+    "_types.token_count",
     "_errors",
     "_limits.timeouts",
     "_requests.api_keys",

@@ -16,7 +16,7 @@ from llm_provider._requests.parameters import Defaults
 from llm_provider._requests.signatures import documented
 
 TAKEN: dict[str, Any] = {
-    **dict.fromkeys(["call", "acall", "stream", "astream"], Parameters),
+    **dict.fromkeys(["call", "acall", "stream", "astream", "count_tokens", "acount_tokens"], Parameters),
     **dict.fromkeys(["call_many", "acall_many", "iter_many", "aiter_many", "estimate"], BatchParameters),
     **dict.fromkeys(["embed", "aembed"], EmbedParameters),
 }

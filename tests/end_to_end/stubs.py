@@ -16,7 +16,14 @@ from pathlib import Path
 from typing import Any
 
 PACKAGE = Path(__file__).parents[2] / "src" / "llm_provider"
-STUBBED = ("_client/functions", "_client/client", "_client/batch_methods", "_client/embed_methods")
+STUBBED = (
+    "_client/model_functions",
+    "_client/functions",
+    "_client/client",
+    "_client/batch_methods",
+    "_client/embed_methods",
+    "_client/count_methods",
+)
 PARAMETERS = PACKAGE / "_requests" / "parameters.py"
 SIGNATURES = PACKAGE / "_requests" / "signatures.py"
 START = "# fmt: off\n"

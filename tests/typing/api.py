@@ -38,6 +38,7 @@ from llm_provider import (
     Stream,
     Timeouts,
     Timing,
+    TokenCount,
     ToolArgumentsError,
     ToolCall,
     ToolCallDelta,
@@ -49,6 +50,7 @@ from llm_provider import (
     astream,
     call,
     call_many,
+    count_tokens,
     estimate,
     iter_many,
     models,
@@ -232,6 +234,9 @@ def listed(own: Client) -> None:
     assert_type(models("openai"), list[Model])
     assert_type(own.models()[0].input_price, float | None)
     assert_type(models()[0].kind, Literal["chat", "embedding"])
+    assert_type(count_tokens("gpt-6.1-sol", "Hi", exact=False, temperature=0), TokenCount)
+    assert_type(own.count_tokens("gpt-6.1-sol", "Hi").exact, bool)
+    assert_type(own.count_tokens("gpt-6.1-sol", "Hi").method, Literal["provider", "tiktoken", "estimate"])
 
 
 def budgets() -> None:

@@ -31,7 +31,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def _models(arguments: argparse.Namespace) -> int:
-    from .._client.functions import models
+    from .._client.model_functions import models
 
     found = models(arguments.provider)
     if arguments.pattern is not None:

@@ -21,6 +21,7 @@ from llm_provider._calls.stream import AsyncStream
 from llm_provider._calls.stream import Start
 from llm_provider._calls.stream import Stream
 from llm_provider._client.batch_methods import BatchMethods
+from llm_provider._client.count_methods import CountMethods
 from llm_provider._client.embed_methods import EmbedMethods
 from llm_provider._limits.concurrency import Concurrency
 from llm_provider._limits.retry import DEFAULT_MAX_RETRIES
@@ -51,7 +52,7 @@ from llm_provider._types.response import Response
 from llm_provider._types.usage import Usage
 
 T = TypeVar('T')
-class Client(EmbedMethods, BatchMethods):
+class Client(EmbedMethods, CountMethods, BatchMethods):
     """Calls with settings, limits, cache and connections of their own.
 
     The functions of the module do the same on one client with default settings.

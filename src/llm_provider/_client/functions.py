@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from .._calls.stream import AsyncStream, Stream
     from .._estimates.estimate import Estimate
     from .._requests.parameters import BatchParameters, EmbedParameters, Parameters
-    from .._tokens.models import Model
     from .._types.results import Results
 
 _default: dict[int, Client] = {}
@@ -449,26 +448,3 @@ def price(
     [Decimal('0.68'), Decimal('1.36'), Decimal('0.7')]
     """
     return default_client().price(model, usage, service_tier=service_tier, at=at)
-
-
-def models(provider: str | None = None) -> list[Model]:
-    """The models that can be called, with their limits and prices, sorted by provider and name.
-
-    The list comes from the tables of this package, without network. A model that is missing can be called
-    too; only its price is not known.
-
-    Args:
-        provider: The only provider to list, such as "openai", "groq" or "openrouter"; default all. Your own
-            servers ("local") and litellm's other providers have no list here.
-
-    Raises:
-        RequestError: there is no such provider. The message names near ones.
-
-    >>> [model.name for model in models("anthropic") if "haiku-5" in model.name]
-    ['claude-haiku-5-5']
-    >>> cheapest = min(
-    ...     (model for model in models("gemini") if model.kind == "chat" and model.output_price),
-    ...     key=lambda model: model.output_price,
-    ... )
-    """
-    return default_client().models(provider)

@@ -34,7 +34,6 @@ from llm_provider._requests.checks import Unsupported
 from llm_provider._requests.checks import Verbosity
 from llm_provider._requests.inputs import Inputs
 from llm_provider._requests.tools import Tool
-from llm_provider._tokens.models import Model
 from llm_provider._types.embeddings import Embeddings
 from llm_provider._types.messages import Prompt
 from llm_provider._types.response import Response
@@ -4875,30 +4874,6 @@ def price(
     >>> usage = Usage(input_tokens=1_000_000)
     >>> [price("mistral/mistral-large-4", usage, at=date(2026, 10, day)) for day in (19, 20, 29)]
     [Decimal('0.68'), Decimal('1.36'), Decimal('0.7')]
-    """
-    ...
-
-def models(
-    provider: str | None = None,
-) -> list[Model]:
-    """The models that can be called, with their limits and prices, sorted by provider and name.
-
-    The list comes from the tables of this package, without network. A model that is missing can be called
-    too; only its price is not known.
-
-    Args:
-        provider: The only provider to list, such as "openai", "groq" or "openrouter"; default all. Your own
-            servers ("local") and litellm's other providers have no list here.
-
-    Raises:
-        RequestError: there is no such provider. The message names near ones.
-
-    >>> [model.name for model in models("anthropic") if "haiku-5" in model.name]
-    ['claude-haiku-5-5']
-    >>> cheapest = min(
-    ...     (model for model in models("gemini") if model.kind == "chat" and model.output_price),
-    ...     key=lambda model: model.output_price,
-    ... )
     """
     ...
 

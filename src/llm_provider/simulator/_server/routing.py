@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..formats import (
     anthropic,
+    anthropic_token_counts,
     gemini,
     gemini_embeddings,
+    gemini_token_counts,
     openai_chat,
     openai_embeddings,
     openai_responses,
@@ -28,6 +30,7 @@ class Target(NamedTuple):
 
     provider: str
     format: WireFormat
+    billed: bool = True
 
 
 class Operation(NamedTuple):
@@ -37,11 +40,13 @@ class Operation(NamedTuple):
         path: regular expression for its path, without the leading name of a provider.
         owner: the provider of a path without the name of a provider.
         format: the module of ``formats/`` that reads its requests and writes its answers.
+        billed: whether its tokens cost money and count against limits.
     """
 
     path: str
     owner: str
     format: WireFormat
+    billed: bool = True
 
 
 # A new operation is one more row, and one more module in formats/ unless an existing one serves it.
@@ -50,8 +55,10 @@ OPERATIONS = (
     Operation(r"(?:/v1)?/responses", "openai", openai_responses),
     Operation(r"(?:/v1)?/embeddings", "openai", openai_embeddings),
     Operation(r"/v1/messages", "anthropic", anthropic),
+    Operation(r"/v1/messages/count_tokens", "anthropic", anthropic_token_counts, billed=False),
     Operation(r"/v1(?:beta)?/models/[^:]+:(?:generate|streamGenerate)Content", "gemini", gemini),
     Operation(r"/v1(?:beta)?/models/[^:]+:(?:embedContent|batchEmbedContents)", "gemini", gemini_embeddings),
+    Operation(r"/v1(?:beta)?/models/[^:]+:countTokens", "gemini", gemini_token_counts, billed=False),
 )
 
 _PROVIDER = r"(?:/(?P<provider>(?!v1(?:beta)?/)[\w-]+))?"
@@ -68,5 +75,5 @@ def find_target(path: str) -> Target | None:
     for pattern, operation in _PATTERNS:
         found = pattern.fullmatch(path)
         if found is not None:
-            return Target(found["provider"] or operation.owner, operation.format)
+            return Target(found["provider"] or operation.owner, operation.format, operation.billed)
     return None
