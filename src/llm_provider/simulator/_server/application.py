@@ -145,8 +145,7 @@ class Application:
         if limits is None:
             return None
         now = time.monotonic()
-        tokens = usage.input_tokens + usage.output_tokens if prepared.target.billed else 0
-        wait = limits.admit(tokens, now)
+        wait = limits.admit(usage.input_tokens + usage.output_tokens if prepared.prompt.billed else 0, now)
         if settings.rate_limit_headers:
             prepared.exchange.headers += wire_format.limit_headers(limits.state(now))
         if not wait:
@@ -165,7 +164,7 @@ class Application:
         whole = not (fault.empty_stream if prompt.stream else broken)
 
         def bill(sent: int | None) -> None:
-            if not target.billed:
+            if not prompt.billed:
                 return
             usage = completion.usage
             if sent is not None:

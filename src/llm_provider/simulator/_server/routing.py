@@ -30,7 +30,6 @@ class Target(NamedTuple):
 
     provider: str
     format: WireFormat
-    billed: bool = True
 
 
 class Operation(NamedTuple):
@@ -40,13 +39,11 @@ class Operation(NamedTuple):
         path: regular expression for its path, without the leading name of a provider.
         owner: the provider of a path without the name of a provider.
         format: the module of ``formats/`` that reads its requests and writes its answers.
-        billed: whether its tokens cost money and count against limits.
     """
 
     path: str
     owner: str
     format: WireFormat
-    billed: bool = True
 
 
 # A new operation is one more row, and one more module in formats/ unless an existing one serves it.
@@ -55,10 +52,10 @@ OPERATIONS = (
     Operation(r"(?:/v1)?/responses", "openai", openai_responses),
     Operation(r"(?:/v1)?/embeddings", "openai", openai_embeddings),
     Operation(r"/v1/messages", "anthropic", anthropic),
-    Operation(r"/v1/messages/count_tokens", "anthropic", anthropic_token_counts, billed=False),
+    Operation(r"/v1/messages/count_tokens", "anthropic", anthropic_token_counts),
     Operation(r"/v1(?:beta)?/models/[^:]+:(?:generate|streamGenerate)Content", "gemini", gemini),
     Operation(r"/v1(?:beta)?/models/[^:]+:(?:embedContent|batchEmbedContents)", "gemini", gemini_embeddings),
-    Operation(r"/v1(?:beta)?/models/[^:]+:countTokens", "gemini", gemini_token_counts, billed=False),
+    Operation(r"/v1(?:beta)?/models/[^:]+:countTokens", "gemini", gemini_token_counts),
 )
 
 _PROVIDER = r"(?:/(?P<provider>(?!v1(?:beta)?/)[\w-]+))?"
@@ -75,5 +72,5 @@ def find_target(path: str) -> Target | None:
     for pattern, operation in _PATTERNS:
         found = pattern.fullmatch(path)
         if found is not None:
-            return Target(found["provider"] or operation.owner, operation.format, operation.billed)
+            return Target(found["provider"] or operation.owner, operation.format)
     return None

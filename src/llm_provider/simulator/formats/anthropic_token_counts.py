@@ -37,7 +37,7 @@ def read(request: Request) -> Prompt | Problem:
         return Problem(status=400, message=f"{surplus[0]}: Extra inputs are not permitted")
     prompt = anthropic.read(request._replace(body={**request.body, "max_tokens": 1}))
     if isinstance(prompt, Prompt):
-        prompt.samples = 0
+        prompt.samples, prompt.billed = 0, False
     return prompt
 
 

@@ -34,7 +34,7 @@ def read(request: Request) -> Prompt | Problem:
         return Problem(status=400, message="* CountTokensRequest.generateContentRequest: model is not valid")
     prompt = gemini.read(request if whole is None else request._replace(body=whole))
     if isinstance(prompt, Prompt):
-        prompt.samples = 0
+        prompt.samples, prompt.billed = 0, False
     return prompt
 
 
