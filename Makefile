@@ -91,6 +91,7 @@ lint: setup ## check style and formatting
 
 types: setup ## check types with mypy and the public API with pyright too
 	@.venv/bin/mypy
+	@.venv/bin/mypy --cache-dir .mypy_cache/users tests/typing
 	@.venv/bin/basedpyright --level error
 
 format: setup ## format, and fix what can be fixed

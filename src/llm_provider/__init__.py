@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         stream,
         usage,
     )
+    from ._client.model_functions import acount_tokens, count_tokens, models
     from ._errors import (
         APIConnectionError,
         APIResponseValidationError,
@@ -78,11 +79,13 @@ if TYPE_CHECKING:
     from ._money.track import track
     from ._requests.api_keys import KeyWarning
     from ._requests.parameters import BatchParameters, EmbedParameters, Parameters
+    from ._tokens.models import Model
     from ._tokens.range import Range
     from ._types.embeddings import Embeddings
     from ._types.messages import Delta, FinishReason, Message, Prompt, ToolCall, ToolCallDelta, ToolResult
     from ._types.response import Choice, Response
     from ._types.results import Cost, Results
+    from ._types.token_count import TokenCount
     from ._types.usage import Timing, Usage
 
 __version__ = "0.1.0"
@@ -123,6 +126,7 @@ __all__ = [
     "Message",
     "MissingAPIKeyError",
     "MissingDependencyError",
+    "Model",
     "ModelDriftError",
     "ModelDriftWarning",
     "NotFoundError",
@@ -146,6 +150,7 @@ __all__ = [
     "Stream",
     "Timeouts",
     "Timing",
+    "TokenCount",
     "ToolArgumentsError",
     "ToolCall",
     "ToolCallDelta",
@@ -157,14 +162,17 @@ __all__ = [
     "Usage",
     "acall",
     "acall_many",
+    "acount_tokens",
     "aembed",
     "aiter_many",
     "astream",
     "call",
     "call_many",
+    "count_tokens",
     "embed",
     "estimate",
     "iter_many",
+    "models",
     "price",
     "stream",
     "track",
@@ -174,12 +182,14 @@ __all__ = [
 # The modules are searched in this order. Those that import asyncio come last.
 _HOMES = (
     "_client.functions",
+    "_client.model_functions",
     "_client.client",
     "_types.response",
     "_types.usage",
     "_types.messages",
     "_types.embeddings",
     "_types.results",
+    "_types.token_count",
     "_errors",
     "_limits.timeouts",
     "_requests.api_keys",
@@ -192,6 +202,7 @@ _HOMES = (
     "_money.ledger_file",
     "_money.model_drift",
     "_tokens.range",
+    "_tokens.models",
     "_calls.stream",
     "_limits.scopes",
     "_estimates.estimate",

@@ -74,6 +74,8 @@ class CostRecorder:
             sample: The answer.
             bound: Gives the most that it can have cost. It is called if the usage is not known.
         """
+        if not call.operation.billed:
+            return
         answer = sample.answer
         place = self._place(call, answer.model)
         if answer.cost is not None:
@@ -126,6 +128,8 @@ class CostRecorder:
         Returns:
             The cost in USD; None if it is not known.
         """
+        if not call.operation.billed:
+            return None
         place = self._place(call, None)
         if cost is None:
             cost = self._cost(place, call.variant(), usage)

@@ -109,6 +109,18 @@ class Answer:
 
 
 @dataclass(slots=True)
+class CountAnswer:
+    """A decoded reply to a request for a number of tokens. Its other attributes are empty."""
+
+    tokens: int
+    usage: Usage | None = None
+    model: str | None = None
+    id: str | None = None
+    service_tier: str | None = None
+    cost: Decimal | None = None
+
+
+@dataclass(slots=True)
 class EmbeddingAnswer:
     """A decoded reply to a request for embeddings.
 
@@ -123,7 +135,7 @@ class EmbeddingAnswer:
     cost: Decimal | None = None
 
 
-AnyAnswer: TypeAlias = Answer | EmbeddingAnswer
+AnyAnswer: TypeAlias = Answer | EmbeddingAnswer | CountAnswer
 """A decoded reply of any operation."""
 
 
@@ -229,6 +241,22 @@ class Adapter(Protocol):
         """
 
     def map_error(self, error: BaseException) -> Any: ...
+
+
+class TokenCountFormat(Protocol):
+    """The module `token_counts` beside the adapter of a provider that counts tokens for nothing."""
+
+    @staticmethod
+    def encode(encoded: EncodedRequest, target: Target) -> EncodedRequest:
+        """The request that counts the input of an encoded chat request."""
+
+    @staticmethod
+    def decode(reply: Any) -> int:
+        """The number of input tokens.
+
+        Raises:
+            APIResponseValidationError: the reply has none.
+        """
 
 
 class EmbeddingFormat(Protocol):
@@ -360,6 +388,18 @@ def reply_body(reply: Any) -> bytes:
         raise APIResponseValidationError(
             f"the answer is no JSON that can be kept: {error}", retryable=False
         ) from None
+
+
+def count_of(reply: Any, name: str) -> int:
+    """A number of tokens in a reply.
+
+    Raises:
+        APIResponseValidationError: the reply has no such number.
+    """
+    count = expect_dict(reply, "reply").get(name)
+    if type(count) is not int or count < 0:
+        raise APIResponseValidationError(f"the provider's reply has no {name}")
+    return count
 
 
 def expect_dict(value: Any, what: str) -> dict[str, Any]:

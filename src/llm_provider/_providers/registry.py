@@ -8,7 +8,7 @@ from typing import cast
 
 from .._errors import RequestError
 from .._requests.routing import Target
-from .adapter import Adapter, EmbeddingFormat
+from .adapter import Adapter, EmbeddingFormat, TokenCountFormat
 
 
 @functools.cache
@@ -33,6 +33,19 @@ def load_embeddings(target: Target) -> EmbeddingFormat:
             model=target.model,
         )
     return module
+
+
+def load_token_counts(target: Target) -> TokenCountFormat | None:
+    """The module that counts tokens at the provider of a target; None if it does not count."""
+    return _token_counts_beside(target.route.adapter)
+
+
+@functools.cache
+def _token_counts_beside(adapter: str) -> TokenCountFormat | None:
+    name = f"llm_provider._providers.{adapter}.token_counts"
+    if importlib.util.find_spec(name) is None:
+        return None
+    return cast("TokenCountFormat", importlib.import_module(name))
 
 
 @functools.cache

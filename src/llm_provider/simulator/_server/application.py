@@ -145,7 +145,7 @@ class Application:
         if limits is None:
             return None
         now = time.monotonic()
-        wait = limits.admit(usage.input_tokens + usage.output_tokens, now)
+        wait = limits.admit(usage.input_tokens + usage.output_tokens if prepared.prompt.billed else 0, now)
         if settings.rate_limit_headers:
             prepared.exchange.headers += wire_format.limit_headers(limits.state(now))
         if not wait:
@@ -164,6 +164,8 @@ class Application:
         whole = not (fault.empty_stream if prompt.stream else broken)
 
         def bill(sent: int | None) -> None:
+            if not prompt.billed:
+                return
             usage = completion.usage
             if sent is not None:
                 output = min(usage.output_tokens, usage.reasoning_output_tokens + sent)
