@@ -95,6 +95,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -161,6 +162,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -234,6 +237,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -300,6 +304,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -407,6 +413,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -473,6 +480,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -542,6 +551,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -608,6 +618,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -677,6 +689,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -743,6 +756,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -812,6 +827,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -878,6 +894,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -947,6 +965,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -1013,6 +1032,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -1082,6 +1103,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -1148,6 +1170,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -1217,6 +1241,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -1283,6 +1308,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -1352,6 +1379,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -1418,6 +1446,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -1487,6 +1517,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -1553,6 +1584,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -1622,6 +1655,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -1688,6 +1722,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -1757,6 +1793,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -1823,6 +1860,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -1892,6 +1931,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -1958,6 +1998,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -2024,6 +2066,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -2090,6 +2133,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.

@@ -136,6 +136,8 @@ class Client(EmbedMethods, BatchMethods):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -212,6 +214,7 @@ class Client(EmbedMethods, BatchMethods):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         metadata: Mapping[str, str] | None = None,
@@ -266,6 +269,7 @@ class Client(EmbedMethods, BatchMethods):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         metadata: Mapping[str, str] | None = None,
@@ -329,6 +333,8 @@ class Client(EmbedMethods, BatchMethods):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -391,6 +397,7 @@ class Client(EmbedMethods, BatchMethods):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         metadata: Mapping[str, str] | None = None,
@@ -454,6 +461,8 @@ class Client(EmbedMethods, BatchMethods):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -516,6 +525,7 @@ class Client(EmbedMethods, BatchMethods):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         metadata: Mapping[str, str] | None = None,
@@ -579,6 +589,8 @@ class Client(EmbedMethods, BatchMethods):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -641,6 +653,7 @@ class Client(EmbedMethods, BatchMethods):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         metadata: Mapping[str, str] | None = None,
@@ -704,6 +717,8 @@ class Client(EmbedMethods, BatchMethods):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -783,6 +798,7 @@ class Client(EmbedMethods, BatchMethods):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         metadata: Mapping[str, str] | None = None,
@@ -849,6 +865,8 @@ class Client(EmbedMethods, BatchMethods):
             store: Whether OpenAI stores the answer for `previous_response_id`; default False.
             previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
                 continues.
+            prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+                have in common.
             prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
                 prompt cache.
             user: An id of the end user, for the provider's abuse detection.
@@ -946,6 +964,7 @@ class Client(EmbedMethods, BatchMethods):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         metadata: Mapping[str, str] | None = None,
@@ -1011,6 +1030,8 @@ class Client(EmbedMethods, BatchMethods):
             store: Whether OpenAI stores the answer for `previous_response_id`; default False.
             previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
                 continues.
+            prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+                have in common.
             prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
                 prompt cache.
             user: An id of the end user, for the provider's abuse detection.

@@ -77,6 +77,7 @@ def call(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     metadata: Mapping[str, str] | None = None,
@@ -145,6 +146,8 @@ def call(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -217,6 +220,7 @@ async def acall(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     metadata: Mapping[str, str] | None = None,
@@ -286,6 +290,8 @@ async def acall(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -512,6 +518,7 @@ def stream(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     metadata: Mapping[str, str] | None = None,
@@ -588,6 +595,8 @@ def stream(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -649,6 +658,7 @@ def astream(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     metadata: Mapping[str, str] | None = None,
@@ -712,6 +722,8 @@ def astream(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -776,6 +788,7 @@ def call_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -851,6 +864,8 @@ def call_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -929,6 +944,7 @@ def call_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -1004,6 +1020,8 @@ def call_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -1082,6 +1100,7 @@ def call_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -1157,6 +1176,8 @@ def call_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -1235,6 +1256,7 @@ def call_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -1310,6 +1332,8 @@ def call_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -1388,6 +1412,7 @@ def call_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -1463,6 +1488,8 @@ def call_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -1541,6 +1568,7 @@ def call_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -1616,6 +1644,8 @@ def call_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -1694,6 +1724,7 @@ async def acall_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -1760,6 +1791,8 @@ async def acall_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -1828,6 +1861,7 @@ async def acall_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -1894,6 +1928,8 @@ async def acall_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -1962,6 +1998,7 @@ async def acall_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -2028,6 +2065,8 @@ async def acall_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -2096,6 +2135,7 @@ async def acall_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -2162,6 +2202,8 @@ async def acall_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -2230,6 +2272,7 @@ async def acall_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -2296,6 +2339,8 @@ async def acall_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -2364,6 +2409,7 @@ async def acall_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -2430,6 +2476,8 @@ async def acall_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -2495,6 +2543,7 @@ def iter_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -2564,6 +2613,8 @@ def iter_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -2629,6 +2680,7 @@ def aiter_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -2695,6 +2747,8 @@ def aiter_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -2760,6 +2814,7 @@ def estimate(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -2833,6 +2888,8 @@ def estimate(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from .._errors import RequestError
 from .._requests.routing import Target
 from .adapter import Adapter, EmbeddingFormat
+
+if TYPE_CHECKING:
+    from .prompt_cache import PromptCacheFormat
 
 
 @functools.cache
@@ -33,6 +36,20 @@ def load_embeddings(target: Target) -> EmbeddingFormat:
             model=target.model,
         )
     return module
+
+
+def load_prompt_cache(target: Target) -> PromptCacheFormat | None:
+    """The module that knows the prompt cache of a target; None where nothing can be done for it."""
+    found = _prompt_cache_beside(target.route.adapter)
+    return found if found is not None and found.serves(target) else None
+
+
+@functools.cache
+def _prompt_cache_beside(adapter: str) -> PromptCacheFormat | None:
+    name = f"llm_provider._providers.{adapter}.prompt_cache"
+    if importlib.util.find_spec(name) is None:
+        return None
+    return cast("PromptCacheFormat", importlib.import_module(name))
 
 
 @functools.cache
