@@ -75,13 +75,13 @@ def run(options: Options) -> Result:
     )  # fmt: skip
     return Result(
         title="Prompt caching",
-        text=f"{len(questions)} questions about one document of {TOKENS:,} tokens in `call_many`, answered by "
-        f"the simulator after 50 ms with {ANSWER} tokens each. It models the prompt cache of each provider, and "
-        "its bill is in USD. The bound pays for writing the document once and for reading it in every other "
-        "call, in full. Without `prompt_caching`, gpt-6.1-sol writes every prompt at 1.25 times the price, as "
-        "OpenAI does by itself from GPT-5.6 on. gpt-5.5 and gemini-3.8-flash find common prefixes by "
-        "themselves, but not those of calls that are under way at the same time. OpenAI's older models read "
-        "steps of 128 tokens.",
+        text=f"{len(questions)} questions about one document of {TOKENS:,} tokens in `call_many`, answered "
+        f"by the simulator after 50 ms with {ANSWER} tokens each. It models the prompt cache of each "
+        "provider, and its bill is in USD. The bound pays for writing the document once and for reading it "
+        "in every other call, in full. Without `prompt_caching`, gpt-6.1-sol writes every prompt at 1.25 "
+        "times the price, as OpenAI does by itself from GPT-5.6 on. gpt-5.5 and gemini-3.8-flash find "
+        "common prefixes by themselves, but not those of calls that are under way at the same time. OpenAI's "
+        "older models read steps of 128 tokens.",
         tables=[Table(title="The bill", columns=columns, rows=rows)],
         measured=measured,
         problems=problems,

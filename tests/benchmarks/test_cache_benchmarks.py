@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from benchmarks.__main__ import command
-from benchmarks.scenarios import Options, cache, cache_kills
+from benchmarks.scenarios import Options, cache, cache_kills, prompt_caching
 
 from benchmarks import report
 
@@ -34,7 +34,7 @@ def test_nothing_is_lost() -> None:
 
 @pytest.mark.long
 def test_the_bill_with_the_prompt_cache_is_near_its_bound() -> None:
-    result = importlib.import_module("benchmarks.scenarios.prompt_caching").run(Options(quick=True))
+    result = prompt_caching.run(QUICK)
     assert result.problems == []
     assert result.measured["prompt_cache_of_bound"] <= 1.05
     assert result.measured["prompt_cache_of_plain"] <= 1
