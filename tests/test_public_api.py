@@ -132,6 +132,7 @@ PARAMETERS = [
     "presence_penalty",
     "previous_response_id",
     "prompt_cache_key",
+    "prompt_caching",
     "reasoning_effort",
     "reasoning_summary",
     "response_format",

@@ -142,14 +142,18 @@ class BatchMethods(Answers):
         run: Callable[[Call[Response]], Awaitable[Response]] = engine.run
         load: Callable[[Call[Response]], object] = engine.load
         # `prepare` has set it.
-        if cast("Call[Response]", first).request.max_tool_rounds is not None:
+        request = cast("Call[Response]", first).request
+        # Each round of tools marks its own prefix, which the next round reads.
+        caches_prompts = bool(request.options and request.options.get("prompt_caching"))
+        if request.max_tool_rounds is not None:
+            caches_prompts = False
             from .._calls import tool_loop
 
             lookup, run = tool_loop.batch_of(engine, prepare, metadata, here=name == "aiter_many")
             load = _load_nothing
         if metadata is not None:
             run = functools.partial(run_described, run)
-        return Work(lookup, run, engine.cancel, allowed.most, load, early_stop)
+        return Work(lookup, run, engine.cancel, allowed.most, load, early_stop, caches_prompts)
 
     def _estimator(self, model: str, parameters: BatchParameters, *, counted: bool = True) -> Estimator:
         from .._estimates.estimate import Estimator

@@ -98,6 +98,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -164,6 +165,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -231,6 +234,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -297,6 +301,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -371,6 +377,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -437,6 +444,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -504,6 +513,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -570,6 +580,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -677,6 +689,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -743,6 +756,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -812,6 +827,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -878,6 +894,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -947,6 +965,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -1013,6 +1032,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -1082,6 +1103,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -1148,6 +1170,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -1217,6 +1241,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -1283,6 +1308,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -1352,6 +1379,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -1418,6 +1446,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -1487,6 +1517,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -1553,6 +1584,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -1622,6 +1655,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -1688,6 +1722,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -1757,6 +1793,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -1823,6 +1860,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -1892,6 +1931,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -1958,6 +1998,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -2027,6 +2069,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -2093,6 +2136,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -2162,6 +2207,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -2228,6 +2274,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -2297,6 +2345,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -2363,6 +2412,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -2432,6 +2483,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -2498,6 +2550,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -2567,6 +2621,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -2633,6 +2688,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -2702,6 +2759,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -2768,6 +2826,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -2837,6 +2897,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -2903,6 +2964,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -2972,6 +3035,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -3038,6 +3102,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -3107,6 +3173,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -3173,6 +3240,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -3242,6 +3311,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -3308,6 +3378,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -3374,6 +3446,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         endpoint: Endpoint | None = None,
@@ -3440,6 +3513,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.

@@ -140,6 +140,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -216,6 +218,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         metadata: Mapping[str, str] | None = None,
@@ -271,6 +274,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         metadata: Mapping[str, str] | None = None,
@@ -334,6 +338,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -397,6 +403,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         metadata: Mapping[str, str] | None = None,
@@ -460,6 +467,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -523,6 +532,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         metadata: Mapping[str, str] | None = None,
@@ -586,6 +596,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -649,6 +661,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         metadata: Mapping[str, str] | None = None,
@@ -712,6 +725,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -775,6 +790,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         metadata: Mapping[str, str] | None = None,
@@ -838,6 +854,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -901,6 +919,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         metadata: Mapping[str, str] | None = None,
@@ -964,6 +983,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -1027,6 +1048,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         metadata: Mapping[str, str] | None = None,
@@ -1090,6 +1112,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -1153,6 +1177,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         metadata: Mapping[str, str] | None = None,
@@ -1216,6 +1241,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -1295,6 +1322,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         metadata: Mapping[str, str] | None = None,
@@ -1361,6 +1389,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
             store: Whether OpenAI stores the answer for `previous_response_id`; default False.
             previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
                 continues.
+            prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+                have in common.
             prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
                 prompt cache.
             user: An id of the end user, for the provider's abuse detection.
@@ -1458,6 +1488,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         metadata: Mapping[str, str] | None = None,
@@ -1523,6 +1554,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
             store: Whether OpenAI stores the answer for `previous_response_id`; default False.
             previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
                 continues.
+            prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+                have in common.
             prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
                 prompt cache.
             user: An id of the end user, for the provider's abuse detection.

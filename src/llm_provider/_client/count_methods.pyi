@@ -63,6 +63,7 @@ class CountMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         metadata: Mapping[str, str] | None = None,
@@ -126,6 +127,8 @@ class CountMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -189,6 +192,7 @@ class CountMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
         metadata: Mapping[str, str] | None = None,
@@ -252,6 +256,8 @@ class CountMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.

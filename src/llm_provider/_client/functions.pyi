@@ -83,6 +83,7 @@ def call(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     metadata: Mapping[str, str] | None = None,
@@ -151,6 +152,8 @@ def call(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -224,6 +227,7 @@ def call(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     metadata: Mapping[str, str] | None = None,
@@ -292,6 +296,8 @@ def call(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -365,6 +371,7 @@ async def acall(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     metadata: Mapping[str, str] | None = None,
@@ -434,6 +441,8 @@ async def acall(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -496,6 +505,7 @@ async def acall(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     metadata: Mapping[str, str] | None = None,
@@ -565,6 +575,8 @@ async def acall(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -792,6 +804,7 @@ def stream(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     metadata: Mapping[str, str] | None = None,
@@ -868,6 +881,8 @@ def stream(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -930,6 +945,7 @@ def stream(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     metadata: Mapping[str, str] | None = None,
@@ -1006,6 +1022,8 @@ def stream(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -1068,6 +1086,7 @@ def astream(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     metadata: Mapping[str, str] | None = None,
@@ -1131,6 +1150,8 @@ def astream(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -1193,6 +1214,7 @@ def astream(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     metadata: Mapping[str, str] | None = None,
@@ -1256,6 +1278,8 @@ def astream(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -1320,6 +1344,7 @@ def call_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -1395,6 +1420,8 @@ def call_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -1473,6 +1500,7 @@ def call_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -1548,6 +1576,8 @@ def call_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -1626,6 +1656,7 @@ def call_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -1701,6 +1732,8 @@ def call_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -1779,6 +1812,7 @@ def call_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -1854,6 +1888,8 @@ def call_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -1932,6 +1968,7 @@ def call_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -2007,6 +2044,8 @@ def call_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -2085,6 +2124,7 @@ def call_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -2160,6 +2200,8 @@ def call_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -2238,6 +2280,7 @@ def call_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -2313,6 +2356,8 @@ def call_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -2391,6 +2436,7 @@ def call_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -2466,6 +2512,8 @@ def call_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -2544,6 +2592,7 @@ def call_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -2619,6 +2668,8 @@ def call_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -2697,6 +2748,7 @@ def call_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -2772,6 +2824,8 @@ def call_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -2850,6 +2904,7 @@ async def acall_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -2916,6 +2971,8 @@ async def acall_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -2984,6 +3041,7 @@ async def acall_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -3050,6 +3108,8 @@ async def acall_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -3118,6 +3178,7 @@ async def acall_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -3184,6 +3245,8 @@ async def acall_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -3252,6 +3315,7 @@ async def acall_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -3318,6 +3382,8 @@ async def acall_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -3386,6 +3452,7 @@ async def acall_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -3452,6 +3519,8 @@ async def acall_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -3520,6 +3589,7 @@ async def acall_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -3586,6 +3656,8 @@ async def acall_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -3654,6 +3726,7 @@ async def acall_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -3720,6 +3793,8 @@ async def acall_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -3788,6 +3863,7 @@ async def acall_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -3854,6 +3930,8 @@ async def acall_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -3922,6 +4000,7 @@ async def acall_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -3988,6 +4067,8 @@ async def acall_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -4056,6 +4137,7 @@ async def acall_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -4122,6 +4204,8 @@ async def acall_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -4188,6 +4272,7 @@ def iter_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -4257,6 +4342,8 @@ def iter_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -4323,6 +4410,7 @@ def iter_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -4392,6 +4480,8 @@ def iter_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -4458,6 +4548,7 @@ def aiter_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -4524,6 +4615,8 @@ def aiter_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -4590,6 +4683,7 @@ def aiter_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -4656,6 +4750,8 @@ def aiter_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -4721,6 +4817,7 @@ def estimate(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     endpoint: Endpoint | None = None,
@@ -4794,6 +4891,8 @@ def estimate(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.

@@ -78,6 +78,7 @@ def count_tokens(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     metadata: Mapping[str, str] | None = None,
@@ -150,6 +151,8 @@ def count_tokens(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.
@@ -225,6 +228,7 @@ async def acount_tokens(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
     metadata: Mapping[str, str] | None = None,
@@ -288,6 +292,8 @@ async def acount_tokens(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
+            have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
             prompt cache.
         user: An id of the end user, for the provider's abuse detection.

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from .._schemas.structure import Structure
+    from .prompt_cache import PrefixMark
 
 
 @dataclass(slots=True)
@@ -62,12 +63,17 @@ class EncodedRequest:
     the cache key."""
     dropped: tuple[str, ...] = ()
     """The parameters that were left out, because the model or its host does not have them."""
+    prefix: PrefixMark | None = None
+    """The part of the prompt that the provider's prompt cache shall hold. Like labels, its breakpoints are
+    sent and are not part of the cache key. None without `prompt_caching`."""
     structure: Structure | None = None
     """The JSON that the answer must be; None for text. Adapters set it only where the prompt asks for it."""
 
     def labelled(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """A payload with the labels, where `extra_body` does not set them."""
-        return merge(dict(self.labels), payload) if self.labels else payload
+        """A payload with the labels, where `extra_body` does not set them, and with its cache breakpoints."""
+        if self.labels:
+            payload = merge(dict(self.labels), payload)
+        return payload if self.prefix is None else self.prefix.applied(payload)
 
 
 @dataclass(slots=True)

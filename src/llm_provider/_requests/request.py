@@ -30,7 +30,7 @@ _OWN_HEADERS = frozenset(
 _OPTIONS = frozenset(
     {"top_k", "frequency_penalty", "presence_penalty", "logit_bias", "allowed_tools", "parallel_tool_calls",
      "thinking_budget", "reasoning_summary", "verbosity", "modalities", "safety_settings", "service_tier",
-     "store", "previous_response_id", "prompt_cache_key", "user", "metadata", "unsupported"}
+     "store", "previous_response_id", "prompt_caching", "prompt_cache_key", "user", "metadata", "unsupported"}
 )  # fmt: skip
 """The parameters that few calls set. `Request.options` holds them, so that the other calls pay nothing."""
 

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from .._behaviour.faults import Fault, FaultQueue
+from .._behaviour.prompt_cache import PromptCaches
 from .._behaviour.rate_limits import RateLimits
 from .._records.ledger import RunningLedger
 from .._records.prices import PriceList
@@ -32,12 +33,13 @@ class State:
         self.ledger = RunningLedger()
         self.recorder = Recorder()
         self.faults = FaultQueue()
+        self.prompt_caches = PromptCaches()
         self._price_lists: dict[str, PriceList] = {}
         self._answers = 0
         self.clear()
 
     def clear(self) -> None:
-        """Drop faults, counts, recorded requests and all changes of settings; buckets start full."""
+        """Drop faults, counts, requests, prompt caches and all changes of settings; buckets start full."""
         self._common = self._initial
         self._changes: dict[str, dict[str, Any]] = {}
         self._settings: dict[str, Settings] = {}
@@ -45,6 +47,7 @@ class State:
         self._random = random.Random(self._initial.seed)
         self.prices(self._initial)
         self.faults.clear()
+        self.prompt_caches.clear()
         self.ledger.clear()
         self.recorder.clear()
 
