@@ -71,6 +71,7 @@ CLASSES = [
     "CacheWarning",
     "Choice",
     "Client",
+    "Content",
     "Cost",
     "Delta",
     "EmbedParameters",

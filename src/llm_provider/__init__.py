@@ -80,7 +80,16 @@ if TYPE_CHECKING:
     from ._requests.parameters import BatchParameters, EmbedParameters, Parameters
     from ._tokens.range import Range
     from ._types.embeddings import Embeddings
-    from ._types.messages import Delta, FinishReason, Message, Prompt, ToolCall, ToolCallDelta, ToolResult
+    from ._types.messages import (
+        Content,
+        Delta,
+        FinishReason,
+        Message,
+        Prompt,
+        ToolCall,
+        ToolCallDelta,
+        ToolResult,
+    )
     from ._types.response import Choice, Response
     from ._types.results import Cost, Results
     from ._types.usage import Timing, Usage
@@ -103,6 +112,7 @@ __all__ = [
     "CacheWarning",
     "Choice",
     "Client",
+    "Content",
     "ContextWindowExceededError",
     "Cost",
     "Delta",

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, Literal, assert_type
+
+import PIL.Image
 
 from llm_provider import (
     APITimeoutError,
@@ -16,6 +19,7 @@ from llm_provider import (
     CacheStatistics,
     Choice,
     Client,
+    Content,
     Cost,
     Delta,
     Estimate,
@@ -100,6 +104,15 @@ def conversation() -> None:
     call("gpt-6.1-sol", [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}])
     shared: Parameters = {"max_tokens": 5, "seed": 1}
     call("gpt-6.1-sol", "Hi", **shared)
+
+
+def media(picture: PIL.Image.Image) -> None:
+    call("gpt-6.1-sol", ["What is this?", Path("a.png")])
+    call("gpt-6.1-sol", ["And this?", picture, b"%PDF-1.7", {"type": "text", "text": "Hi"}])
+    call("gpt-6.1-sol", [{"role": "user", "content": ["What is this?", Path("a.png")]}])
+    contents: list[Content] = ["What is this?", Path("a.png"), picture]
+    call_many("gpt-6.1-sol", [contents, "Hi"])
+    call("gpt-6.1-sol", ["What?", 5])  # type: ignore[list-item]  # a number is no content
 
 
 def many() -> None:
