@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from ._requests.parameters import BatchParameters, EmbedParameters, Parameters
     from ._tokens.range import Range
     from ._types.embeddings import Embeddings
+    from ._types.extras import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
     from ._types.messages import (
         Content,
         Delta,
@@ -111,6 +112,7 @@ __all__ = [
     "CacheStatistics",
     "CacheWarning",
     "Choice",
+    "Citation",
     "Client",
     "Content",
     "ContextWindowExceededError",
@@ -122,6 +124,8 @@ __all__ = [
     "Explanation",
     "FailedAttempt",
     "FinishReason",
+    "GeneratedAudio",
+    "GeneratedImage",
     "InternalServerError",
     "JSONSchemaValidationError",
     "KeyWarning",
@@ -152,6 +156,7 @@ __all__ = [
     "Results",
     "SchemaMismatchError",
     "ScopeStatistics",
+    "ServerToolCall",
     "SharedControllerWarning",
     "Stream",
     "Timeouts",
@@ -189,6 +194,7 @@ _HOMES = (
     "_types.usage",
     "_types.messages",
     "_types.embeddings",
+    "_types.extras",
     "_types.results",
     "_errors",
     "_limits.timeouts",
