@@ -27,6 +27,9 @@ _TAKEN = (
     "WebM, AVI) and text"
 )
 
+PART_TYPES = frozenset({"text", "image_url", "input_audio", "file"})
+"""The content parts of OpenAI's messages."""
+
 _SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -144,7 +147,7 @@ def prompt_remedy(prompt: Any) -> str:
 
 def is_medium(content: Any) -> bool:
     """Whether a value is a file or an image that a message may hold."""
-    return isinstance(content, (os.PathLike, bytes, bytearray, memoryview)) or _is_image(content)
+    return isinstance(content, (os.PathLike, bytes, bytearray, memoryview)) or is_image(content)
 
 
 def _parts(contents: Sequence[Any], where: str) -> list[Mapping[str, Any]]:
@@ -172,7 +175,7 @@ def part_of(content: Any, where: str) -> Mapping[str, Any]:
         return _file(os.fspath(content), where)
     if isinstance(content, (bytes, bytearray, memoryview)):
         return _bytes(bytes(content), where)
-    if _is_image(content):
+    if is_image(content):
         return _medium(_png(content, where), "image/png")
     raise RequestError(
         f"{where} must be a str, a Path, bytes, a PIL image or a dict with a 'type', not "
@@ -320,8 +323,8 @@ def _medium(data: bytes, kind: str) -> Mapping[str, Any]:
     return {"type": "file", "file": {"filename": "document.pdf", "file_data": url}}
 
 
-def _is_image(content: Any) -> bool:
-    """Whether it is an image of Pillow, which is imported if there is one."""
+def is_image(content: Any) -> bool:
+    """Whether a value is an image of Pillow, which is imported if there is one."""
     pillow = sys.modules.get("PIL.Image")
     return pillow is not None and isinstance(content, pillow.Image)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from google.genai.types import GenerateContentResponse
 
-from llm_provider import Citation, ServerToolCall
+from llm_provider import Citation, GeneratedImage, ServerToolCall
 from llm_provider._providers.gemini import extras
 
 
@@ -72,6 +72,15 @@ def test_speech_without_a_header_has_its_rate() -> None:
     wav = {"inlineData": {"mimeType": "audio/wav", "data": base64.b64encode(b"RIFF").decode()}}
     assert getattr(extras.audio(reply(wav)), "format", None) == "wav"
     assert extras.audio(reply({"text": "Hi"})) is None
+
+
+def test_images_have_their_bytes_or_an_address() -> None:
+    inline = {"inlineData": {"mimeType": "image/png", "data": base64.b64encode(b"PNG").decode()}}
+    kept = {"fileData": {"mimeType": "image/webp", "fileUri": "gs://a"}}
+    assert extras.images(reply(inline, {"text": "Hi"}, kept, {**inline, "thought": True})) == [
+        GeneratedImage(data=b"PNG"),
+        GeneratedImage(media_type="image/webp", url="gs://a"),
+    ]
 
 
 def test_tools_that_google_ran() -> None:

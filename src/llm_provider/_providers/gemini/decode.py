@@ -87,7 +87,7 @@ def decode(reply: Any) -> Answer:
 def _has_media(choices: tuple[Choice, ...]) -> bool:
     """Whether a sample has a part with an image or audio."""
     kept = (part(choice.message, "provider_specific_fields").get("content") for choice in choices)
-    return any(entry.get("inlineData") for parts in kept for entry in parts or ())
+    return any(entry.get("inlineData") or entry.get("fileData") for parts in kept for entry in parts or ())
 
 
 def _service_tier(usage: Mapping[str, Any]) -> str | None:

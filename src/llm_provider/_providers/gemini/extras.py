@@ -84,12 +84,15 @@ def _recited(candidate: Mapping[str, Any], said: str) -> Iterator[Citation]:
 
 
 def images(reply: Mapping[str, Any]) -> list[GeneratedImage]:
-    """The images among the parts."""
-    return [
-        GeneratedImage(data=data, media_type=kind)
-        for kind, data in _inline(reply)
-        if kind.startswith("image/")
-    ]
+    """The images among the parts: their bytes, or the addresses of files that Google keeps."""
+    found = []
+    for entry in _parts(reply):
+        blob = part(entry, "inlineData") or part(entry, "fileData")
+        kind = (text(blob, "mimeType") or "").lower()
+        data, url = decoded(blob.get("data")), text(blob, "fileUri")
+        if kind.startswith("image/") and (data or url):
+            found.append(GeneratedImage(data=data, media_type=kind, url=url))
+    return found
 
 
 def _inline(reply: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
