@@ -181,6 +181,15 @@ def test_a_list_of_texts_alone_is_no_prompt() -> None:
         parts(["one", "two"])
 
 
+def test_parts_alone_are_a_prompt() -> None:
+    given = [{"type": "text", "text": "Hi"}, {"type": "image_url", "image_url": {"url": "https://x/a.png"}}]
+    assert parts(given) == given
+    with pytest.raises(
+        RequestError, match=r"messages\[0\] is a message with a role and messages\[1\] is a dict"
+    ):
+        parts([{"role": "user", "content": "Hi"}, *given])
+
+
 @pytest.fixture(scope="module")
 def simulator() -> Iterator[Simulator]:
     with Simulator() as running:
@@ -304,3 +313,16 @@ def test_the_cache_key_depends_on_the_content(simulator: Simulator, tmp_path: Pa
             for name in ("a.png", "copy.png", "other.png", "a.png")
         ]
     assert cached == [False, True, False, True]
+
+
+def test_a_batch_has_an_error_in_the_place_of_a_wrong_content(simulator: Simulator) -> None:
+    with Client(cache="off") as client:
+        right, wrong = client.call_many(
+            "gpt-6.1-sol",
+            [["What is 2 + 2?", PNG], ["What?", Path("missing.png")]],
+            api_key="k",
+            base_url=simulator.url("openai"),
+        )
+    assert right.text == "4"
+    assert isinstance(wrong, RequestError)
+    assert "there is no file 'missing.png'" in str(wrong)

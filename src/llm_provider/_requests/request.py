@@ -185,7 +185,7 @@ def _conversation(messages: Prompt) -> tuple[Message, ...]:
         )
     if not messages:
         raise RequestError("messages is empty; give at least one message")
-    if not all(isinstance(message, Mapping) for message in messages):
+    if any(not isinstance(one, Mapping) or ("type" in one and "role" not in one) for one in messages):
         # Imported here because most prompts are text.
         from .media import prompt_message
 
