@@ -82,7 +82,17 @@ if TYPE_CHECKING:
     from ._tokens.models import Model
     from ._tokens.range import Range
     from ._types.embeddings import Embeddings
-    from ._types.messages import Delta, FinishReason, Message, Prompt, ToolCall, ToolCallDelta, ToolResult
+    from ._types.extras import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
+    from ._types.messages import (
+        Content,
+        Delta,
+        FinishReason,
+        Message,
+        Prompt,
+        ToolCall,
+        ToolCallDelta,
+        ToolResult,
+    )
     from ._types.response import Choice, Response
     from ._types.results import Cost, Results
     from ._types.token_count import TokenCount
@@ -105,7 +115,9 @@ __all__ = [
     "CacheStatistics",
     "CacheWarning",
     "Choice",
+    "Citation",
     "Client",
+    "Content",
     "ContextWindowExceededError",
     "Cost",
     "Delta",
@@ -115,6 +127,8 @@ __all__ = [
     "Explanation",
     "FailedAttempt",
     "FinishReason",
+    "GeneratedAudio",
+    "GeneratedImage",
     "InternalServerError",
     "JSONSchemaValidationError",
     "KeyWarning",
@@ -146,6 +160,7 @@ __all__ = [
     "Results",
     "SchemaMismatchError",
     "ScopeStatistics",
+    "ServerToolCall",
     "SharedControllerWarning",
     "Stream",
     "Timeouts",
@@ -188,6 +203,7 @@ _HOMES = (
     "_types.usage",
     "_types.messages",
     "_types.embeddings",
+    "_types.extras",
     "_types.results",
     "_types.token_count",
     "_errors",

@@ -6,7 +6,10 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
+from pathlib import Path
 from typing import Any, Literal, TypedDict, assert_type
+
+import PIL.Image
 
 from llm_provider import (
     APITimeoutError,
@@ -17,11 +20,15 @@ from llm_provider import (
     BudgetExceededError,
     CacheStatistics,
     Choice,
+    Citation,
     Client,
+    Content,
     Cost,
     Delta,
     Estimate,
     Explanation,
+    GeneratedAudio,
+    GeneratedImage,
     Ledger,
     LedgerRow,
     LLMError,
@@ -35,6 +42,7 @@ from llm_provider import (
     Results,
     SchemaMismatchError,
     ScopeStatistics,
+    ServerToolCall,
     Stream,
     Timeouts,
     Timing,
@@ -106,6 +114,22 @@ def conversation() -> None:
     call("gpt-6.1-sol", [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}])
     shared: Parameters = {"max_tokens": 5, "seed": 1}
     call("gpt-6.1-sol", "Hi", **shared)
+
+
+def media(picture: PIL.Image.Image) -> None:
+    call("gpt-6.1-sol", ["What is this?", Path("a.png")])
+    call("gpt-6.1-sol", ["And this?", picture, b"%PDF-1.7", {"type": "text", "text": "Hi"}])
+    call("gpt-6.1-sol", [{"role": "user", "content": ["What is this?", Path("a.png")]}])
+    answer = call("gpt-6.1-sol", "Draw it")
+    assert_type(answer.citations, list[Citation])
+    assert_type(answer.citations[0].start, int | None)
+    assert_type(answer.images[0], GeneratedImage)
+    assert_type(answer.images[0].data, bytes)
+    assert_type(answer.audio, GeneratedAudio | None)
+    assert_type(answer.server_tool_calls, list[ServerToolCall])
+    contents: list[Content] = ["What is this?", Path("a.png"), picture]
+    call_many("gpt-6.1-sol", [contents, "Hi"])
+    call("gpt-6.1-sol", ["What?", 5])  # type: ignore[list-item]  # a number is no content
 
 
 def many() -> None:

@@ -131,7 +131,7 @@ class Chat(Operation[Response]):
         ]
 
     def is_kept(self, answer: Any, kept: Collection[str]) -> bool:
-        """Whether every sample ended for a reason that is kept, and holds text, tool calls or images.
+        """Whether every sample ended for a reason that is kept, and holds text, tool calls, images or audio.
 
         By default refused, filtered, empty and truncated answers are not kept: another request may succeed.
         """
@@ -139,7 +139,9 @@ class Chat(Operation[Response]):
         for choice in answer.choices:
             if choice.finish_reason not in kept:
                 return False
-            if not (choice.text or choice.tool_calls or choice.message.get("images") or "empty" in kept):
+            if choice.text or choice.tool_calls or answer.has_media or "empty" in kept:
+                continue
+            if not (choice.message.get("images") or choice.message.get("audio")):
                 return False
         return True
 

@@ -112,6 +112,8 @@ class Answer:
     provider does not tell."""
     cost: Decimal | None = None
     """USD that the reply says it cost; None where it does not say."""
+    has_media: bool = False
+    """Whether it holds images or audio that are not fields of its messages."""
 
 
 @dataclass(slots=True)

@@ -15,7 +15,10 @@ from .text_chunk import only_text
 
 _MOST_ENTRIES = 10_000
 
-_HEAD = ("id", "model", "created", "service_tier", "system_fingerprint", "provider")
+# The last two are the pages that Perplexity's and xAI's models have found.
+_HEAD = (
+    "id", "model", "created", "service_tier", "system_fingerprint", "provider", "citations", "search_results",
+)  # fmt: skip
 
 # Fields of a delta that have code of their own, and those that are the same in every answer.
 _KNOWN = frozenset(
