@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -43,15 +44,14 @@ def cached(simulator: Simulator) -> Simulator:
 
 
 @pytest.mark.parametrize(
-    ("model", "write", "read", "written"),
+    ("model", "write", "read", "written", "form"),
     [
-        (CLAUDE, "2.5", "0.1", TOKENS),
-        ("gpt-6.1-sol", "2.5", "0.1", TOKENS),
-        ("gpt-5.5", "5", "0.5", 0),
-        ("gemini-3.8-flash", "0.75", "0.075", 0),
+        (CLAUDE, "2.5", "0.1", TOKENS, "system"),
+        ("gpt-6.1-sol", "2.5", "0.1", TOKENS, "parts"),
+        ("gpt-5.5", "5", "0.5", 0, "parts"),
+        ("gemini-3.8-flash", "0.75", "0.075", 0, "system"),
     ],
 )
-@pytest.mark.parametrize("form", ["system", "parts"])
 def test_a_prefix_is_written_once_and_then_read(
     cached: Simulator, client: Client, model: str, write: str, read: str, written: int, form: str
 ) -> None:
@@ -150,6 +150,21 @@ def test_a_generator_is_gathered_too(cached: Simulator, client: Client) -> None:
     assert not results.errors
     counts = cached.ledger().model("anthropic", CLAUDE)
     assert counts.cache_write_input_tokens <= TOKENS
+
+
+def test_inputs_that_come_one_by_one_are_cached_from_the_second_on(cached: Simulator, client: Client) -> None:
+    def slowly() -> Iterator[list[dict[str, Any]]]:
+        for number, one in enumerate(about(DOCUMENT, 4)):
+            # Each is answered before the next one is read, so no two are gathered together.
+            assert wait_until(lambda number=number: answered() == number)  # type: ignore[misc]
+            yield one
+
+    def answered() -> int:
+        return cached.ledger().answered
+
+    assert not client.call_many(CLAUDE, slowly(), prompt_caching=True).errors
+    counts = cached.ledger().model("anthropic", CLAUDE)
+    assert (counts.cache_write_input_tokens, counts.cache_read_input_tokens) == (TOKENS, 2 * TOKENS)
 
 
 def test_a_bad_value_is_refused_before_anything_is_sent(cached: Simulator, client: Client) -> None:

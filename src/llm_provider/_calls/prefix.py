@@ -27,6 +27,9 @@ _GATHER_SECONDS = 0.02
 _GATHER_SECONDS_OF_LIST = 1.0
 """The same for inputs that are all there. Normally the pause of the reader ends it."""
 
+_MOST_SEEN = 100_000
+"""Digests of prefixes that are remembered while inputs come one by one."""
+
 _ENOUGH_FAILURES = 3
 """Failed first calls of a prefix after which the others wait no longer."""
 
@@ -60,6 +63,8 @@ class PrefixGate:
 
     def __init__(self, start: Callable[[int, Call[Any]], object], *, is_list: bool) -> None:
         self._start = start
+        self._is_list = is_list
+        self._seen: set[bytes] = set()
         self._seconds = _GATHER_SECONDS_OF_LIST if is_list else _GATHER_SECONDS
         self._gathered: list[tuple[int, Call[Any], list[Prefix]]] = []
         self._timer: asyncio.TimerHandle | None = None
@@ -87,6 +92,12 @@ class PrefixGate:
             self._timer = None
         gathered, self._gathered = self._gathered, []
         counts = Counter(prefix.digest for _, _, chain in gathered for prefix in chain)
+        if not self._is_list:
+            # Inputs that come one by one: a prefix that comes again is expected to come once more.
+            counts.update(self._seen & counts.keys())
+            if len(self._seen) > _MOST_SEEN:
+                self._seen.clear()
+            self._seen.update(counts)
         for index, call, chain in gathered:
             for prefix in reversed(chain):
                 group = self._kept(prefix, call)

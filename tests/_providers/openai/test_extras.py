@@ -11,6 +11,7 @@ from openai.types.responses import Response
 
 from llm_provider import Citation
 from llm_provider._providers.openai import extras
+from llm_provider._providers.openai.chat_stream import Assembler
 from openai_support import completion
 
 WAV = base64.b64encode(b"RIFF....WAVE").decode()
@@ -131,3 +132,20 @@ def test_each_tool_of_openai_has_its_arguments_and_its_result() -> None:
     assert calls[1].result[0]["logs"] == "2"
     assert (calls[2].arguments, calls[2].result) == ({"a": 1}, "seen")
     assert calls[3].result is None
+
+
+def test_citations_that_litellm_streams_are_kept() -> None:
+    assembler = Assembler()
+    cited = {"type": "char_location", "cited_text": "so", "document_index": 0}
+    for delta in ({"content": "Yes"}, {"provider_specific_fields": {"citation": cited}}):
+        assembler.feed({"choices": [{"index": 0, "delta": delta}]})
+    assembler.feed({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+    assert extras.citations(assembler.reply()) == [Citation(quote="so", document_index=0)]
+
+
+def test_pages_that_a_host_streams_are_kept() -> None:
+    assembler = Assembler()
+    chunk = {"citations": ["https://a"], "choices": [{"index": 0, "delta": {"content": "Yes"}}]}
+    assembler.feed(chunk)
+    assembler.feed({**chunk, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+    assert extras.citations(assembler.reply()) == [Citation(url="https://a")]

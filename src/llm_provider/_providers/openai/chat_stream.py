@@ -135,6 +135,8 @@ class _Sample:
         """The position of the call that a server's index means now."""
         self._legacy_call: _Call | None = None
         self._audio: dict[str, Any] = {}
+        self._citations: list[Any] = []
+        """Claude's citations, as litellm streams them."""
         self._extra: dict[str, Any] = {}
         self._logprobs: Any = None
         self._late = False
@@ -175,6 +177,9 @@ class _Sample:
             shown = self._legacy_call.add({"function": delta["function_call"]}, 0)
             # llama-cpp-python writes each call in both forms.
             calls = calls or [shown]
+        own = delta.get("provider_specific_fields")
+        if isinstance(own, dict) and own.get("citation"):
+            self._citations.append(own["citation"])
         if not _KNOWN.issuperset(delta):
             self._add_unknown({name: value for name, value in delta.items() if name not in _KNOWN})
         text = text or ""
@@ -247,6 +252,9 @@ class _Sample:
                 name: "".join(value) if isinstance(value, list) else value
                 for name, value in self._audio.items()
             }
+        if self._citations:
+            # The form that a whole answer has.
+            message["provider_specific_fields"] = {"citations": [self._citations]}
         message |= {name: value for name, value in self._extra.items() if name not in message}
         choice = {"index": self.index, "message": message}
         for name in ("finish_reason", "error"):
