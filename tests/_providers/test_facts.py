@@ -163,8 +163,8 @@ WIRE_FIELDS = frozenset(
 # fmt: on
 
 # These hold wire formats, and OpenAI's parameters, which users pass. `prices_refresh` reads tables of prices,
-# whose columns have such names too. Results of tools are messages in OpenAI's form.
-MAY_NAME_FIELDS = ("_providers", "simulator", "_requests", "_cli/prices_refresh", "_calls/tool_runner")
+# whose columns have such names too.
+MAY_NAME_FIELDS = ("_providers", "simulator", "_requests", "_cli/prices_refresh")
 
 # Columns of prices.csv.
 COLUMNS = frozenset({"input_audio", "input_image"})
