@@ -166,8 +166,8 @@ WIRE_FIELDS = frozenset(
 # whose columns have such names too.
 MAY_NAME_FIELDS = ("_providers", "simulator", "_requests", "_cli/prices_refresh")
 
-# Columns of prices.csv.
-COLUMNS = frozenset({"input_audio", "input_image"})
+# Columns of prices.csv, and of the table of models.
+COLUMNS = frozenset({"input_audio", "input_image", "modalities"})
 
 
 def literals(path: Path) -> Iterator[str]:
