@@ -76,8 +76,8 @@ test-long: setup ## rehearse every benchmark with a few calls
 test-integration: .venv-integration/.ready .venv-proxy/.ready ## tests against llama.cpp (its wheel compiles for minutes, once) and litellm's proxy
 	@.venv-integration/bin/python -m pytest -m integration tests/integration
 
-matrix: setup ## every fault on every route in every way to call; `make test` takes a sample
-	@$(RUN) -m pytest $(PARALLEL) -m "" tests/end_to_end/test_fault_matrix.py
+matrix: setup ## every fault and every feature on every route in every way to call; `make test` takes a sample
+	@$(RUN) -m pytest $(PARALLEL) -m "" tests/end_to_end/test_fault_matrix.py tests/end_to_end/test_feature_matrix.py
 
 fuzz: setup ## 100,000 changed answers of each wire format; tests/fuzz/corpus keeps examples that fail
 	@$(RUN) -m pytest $(PARALLEL) --hypothesis-profile fuzz --timeout 0 tests/fuzz
@@ -91,6 +91,7 @@ lint: setup ## check style and formatting
 
 types: setup ## check types with mypy and the public API with pyright too
 	@.venv/bin/mypy
+	@.venv/bin/mypy --cache-dir .mypy_cache/users tests/typing
 	@.venv/bin/basedpyright --level error
 
 format: setup ## format, and fix what can be fixed

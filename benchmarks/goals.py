@@ -119,6 +119,10 @@ GOALS = (
     Goal("kills_orphans", "cache_kills", "files left behind", 0),
     Goal("ledger_difference", "ledger", "USD between the ledger and the bill, 10,000 calls", 0),
     Goal("ledger_problems", "ledger", "sums that disagree, bounds that do not hold", 0),
+    Goal(
+        "prompt_cache_of_bound", "prompt_caching", "500 questions on 20,000 tokens: bill, of the bound", 1.05
+    ),
+    Goal("prompt_cache_of_plain", "prompt_caching", "the same, of the bill without `prompt_caching`", 1.0),
     Goal("soak_wrong", "soak", "answers wrong, missing or lost", 0),
     Goal("soak_duplicates", "soak", "prompts paid for again without a reason", 0),
     Goal("soak_difference", "soak", "USD of the bill that are neither in the ledger nor explained", 0),

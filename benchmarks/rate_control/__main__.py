@@ -28,7 +28,7 @@ from llm_provider._limits import random_refusals as refusals
 
 from . import random_refusals
 from .baselines import POLICIES, Oracle, Ours
-from .scenarios import FINITE, HELD_OUT, HELD_OUT_2, SCENARIOS
+from .scenarios import FINITE, HELD_OUT, HELD_OUT_2, HELD_OUT_3, SCENARIOS
 from .simulation import Outcome, Scenario, Simulation
 
 ROOT = Path(__file__).parents[2]
@@ -253,13 +253,12 @@ def main() -> None:
     seeds = range(FIRST_SEED, FIRST_SEED + arguments.seeds)
     lines, _ = table([scenario for scenario in SCENARIOS if arguments.only in scenario.name], seeds)
     if not arguments.only:
-        held_out, cells = table(HELD_OUT, seeds)
-        lines.append(summary("held out", cells))
-        print(lines[-1])
-        more_held_out, cells = table(HELD_OUT_2, seeds)
-        lines.append(summary("held out, second", cells))
-        print(lines[-1])
-        held_out += more_held_out[2:]
+        held_out: list[str] = []
+        for name, scenarios in (("", HELD_OUT), (", second", HELD_OUT_2), (", third", HELD_OUT_3)):
+            rows, cells = table(scenarios, seeds)
+            lines.append(summary(f"held out{name}", cells))
+            print(lines[-1])
+            held_out += rows[2:] if held_out else rows
         random_lines = random_refusals.table(seeds)
         if arguments.write:
             _write(lines, held_out, random_lines, arguments.seeds)

@@ -219,20 +219,22 @@ def _random_scenario(number: int, source: str = "held out") -> Scenario:
     return Scenario(f"random {number}", build, 300, processes=processes, changes=changes if bucketed else ())
 
 
-def _random_refusals(number: int) -> Scenario:
+def _random_refusals(number: int, name: str, source: str) -> Scenario:
     """A held-out scenario that may also refuse a share of the requests at random."""
-    scenario = _random_scenario(number, "held out 2")
-    chance = random.Random(f"held out 2, refusals {number}")
+    scenario = _random_scenario(number, source)
+    chance = random.Random(f"{source}, refusals {number}")
     share, status = chance.choice([0.0, 0.0, 0.02, 0.05, 0.1]), chance.choice([429, 529])
     random_refusals = Shedding(((0.0, share),), status, chance.choice([None, 1.0]))
     build = scenario.provider
     return replace(
         scenario,
-        name=f"second {number}" + (f", {share:.0%} of {status}" if share else ""),
+        name=f"{name} {number}" + (f", {share:.0%} of {status}" if share else ""),
         provider=lambda chance: replace(build(chance), shedding=random_refusals),
     )
 
 
 HELD_OUT = [_random_scenario(number) for number in range(10)]
-HELD_OUT_2 = [_random_refusals(number) for number in range(10)]
+HELD_OUT_2 = [_random_refusals(number, "second", "held out 2") for number in range(10)]
 """Made after the results of the first ones had been seen."""
+HELD_OUT_3 = [_random_refusals(number, "third", "held out 3") for number in range(10)]
+"""Made after the results of the second ones had been seen. Constants are not chosen by these."""

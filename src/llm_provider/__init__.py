@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         stream,
         usage,
     )
+    from ._client.model_functions import acount_tokens, count_tokens, models
     from ._errors import (
         APIConnectionError,
         APIResponseValidationError,
@@ -82,11 +83,23 @@ if TYPE_CHECKING:
     from ._money.track import track
     from ._requests.api_keys import KeyWarning
     from ._requests.parameters import BatchParameters, EmbedParameters, Parameters
+    from ._tokens.models import Model
     from ._tokens.range import Range
     from ._types.embeddings import Embeddings
-    from ._types.messages import Delta, FinishReason, Message, Prompt, ToolCall, ToolCallDelta, ToolResult
+    from ._types.extras import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
+    from ._types.messages import (
+        Content,
+        Delta,
+        FinishReason,
+        Message,
+        Prompt,
+        ToolCall,
+        ToolCallDelta,
+        ToolResult,
+    )
     from ._types.response import Choice, Response
     from ._types.results import Cost, Results
+    from ._types.token_count import TokenCount
     from ._types.usage import Timing, Usage
 
 __version__ = "0.1.0"
@@ -108,7 +121,9 @@ __all__ = [
     "CacheStatistics",
     "CacheWarning",
     "Choice",
+    "Citation",
     "Client",
+    "Content",
     "ContextWindowExceededError",
     "Cost",
     "Delta",
@@ -118,6 +133,8 @@ __all__ = [
     "Explanation",
     "FailedAttempt",
     "FinishReason",
+    "GeneratedAudio",
+    "GeneratedImage",
     "InternalServerError",
     "JSONSchemaValidationError",
     "KeyWarning",
@@ -129,6 +146,7 @@ __all__ = [
     "Message",
     "MissingAPIKeyError",
     "MissingDependencyError",
+    "Model",
     "ModelDriftError",
     "ModelDriftWarning",
     "NotFoundError",
@@ -149,10 +167,12 @@ __all__ = [
     "Results",
     "SchemaMismatchError",
     "ScopeStatistics",
+    "ServerToolCall",
     "SharedControllerWarning",
     "Stream",
     "Timeouts",
     "Timing",
+    "TokenCount",
     "ToolArgumentsError",
     "ToolCall",
     "ToolCallDelta",
@@ -165,15 +185,18 @@ __all__ = [
     "Usage",
     "acall",
     "acall_many",
+    "acount_tokens",
     "aembed",
     "aiter_many",
     "astream",
     "batches",
     "call",
     "call_many",
+    "count_tokens",
     "embed",
     "estimate",
     "iter_many",
+    "models",
     "price",
     "stream",
     "track",
@@ -183,12 +206,15 @@ __all__ = [
 # The modules are searched in this order. Those that import asyncio come last.
 _HOMES = (
     "_client.functions",
+    "_client.model_functions",
     "_client.client",
     "_types.response",
     "_types.usage",
     "_types.messages",
     "_types.embeddings",
+    "_types.extras",
     "_types.results",
+    "_types.token_count",
     "_errors",
     "_limits.timeouts",
     "_requests.api_keys",
@@ -201,6 +227,7 @@ _HOMES = (
     "_money.ledger_file",
     "_money.model_drift",
     "_tokens.range",
+    "_tokens.models",
     "_calls.stream",
     "_limits.scopes",
     "_estimates.estimate",

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ._json_values import json_value
+from ._json_values import shown as shown  # noqa: PLC0414  # mypy takes it for a re-export by this form alone
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -218,20 +219,6 @@ def _rebuild(kind: type[LLMError], state: dict[str, Any]) -> LLMError:
     return error
 
 
-def shown(value: object) -> str:
-    """The `repr` of a user's value for a message, cut to 80 characters, also where `repr` raises.
-
-    >>> shown([1, 2])
-    '[1, 2]'
-    """
-    try:
-        text = repr(value)
-    except Exception:
-        # The class of the value is the user's, and its `repr` may raise any exception.
-        return f"a value of type {type(value).__name__}"
-    return text if len(text) <= 80 else f"{text[:77]}..."
-
-
 class RequestError(LLMError, ValueError):
     """The request cannot be served as it is. Repeating it does not help."""
 
@@ -287,10 +274,7 @@ class ContextWindowExceededError(RequestError):
 
 
 class PendingBatchError(RequestError):
-    """The input is in a batch under way, and the call had `in_batch="refuse"`.
-
-    `batch` is the batch as `Batch.id` and `llm-provider batches` name it.
-    """
+    """The input is in a batch under way, whose id is `batch`, and the call had `in_batch="refuse"`."""
 
     def __init__(self, message: str, *, batch: str, **facts: Any) -> None:
         super().__init__(message, **facts)
@@ -375,9 +359,8 @@ class APIResponseValidationError(ProviderError):
 class UncertainBatchError(ProviderError):
     """A batch may have been submitted, and its provider cannot tell whether it was.
 
-    Nothing is submitted until you decide, because it might be paid twice. `batch` is its name in the
-    journal, and `candidates` are the provider's batches that may be it. Decide with `Batch.claim(candidate)`
-    or `Batch.forget()`, or with `llm-provider batches claim` or `forget`.
+    Nothing is submitted until you decide, because it might be paid twice: docs/batches.md. `batch` is its
+    name in the journal, and `candidates` are the provider's batches that may be it.
     """
 
     maybe_billed = True
@@ -466,12 +449,8 @@ class ToolArgumentsError(JSONSchemaValidationError):
 
     def tool_message(self) -> dict[str, Any]:
         """The tool message that tells the model of the error."""
-        return {
-            "role": "tool",
-            "tool_call_id": self.tool_call_id,
-            "content": f"Error: {self.message}",
-            "is_error": True,
-        }
+        content = f"Error: {self.message}"
+        return {"role": "tool", "tool_call_id": self.tool_call_id, "content": content, "is_error": True}
 
 
 class ToolRoundsExceededError(OutputError):

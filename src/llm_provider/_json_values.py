@@ -58,3 +58,17 @@ def _text(value: bytes) -> str:
         return value.decode()
     except UnicodeDecodeError:
         return base64.b64encode(value).decode()
+
+
+def shown(value: object) -> str:
+    """The `repr` of a user's value for a message, cut to 80 characters, also where `repr` raises.
+
+    >>> shown([1, 2])
+    '[1, 2]'
+    """
+    try:
+        text = repr(value)
+    except Exception:
+        # The class of the value is the user's, and its `repr` may raise any exception.
+        return f"a value of type {type(value).__name__}"
+    return text if len(text) <= 80 else f"{text[:77]}..."

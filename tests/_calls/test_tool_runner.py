@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy
+import PIL.Image
 import pytest
 from pydantic import BaseModel
 
@@ -268,6 +269,16 @@ def test_images_become_parts(data: bytes, kind: str) -> None:
         "type": "image_url",
         "image_url": {"url": f"data:{kind};base64,{base64.b64encode(data).decode()}"},
     }
+
+
+def test_images_of_pillow_become_parts_beside_texts() -> None:
+    image = PIL.Image.new("RGB", (2, 2))
+    (alone,) = content_of(image)
+    assert isinstance(alone, dict)
+    assert alone["image_url"]["url"].startswith("data:image/png;base64,")
+    assert content_of(["A map:", image]) == [{"type": "text", "text": "A map:"}, alone]
+    with pytest.raises(TypeError, match=r"the tool returned a value that cannot be sent: .*convert\('RGB'\)"):
+        content_of(image.convert("CMYK"))
 
 
 def test_a_document_becomes_a_part() -> None:

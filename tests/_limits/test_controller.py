@@ -312,6 +312,15 @@ def test_a_concurrency_cap_is_found_and_kept() -> None:
     assert refused < 50
 
 
+@pytest.mark.parametrize(("cap", "latency"), [(5, 0.5), (12, 0.3), (40, 1.0)])
+def test_a_cap_without_hints_is_used_from_its_first_refusals_on(cap: int, latency: float) -> None:
+    _, (served,), refused = run(
+        lambda now, serving: float(serving >= cap), 20, latency=latency, retry_after=False
+    )
+    assert served > 0.92 * cap / latency * (20 - latency)
+    assert refused < 20
+
+
 def test_a_refusal_with_nothing_else_in_flight_proves_no_cap() -> None:
     controller, now = AdaptiveController(), 0.0
     for _ in range(40):
@@ -592,7 +601,10 @@ def test_a_damaged_state_is_refused_as_a_whole(
     if damage == "drop":
         del parent[path[-1]]
     elif damage == "add":
-        (parent if isinstance(parent, dict) else parent[0])["another"] = 1
+        if isinstance(parent, list) and not isinstance(parent[0], dict):
+            parent.append("another")
+        else:
+            (parent if isinstance(parent, dict) else parent[0])["another"] = 1
     elif damage == "negative":
         if type(value) is int:
             # Counts are not negative.
@@ -609,7 +621,7 @@ def test_a_damaged_state_is_refused_as_a_whole(
         AdaptiveController.from_state(state)
 
 
-@pytest.mark.parametrize("version", [0, 1, 2, 3, 5, "4", None, 4.5])
+@pytest.mark.parametrize("version", [0, 1, 2, 3, 4, 6, "5", None, 4.5])
 def test_a_state_of_another_version_is_refused(version: Any) -> None:
     state = AdaptiveController().to_state()
     assert AdaptiveController.from_state(state).in_flight == 0

@@ -48,6 +48,13 @@ def test_refusals_in_another_order_prove_nothing() -> None:
         assert not any(refusals.follow_rate(number) for number in numbers)
 
 
+def test_accepted_requests_after_a_cluster_speak_against_a_limit() -> None:
+    cluster, later = [15, 16, 17, 18], [22, 25, 32]
+    alone, known = RandomRefusals(), RandomRefusals()
+    assert [alone.follow_rate(number) for number in cluster][-1]
+    assert not any(known.follow_rate(number) for number in later + cluster)
+
+
 def trial(refused: int, refusals: RandomRefusals, *, due: bool = False) -> bool | None:
     """The verdict after a trial with so many refusals, and a later refusal of another request."""
     refusals.begin_trial(100, 1.0)
@@ -66,26 +73,32 @@ def test_a_trial_is_judged_when_its_refusals_have_arrived() -> None:
     refusals = RandomRefusals()
     refusals.begin_trial(100, 1.0)
     assert refusals.judge(0.9, 150, due=False) is None
+    assert refusals.judge(1.0, 100 + TRIAL, due=False) is None, "later ones may still be on their way"
     assert refusals.judge(1.0, 151, due=False) is True
 
 
 def test_a_trial_comes_after_a_fall_and_each_failed_one_requires_a_larger_fall() -> None:
     refusals = RandomRefusals()
-    assert [refusals.worth_a_trial(rate) for rate in (100.0, 50.0, 39.0)] == [False, False, True]
+    assert [refusals.worth_a_trial(rate, 4) for rate in (100.0, 40.0, 36.0)] == [False, False, True]
     assert trial(TRIAL, refusals) is False
-    assert [refusals.worth_a_trial(rate) for rate in (39.0, 15.0, 6.0)] == [False, False, True]
+    assert [refusals.worth_a_trial(rate, 4) for rate in (100.0, 18.0, 17.0)] == [False, False, True]
 
 
-def test_after_a_trial_without_a_limit_every_refusal_is_worth_one() -> None:
+def test_a_fall_from_a_sustained_rate_is_worth_a_trial_sooner() -> None:
     refusals = RandomRefusals()
-    refusals.worth_a_trial(100.0)
+    assert [refusals.worth_a_trial(rate, 16) for rate in (100.0, 50.0, 48.0)] == [False, False, True]
+
+
+def test_refusals_are_likely_random_until_a_trial_finds_a_limit_that_was_not_due() -> None:
+    refusals = RandomRefusals()
+    refusals.worth_a_trial(100.0, 4)
     assert trial(0, refusals) is True
     assert refusals.highest == 100.0
-    assert refusals.worth_a_trial(100.0)
+    assert refusals.likely
     assert trial(TRIAL, refusals, due=True) is False
-    assert refusals.worth_a_trial(100.0), "a limit that was due is no surprise"
+    assert refusals.likely, "a limit that was due is no surprise"
     assert trial(TRIAL, refusals) is False
-    assert not refusals.worth_a_trial(100.0)
+    assert not refusals.likely
 
 
 def test_the_rate_grows_after_three_trials_without_a_limit() -> None:
@@ -99,11 +112,19 @@ def test_the_rate_grows_after_three_trials_without_a_limit() -> None:
 
 def test_a_trial_that_was_not_sent_at_once_proves_nothing() -> None:
     refusals = RandomRefusals()
-    refusals.worth_a_trial(100.0)
     refusals.begin_trial(100, 1.0)
-    refusals.cancel_trial()
+    refusals.slow_trial()
+    assert refusals.judge(2.0, 200, due=False) is None
     assert refusals.trial == 0
-    assert not refusals.worth_a_trial(39.0)
+    assert not refusals.likely
+
+
+def test_a_trial_that_was_not_sent_at_once_can_find_a_limit() -> None:
+    refusals = RandomRefusals()
+    refusals.begin_trial(100, 1.0)
+    refusals.slow_trial()
+    judged = [refusals.judge(0.1, number, due=False) for number in range(101, 106)]
+    assert judged == [None, None, None, None, False]
 
 
 NUMBERS = st.lists(st.integers(1, 500), max_size=60)
@@ -118,7 +139,7 @@ def test_a_restored_record_judges_like_the_stored_one(before: list[int], after: 
     restored = RandomRefusals.from_state(json.loads(json.dumps(record.to_state())))
     for number in after:
         assert record.follow_rate(number) == restored.follow_rate(number)
-        assert record.worth_a_trial(number) == restored.worth_a_trial(number)
+        assert record.worth_a_trial(number, number) == restored.worth_a_trial(number, number)
     assert restored.to_state() == record.to_state()
 
 
@@ -159,6 +180,18 @@ def test_a_call_fails_soon_where_every_request_is_refused() -> None:
     gate = controller.gate
     assert controller.refused(now + 1, controller.sent(now + 1), 20.0)
     assert controller.gate == gate
+
+
+@pytest.mark.parametrize(("tokens", "begins"), [(1.0, True), (4.0, False)])
+def test_the_refusal_of_a_large_request_begins_no_trial(tokens: float, begins: bool) -> None:
+    controller, now, alone = AdaptiveController(random_source=random.Random(0), remembered=100.0), 0.0, False
+    for _ in range(20):
+        for _ in range(4):
+            now = max(now, controller.ready_at(now))
+            controller.succeeded(now, controller.sent(now))
+        now = max(now, controller.ready_at(now, tokens))
+        alone = alone or controller.refused(now, controller.sent(now, tokens))
+    assert alone is begins
 
 
 @pytest.mark.parametrize(("rate", "capacity", "share"), [(10.0, 10.0, 0.05), (100.0, 100.0, 0.1)])

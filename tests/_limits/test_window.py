@@ -47,6 +47,48 @@ def test_three_refusals_at_one_concurrency_prove_a_cap() -> None:
     assert capped(21).size == 20
 
 
+def test_the_first_refusal_guesses_a_cap_until_one_more_is_served() -> None:
+    window = ConcurrencyWindow()
+    window.suspects(1.0, ticket(21, 21), 25)
+    assert window.guessed
+    assert window.unpaced == 20
+    window.suspects(1.0, ticket(24, 20), 25)
+    assert window.unpaced == 19, "its refusal has overtaken the first one"
+    window.succeeded(2.0, ticket(26, 20))
+    assert window.unpaced == math.inf
+    window.limited()
+    assert window.unpaced == 0
+
+
+@pytest.mark.parametrize(("cap", "spacing"), [(20, 0.0), (99, 1.1 * 0.5 / 99)])
+def test_requests_below_a_high_guessed_cap_are_not_sent_at_once(cap: int, spacing: float) -> None:
+    window = ConcurrencyWindow()
+    cohort(window, 1, 10, 0.5)
+    window.suspects(1.0, ticket(200, cap + 1), 210)
+    assert window.spacing == pytest.approx(spacing)
+
+
+def test_a_refusal_below_the_guessed_cap_ends_the_guess() -> None:
+    window = ConcurrencyWindow()
+    window.suspects(1.0, ticket(21, 21), 25)
+    window.limited()
+    assert window.unpaced == 20
+    window.doubt(ticket(30, 21))
+    assert window.unpaced == 20
+    window.doubt(ticket(31, 12))
+    assert window.unpaced == 0
+
+
+def test_a_request_whose_refusal_is_on_its_way_is_not_in_flight() -> None:
+    window = ConcurrencyWindow()
+    window.suspects(1.0, ticket(21, 21), 25)
+    window.refused(ticket(30, 21), 35)
+    window.succeeded(2.0, ticket(32, 21))
+    assert window.guessed, "only 20 were with the server"
+    window.succeeded(2.0, ticket(36, 21))
+    assert not window.guessed
+
+
 def test_successes_at_the_suspected_cap_speak_against_it() -> None:
     window = ConcurrencyWindow()
     window.limited()

@@ -151,22 +151,23 @@ def test_a_medium_leaves_the_detail_to_the_provider() -> None:
 # Names that the formats have for facts, which all other code has to ask an adapter for.
 # fmt: off
 WIRE_FIELDS = frozenset(
-    {"cache_control", "cachedContent", "container", "contents", "fileData", "file_data",
-     "functionDeclarations", "generationConfig", "generation_config", "image_url", "inlineData",
+    {"annotations", "cache_control", "cachedContent", "container", "contents", "fileData", "file_data",
+     "functionDeclarations", "generationConfig", "generation_config", "groundingMetadata",
+     "image_generation_call", "image_url", "inlineData",
      "input_audio", "input_file", "input_image", "input_schema", "maxOutputTokens",
      "max_completion_tokens", "mcp_servers", "mediaResolution", "mimeType", "modalities",
      "output_config", "plugins", "prediction", "previous_response_id", "responseJsonSchema",
-     "responseModalities", "search_parameters", "serviceTier", "service_tier", "speed",
+     "responseModalities", "search_parameters", "server_tool_use", "serviceTier", "service_tier", "speed",
      "systemInstruction", "tool_use_id", "ttl", "video_url", "web_search_options"}
 )
 # fmt: on
 
 # These hold wire formats, and OpenAI's parameters, which users pass. `prices_refresh` reads tables of prices,
-# whose columns have such names too. Results of tools are messages in OpenAI's form.
-MAY_NAME_FIELDS = ("_providers", "simulator", "_requests", "_cli/prices_refresh", "_calls/tool_runner")
+# whose columns have such names too.
+MAY_NAME_FIELDS = ("_providers", "simulator", "_requests", "_cli/prices_refresh")
 
-# Columns of prices.csv.
-COLUMNS = frozenset({"input_audio", "input_image"})
+# Columns of prices.csv, and of the table of models.
+COLUMNS = frozenset({"input_audio", "input_image", "modalities"})
 
 
 def literals(path: Path) -> Iterator[str]:

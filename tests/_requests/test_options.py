@@ -41,6 +41,7 @@ def test_a_call_without_options_has_none() -> None:
         ("service_tier", "standard_only", "default"),
         ("store", False, False),
         ("previous_response_id", "resp_1", "resp_1"),
+        ("prompt_caching", True, True),
         ("prompt_cache_key", "k", "k"),
         ("user", "u", "u"),
         ("metadata", {"a": ""}, {"a": ""}),

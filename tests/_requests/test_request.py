@@ -160,8 +160,8 @@ class TestMessages:
                 r"messages\[0\].content must be a str or a list of parts, not int",
             ),
             (
-                [{"role": "user", "content": ["Hi"]}],
-                r"messages\[0\].content\[0\] must be a dict with a 'type'",
+                [{"role": "user", "content": [5]}],
+                r"messages\[0\].content\[0\] must be a str, a Path, .* or a dict with a 'type', not int",
             ),
             ([{"role": "user", "content": [{"text": "Hi"}]}], r"messages\[0\].content\[0\]"),
             ([{"role": "tool", "content": "x"}], "needs the 'tool_call_id' it answers"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from benchmarks.__main__ import command
-from benchmarks.scenarios import Options, cache, cache_kills
+from benchmarks.scenarios import Options, cache, cache_kills, prompt_caching
 
 from benchmarks import report
 
@@ -30,3 +30,11 @@ def test_nothing_is_lost() -> None:
     assert result.measured == {"kills_lost": 0, "kills_orphans": 0}
     acknowledged = [row[1] for table in result.tables for row in table.rows]
     assert all(isinstance(count, int) and count > 100 for count in acknowledged)
+
+
+@pytest.mark.long
+def test_the_bill_with_the_prompt_cache_is_near_its_bound() -> None:
+    result = prompt_caching.run(QUICK)
+    assert result.problems == []
+    assert result.measured["prompt_cache_of_bound"] <= 1.05
+    assert result.measured["prompt_cache_of_plain"] <= 1

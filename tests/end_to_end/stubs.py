@@ -1,7 +1,9 @@
 """Writes what editors and `help` show of the public functions, from `_requests/parameters`: `make stubs`.
 
 The functions of `STUBBED` take `**parameters: Unpack[Parameters]`. Their stubs and the tables of
-`_requests/signatures` name each of these parameters with its type and one line of documentation.
+`_requests/signatures` name each of these parameters with its type and one line of documentation. The stub of
+a function that returns responses has one more overload, which gives `Response.parsed` the type in
+`response_format`.
 """
 
 from __future__ import annotations
@@ -14,13 +16,34 @@ from pathlib import Path
 from typing import Any
 
 PACKAGE = Path(__file__).parents[2] / "src" / "llm_provider"
-STUBBED = ("_client/functions", "_client/client", "_client/batch_methods", "_client/embed_methods")
+STUBBED = (
+    "_client/model_functions",
+    "_client/functions",
+    "_client/client",
+    "_client/batch_methods",
+    "_client/embed_methods",
+    "_client/count_methods",
+)
 PARAMETERS = PACKAGE / "_requests" / "parameters.py"
 SIGNATURES = PACKAGE / "_requests" / "signatures.py"
 START = "# fmt: off\n"
 WIDTH = 96
 """Characters of a line of documentation, without its indentation."""
 HEADER = '"""Written by `make stubs` from {module}.py and _requests/parameters.py."""\n'
+
+TYPED = {
+    "Response": "Response[T]",
+    "Result": "Response[T] | LLMError",
+    "Stream": "Stream[T]",
+    "AsyncStream": "AsyncStream[T]",
+}
+"""The types that know the type of `parsed`."""
+TYPED_IMPORTS = {
+    "TypeForm": "from typing_extensions import TypeForm",
+    "TypeVar": "from typing import TypeVar",
+    "overload": "from typing import overload",
+    "LLMError": "from llm_provider._errors import LLMError",
+}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -103,8 +126,11 @@ def stub(module: str) -> str:
     """The stub of a module: its names, with functions that list their parameters."""
     source = PACKAGE / f"{module}.py"
     body = "\n".join(_declared(tree_of(source).body, "", tables()))
+    if "TypeForm[T]" in body and "T = TypeVar" not in body:
+        body = f"T = TypeVar('T')\n\n{body}"
     used = set(re.findall(r"\w+", re.sub(r'""".*?"""', "", body, flags=re.DOTALL)))
     lines = {line for path in (source, PARAMETERS) for name, line in imported(path) if name in used}
+    lines |= {line for name, line in TYPED_IMPORTS.items() if name in used}
     imports = "\n".join(sorted(lines, key=lambda line: (line.startswith("from llm_provider"), line)))
     return f"{HEADER.format(module=module)}\n{imports}\n\n{body}\n"
 
@@ -123,12 +149,10 @@ def _declared(statements: Sequence[ast.stmt], indent: str, known: Any) -> Iterat
         elif isinstance(node, Function):
             if _is_overload(node) or (node.name not in overloaded and (indent or node.name[0] != "_")):
                 # The implementation of an overloaded function comes last, and has its docstring.
-                yield from _function(node, indent, known, documentation[node.name])
+                yield from _overloads(node, indent, known, documentation[node.name])
         elif isinstance(node, ast.AnnAssign) and (indent or not ast.unparse(node.target).startswith("_")):
-            alias = ast.unparse(node.annotation) == "TypeAlias"
-            yield indent + (
-                ast.unparse(node) if alias else f"{ast.unparse(node.target)}: {ast.unparse(node.annotation)}"
-            )
+            value = f" = {ast.unparse(node.value)}" if node.value and not indent else ""
+            yield f"{indent}{ast.unparse(node.target)}: {ast.unparse(node.annotation)}{value}"
         elif isinstance(node, ast.Assign) and re.match(r"(TypeVar\(|Literal\[)", ast.unparse(node.value)):
             yield f"{indent}{ast.unparse(node)}"
 
@@ -137,21 +161,36 @@ def _is_overload(node: Function) -> bool:
     return any(ast.unparse(decorator) == "overload" for decorator in node.decorator_list)
 
 
-def _function(node: Function, indent: str, known: Any, documented: Function) -> Iterator[str]:
+def _overloads(node: Function, indent: str, known: Any, documented: Function) -> Iterator[str]:
+    returned = ast.unparse(node.returns) if node.returns else "None"
+    with_type = re.sub(r"\b(\w+)\b", lambda found: TYPED.get(found[1], found[1]), returned)
+    takes_type = any(name == "response_format" for name, _, _ in parameters_of(group_of(node.args), *known))
+    if takes_type and with_type != returned:
+        yield from _function(node, indent, known, documented, with_type, typed=True)
+        if not _is_overload(node):
+            yield f"{indent}@overload"
+    yield from _function(node, indent, known, documented, returned)
+
+
+def _function(
+    node: Function, indent: str, known: Any, documented: Function, returned: str, *, typed: bool = False
+) -> Iterator[str]:
     inner = indent + "    "
+    if typed and not _is_overload(node):
+        yield f"{indent}@overload"
     for decorator in node.decorator_list:
         if ast.unparse(decorator) != "with_parameters":
             yield f"{indent}@{ast.unparse(decorator)}"
     word = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
     yield f"{indent}{word} {node.name}("
-    yield from (f"{inner}{argument}," for argument in _arguments(node.args, known))
-    yield f"{indent}) -> {ast.unparse(node.returns) if node.returns else 'None'}:"
+    yield from (f"{inner}{argument}," for argument in _arguments(node.args, known, typed=typed))
+    yield f"{indent}) -> {returned}:"
     yield from _documentation(documented, inner)
     yield f"{inner}..."
     yield ""
 
 
-def _arguments(given: ast.arguments, known: Any) -> Iterator[str]:
+def _arguments(given: ast.arguments, known: Any, *, typed: bool) -> Iterator[str]:
     missing = len(given.args) - len(given.defaults)
     for place, argument in enumerate(given.args):
         default = given.defaults[place - missing] if place >= missing else None
@@ -161,10 +200,13 @@ def _arguments(given: ast.arguments, known: Any) -> Iterator[str]:
         yield "*"
     for argument, default in zip(given.kwonlyargs, given.kw_defaults, strict=True):
         yield _argument(argument, default)
-    if group:
-        for name, kind, _ in parameters_of(group, *known):
-            yield f"{name}: {kind} = None"
-    elif given.kwarg:
+    for name, kind, _ in parameters_of(group, *known):
+        yield (
+            "response_format: TypeForm[T]"
+            if typed and name == "response_format"
+            else f"{name}: {kind} = None"
+        )
+    if given.kwarg and not group:
         yield f"**{_argument(given.kwarg, None)}"
 
 
@@ -186,6 +228,8 @@ def group_of(given: ast.arguments) -> str:
 def parameters_of(
     group: str, bases: dict[str, str], groups: dict[str, dict[str, tuple[str, str]]]
 ) -> Iterator[tuple[str, str, str]]:
+    if not group:
+        return
     if group in bases:
         inherited = parameters_of(bases[group], bases, groups)
         yield from (entry for entry in inherited if entry[0] not in groups[group])

@@ -1,10 +1,15 @@
-"""The public types, as users' type checkers see them. Checked by `make types`, never run."""
+"""The public types, as users' type checkers see them. `make types` checks them with the stubs."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Literal, assert_type
+from enum import Enum
+from pathlib import Path
+from typing import Any, Literal, TypedDict, assert_type
+
+import PIL.Image
 
 from llm_provider import (
     APITimeoutError,
@@ -17,15 +22,20 @@ from llm_provider import (
     BudgetExceededError,
     CacheStatistics,
     Choice,
+    Citation,
     Client,
+    Content,
     Cost,
     Delta,
     Estimate,
     Explanation,
+    GeneratedAudio,
+    GeneratedImage,
     Ledger,
     LedgerRow,
     LLMError,
     Message,
+    Model,
     Parameters,
     Prompt,
     Range,
@@ -34,9 +44,11 @@ from llm_provider import (
     Results,
     SchemaMismatchError,
     ScopeStatistics,
+    ServerToolCall,
     Stream,
     Timeouts,
     Timing,
+    TokenCount,
     ToolArgumentsError,
     ToolCall,
     ToolCallDelta,
@@ -49,8 +61,10 @@ from llm_provider import (
     batches,
     call,
     call_many,
+    count_tokens,
     estimate,
     iter_many,
+    models,
     price,
     stream,
     track,
@@ -103,6 +117,22 @@ def conversation() -> None:
     call("gpt-6.1-sol", [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}])
     shared: Parameters = {"max_tokens": 5, "seed": 1}
     call("gpt-6.1-sol", "Hi", **shared)
+
+
+def media(picture: PIL.Image.Image) -> None:
+    call("gpt-6.1-sol", ["What is this?", Path("a.png")])
+    call("gpt-6.1-sol", ["And this?", picture, b"%PDF-1.7", {"type": "text", "text": "Hi"}])
+    call("gpt-6.1-sol", [{"role": "user", "content": ["What is this?", Path("a.png")]}])
+    answer = call("gpt-6.1-sol", "Draw it")
+    assert_type(answer.citations, list[Citation])
+    assert_type(answer.citations[0].start, int | None)
+    assert_type(answer.images[0], GeneratedImage)
+    assert_type(answer.images[0].data, bytes)
+    assert_type(answer.audio, GeneratedAudio | None)
+    assert_type(answer.server_tool_calls, list[ServerToolCall])
+    contents: list[Content] = ["What is this?", Path("a.png"), picture]
+    call_many("gpt-6.1-sol", [contents, "Hi"])
+    call("gpt-6.1-sol", ["What?", 5])  # type: ignore[list-item]  # a number is no content
 
 
 def many() -> None:
@@ -236,6 +266,15 @@ def estimates() -> None:
     assert_type(expected.invalid, tuple[tuple[int, LLMError], ...])
 
 
+def listed(own: Client) -> None:
+    assert_type(models("openai"), list[Model])
+    assert_type(own.models()[0].input_price, float | None)
+    assert_type(models()[0].kind, Literal["chat", "embedding"])
+    assert_type(count_tokens("gpt-6.1-sol", "Hi", exact=False, temperature=0), TokenCount)
+    assert_type(own.count_tokens("gpt-6.1-sol", "Hi").exact, bool)
+    assert_type(own.count_tokens("gpt-6.1-sol", "Hi").method, Literal["provider", "tiktoken", "estimate"])
+
+
 def budgets() -> None:
     budget = Budget(5.00, path="run.budget")
     assert_type(budget.left, Decimal)
@@ -272,7 +311,7 @@ def structured(answer: Response[int], answers: list[Response[list[str]]]) -> Non
     plain: Response = answer
     assert_type(plain.parsed, Any)
     shared: Parameters = {"response_format": list[int], "max_repairs": 2}
-    call("gpt-6.1-sol", "Hi", **shared)
+    assert_type(call("gpt-6.1-sol", "Hi", **shared).parsed, Any)
     try:
         call("gpt-6.1-sol", "Hi", response_format=int | None, max_repairs=0)
     except SchemaMismatchError as error:
@@ -281,13 +320,75 @@ def structured(answer: Response[int], answers: list[Response[list[str]]]) -> Non
         assert_type(error.cost, float | None)
 
 
+@dataclass
+class City:
+    name: str
+    population: int
+
+
+class Movie(TypedDict):
+    title: str
+
+
+class Mood(Enum):
+    GOOD = "good"
+
+
+def typed_by_their_format(own: Client, form: type[City], schema: dict[str, Any]) -> None:
+    assert_type(call("gpt-6.1-sol", "Hi", response_format=City), Response[City])
+    assert_type(call("gpt-6.1-sol", "Hi", response_format=City).parsed, City)
+    assert_type(call("gpt-6.1-sol", "Hi", response_format=City, n=2).all_parsed, list[City])
+    assert_type(own.call("gpt-6.1-sol", "Hi", response_format=form, temperature=0).parsed, City)
+    assert_type(call("gpt-6.1-sol", "Hi", response_format=list[City]).parsed, list[City])
+    assert_type(call("gpt-6.1-sol", "Hi", response_format=dict[str, int]).parsed, dict[str, int])
+    assert_type(call("gpt-6.1-sol", "Hi", response_format=Movie).parsed, Movie)
+    assert_type(call("gpt-6.1-sol", "Hi", response_format=Mood).parsed, Mood)
+    assert_type(call("gpt-6.1-sol", "Hi", response_format=City | None).parsed, City | None)
+    assert_type(call("gpt-6.1-sol", "Hi", response_format=Literal["a", "b"]).parsed, Literal["a", "b"])
+    assert_type(call("gpt-6.1-sol", "Hi", response_format=schema).parsed, Any)
+    assert_type(call("gpt-6.1-sol", "Hi", response_format={"type": "object"}).parsed, Any)
+    with own.stream("gpt-6.1-sol", "Hi", response_format=City) as deltas:
+        assert_type(deltas, Stream[City])
+        assert_type(deltas.response.parsed, City)
+
+
+def batches_typed_by_their_format(own: Client) -> None:
+    found = call_many("gpt-6.1-sol", ["a"], response_format=City)
+    assert_type(found, Results[Response[City] | LLMError])
+    assert_type(found.ok, Results[Response[City]])
+    assert_type([answer.parsed for answer in found.ok], list[City])
+    assert_type(found.raise_for_errors()[0].parsed, City)
+    # An error in place raises itself here.
+    assert_type(found[0].parsed, City)
+    raising = own.call_many("gpt-6.1-sol", ["a"], on_error="raise", response_format=list[City])
+    assert_type(raising, Results[Response[list[City]]])
+    assert_type(raising.ok[0].parsed, list[City])
+    assert_type(call_many("gpt-6.1-sol", ["a"], response_format=City, dry_run=True), Estimate)
+    sweep = call_many(["gpt-6.1-sol"], ["a"], response_format=City)
+    assert_type(sweep, dict[str, Results[Response[City] | LLMError]])
+    each = iter_many("gpt-6.1-sol", ["a"], response_format=City)
+    assert_type(each, Iterator[tuple[int, Response[City] | LLMError]])
+
+
+async def awaited_and_typed_by_their_format(own: Client) -> None:
+    assert_type((await acall("gpt-6.1-sol", "Hi", response_format=City)).parsed, City)
+    assert_type(await own.acall("gpt-6.1-sol", "Hi", response_format=list[int]), Response[list[int]])
+    many = await own.acall_many("gpt-6.1-sol", ["a"], response_format=City)
+    assert_type(many, Results[Response[City] | LLMError])
+    async for _, result in aiter_many("gpt-6.1-sol", ["a"], response_format=City):
+        assert_type(result, Response[City] | LLMError)
+    async with astream("gpt-6.1-sol", "Hi", response_format=City) as deltas:
+        assert_type(deltas, AsyncStream[City])
+
+
 def mistakes() -> None:
-    call("gpt-6.1-sol", "Hi", service_tier="slow")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    call("gpt-6.1-sol", "Hi", service_tier="slow")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
     Client(temprature=0)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     Client().with_options(keys={})  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
-    call("gpt-6.1-sol", "Hi", temprature=0)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
-    call("gpt-6.1-sol", 3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    call("gpt-6.1-sol", "Hi", cache="never")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    call("gpt-6.1-sol", "Hi", temprature=0)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+    call("gpt-6.1-sol", 3)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    call("gpt-6.1-sol", "Hi", cache="never")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
     call_many("gpt-6.1-sol", ["a"], on_error="skip")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
     Usage(1, 2)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     call("gpt-6.1-sol", "Hi").text = ""  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]
+    print(call("gpt-6.1-sol", "Hi", response_format=City).parsed.nothing)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]

@@ -30,7 +30,7 @@ from collections.abc import (
     Sized,
 )
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from .._errors import BudgetExceededError, LLMError
 from .._runtime import event_loop
@@ -40,6 +40,9 @@ from .._types.results import Results
 from .batch_lookup import Lookup
 from .call import Call
 from .early_stop import EarlyStop
+
+if TYPE_CHECKING:
+    from .prefix import PrefixGate
 
 _LINGER_SECONDS = 0.01
 """Longest time that a result waits before it is handed over. It is short compared with a call."""
@@ -67,6 +70,8 @@ class Work:
     """Imports the SDK that `run` needs. It is called in the thread of a synchronous batch only."""
     early_stop: EarlyStop = field(default_factory=EarlyStop)
     """Says whether the batch was stopped."""
+    caches_prompts: bool = False
+    """Whether common prefixes are written to the provider's prompt cache before they are read there."""
 
     @property
     def workers(self) -> int:
@@ -103,9 +108,17 @@ class _Refusals:
 
 
 class _WorkerPool:
-    """The workers of one batch. `give` and `cancel` are for the user's thread; the rest runs on the loop."""
+    """The workers of one batch.
 
-    def __init__(self, work: Work, deliver: Callable[[_Finished], object]) -> None:
+    `give`, `flush` and `cancel` are for the user's thread. The rest runs on the loop.
+
+    Args:
+        work: How the calls are made.
+        deliver: Takes finished calls; on the loop.
+        is_list: Whether the inputs are all there.
+    """
+
+    def __init__(self, work: Work, deliver: Callable[[_Finished], object], *, is_list: bool) -> None:
         self._work = work
         self._deliver = deliver
         # Each task gets a copy: tasks with one context would see each other's variables.
@@ -116,10 +129,21 @@ class _WorkerPool:
         self._finished: _Finished = []
         self._timer: asyncio.TimerHandle | None = None
         self._enough = max(1, work.max_in_flight // 2)
+        self._gate: PrefixGate | None = None
+        if work.caches_prompts:
+            # Its module is for the batches that have prefixes.
+            from .prefix import PrefixGate
+
+            self._gate = PrefixGate(self._take, is_list=is_list)
 
     def give(self, index: int, call: Call[Response]) -> None:
         """Add a call for the workers."""
-        self._background.inbox.post(self._take, index, call)
+        self._background.inbox.post(self._take if self._gate is None else self._gate.take, index, call)
+
+    def flush(self) -> None:
+        """Note that no further input is read now."""
+        if self._gate is not None:
+            self._background.inbox.post(self._gate.flush)
 
     def cancel(self) -> None:
         """Cancel the calls under way. The answers of finished calls are stored."""
@@ -136,6 +160,8 @@ class _WorkerPool:
 
     def _stop(self) -> None:
         self._waiting.clear()
+        if self._gate is not None:
+            self._gate.clear()
         for task in self._tasks:
             self._work.cancel(task)
 
@@ -151,6 +177,8 @@ class _WorkerPool:
             except Exception as error:
                 result = error
             self._finished.append((index, result))
+            if self._gate is not None:
+                self._gate.ended(index, result)
             if len(self._finished) >= self._enough or not self._waiting:
                 self._hand_over()
             elif self._timer is None:
@@ -196,6 +224,7 @@ class _Lane:
         self.outstanding = 0
         self._width = work.width
         self._post = post
+        self._is_list = isinstance(inputs, Sized)
         self._pool: _WorkerPool | None = None
 
     @property
@@ -208,9 +237,16 @@ class _Lane:
         if self._pool is None:
             if load:
                 self.work.load(call)
-            self._pool = _WorkerPool(self.work, lambda finished: self._post((self, finished)))
+            self._pool = _WorkerPool(
+                self.work, lambda finished: self._post((self, finished)), is_list=self._is_list
+            )
         self._pool.give(index, call)
         self.outstanding += 1
+
+    def pause(self) -> None:
+        """Note that no further input is read before a call has ended."""
+        if self.work.caches_prompts and self._pool is not None:
+            self._pool.flush()
 
     def took(self, result: Result | Exception) -> None:
         """Note a result that the user gets."""
@@ -280,6 +316,8 @@ def iterate(
                             lane.give(index, found, load=True)
             if not any(lane.outstanding for lane in lanes):
                 break
+            for lane in lanes:
+                lane.pause()
             lane, finished = arrived.get()
             lane.work.early_stop.warn()
             for index, result in finished:
@@ -330,6 +368,8 @@ async def aiterate(
                         await asyncio.sleep(0)
             if not any(lane.outstanding for lane in lanes):
                 break
+            for lane in lanes:
+                lane.pause()
             lane, finished = await arrived.get()
             lane.work.early_stop.warn()
             for index, result in finished:

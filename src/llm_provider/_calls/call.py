@@ -46,6 +46,9 @@ class Operation(ABC, Generic[T]):
     nests: ClassVar[bool]
     """Whether the user receives parts of a reply that can be nested to any depth."""
 
+    billed: ClassVar[bool] = True
+    """Whether providers bill its requests."""
+
     @abstractmethod
     def encode(self, request: Any, target: Target, adapter: Adapter) -> EncodedRequest:
         """The request in the wire format of its provider.

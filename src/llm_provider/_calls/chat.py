@@ -19,6 +19,7 @@ from .call import Call, Operation, Sample, cost_source_of
 
 if TYPE_CHECKING:
     from .._providers.facts import RequestFacts
+    from .._providers.prompt_cache import PrefixMark
 
 
 class Chat(Operation[Response]):
@@ -39,6 +40,8 @@ class Chat(Operation[Response]):
             from .._schemas.structure import structure_of
 
             encoded.structure = structure_of(request.response_format)
+        if request.options and request.options.get("prompt_caching"):
+            encoded.prefix = _mark(encoded, target)
         return encoded
 
     def parts(self, request: Any) -> Sequence[int]:
@@ -55,13 +58,18 @@ class Chat(Operation[Response]):
         return [parts[start : start + most] for start in range(0, len(parts), most)]
 
     def body(self, call: Call[Response], parts: Sequence[int]) -> bytes:
-        """The payload and its labels; it has a number of samples if that is above one.
+        """The payload, its labels and cache breakpoints; it has a number of samples if that is above one.
 
         A schema keeps the order of its fields, in which models write them. The key does not depend on it.
         """
         encoded = call.encoded
         write = canonical if encoded.structure is None else orjson.dumps
-        if len(parts) == 1 and encoded.labels is None and encoded.structure is None:
+        if (
+            len(parts) == 1
+            and encoded.labels is None
+            and encoded.structure is None
+            and encoded.prefix is None
+        ):
             return call.body
         return write(sent_payload(encoded, len(parts)))
 
@@ -116,7 +124,7 @@ class Chat(Operation[Response]):
         ]
 
     def is_kept(self, answer: Any, kept: Collection[str]) -> bool:
-        """Whether every sample ended for a reason that is kept, and holds text, tool calls or images.
+        """Whether every sample ended for a reason that is kept, and holds text, tool calls, images or audio.
 
         By default refused, filtered, empty and truncated answers are not kept: another request may succeed.
         """
@@ -124,7 +132,9 @@ class Chat(Operation[Response]):
         for choice in answer.choices:
             if choice.finish_reason not in kept:
                 return False
-            if not (choice.text or choice.tool_calls or choice.message.get("images") or "empty" in kept):
+            if choice.text or choice.tool_calls or answer.has_media or "empty" in kept:
+                continue
+            if not (choice.message.get("images") or choice.message.get("audio")):
                 return False
         return True
 
@@ -226,6 +236,15 @@ def _encoded(request: Any, target: Target, adapter: Adapter) -> EncodedRequest:
     if target.route.adapter != "openai":
         _check_words(request, target)
     return adapter.encode(request, target)
+
+
+def _mark(encoded: EncodedRequest, target: Target) -> PrefixMark | None:
+    """The mark for the provider's prompt cache. A batch that knows more replaces it."""
+    from .._providers.prompt_cache import mark_of_call
+    from .._providers.registry import load_prompt_cache
+
+    found = load_prompt_cache(target)
+    return None if found is None else mark_of_call(found, encoded.payload, target.model)
 
 
 def _check_words(request: Any, target: Target) -> None:

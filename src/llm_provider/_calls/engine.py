@@ -243,9 +243,8 @@ class Engine:
         Raises:
             LLMError: the call failed after its last retry, or its deadline has passed.
         """
-        return (
-            self._run(call) if call.deadline is None else self._within(call.deadline, call, self._run(call))
-        )
+        work = self._run(call)
+        return work if call.deadline is None else self._within(call.deadline, call, work)
 
     def stream(self, call: Call[T], emit: Emit) -> Coroutine[Any, Any, T]:
         """`run` for a stream, whose deltas are given to `emit` as they arrive."""
@@ -412,14 +411,11 @@ class Engine:
 
         tasks = [asyncio.create_task(each) for each in asking]
         try:
-            outcomes = await asyncio.gather(*map(asyncio.shield, tasks), return_exceptions=True)
+            await asyncio.gather(*map(asyncio.shield, tasks), return_exceptions=True)
         except asyncio.CancelledError:
             for task in tasks:
                 self.cancel(task)
             raise
-        for outcome in outcomes:
-            if isinstance(outcome, BaseException):
-                raise outcome
         return [task.result() for task in tasks]
 
     async def _within(self, deadline: Deadline, call: Call[Any], work: Coroutine[Any, Any, T]) -> T:
@@ -501,7 +497,4 @@ class Engine:
         """Close every connection, on the loop."""
         state, self._state = self._state, None
         if state is not None:
-            state.flights.close()
-            await state.delivery.close()
-            if state.batches is not None:
-                await state.batches.close()
+            await state.close()

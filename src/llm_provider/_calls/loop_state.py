@@ -38,3 +38,10 @@ class LoopState:
     def is_current(self) -> bool:
         """Whether its loop is the running one."""
         return self.loop is asyncio.get_running_loop()
+
+    async def close(self) -> None:
+        """Close every connection, on the loop."""
+        self.flights.close()
+        await self.delivery.close()
+        if self.batches is not None:
+            await self.batches.close()

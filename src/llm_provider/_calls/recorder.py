@@ -85,6 +85,8 @@ class CostRecorder:
             bound: Gives the most that it can have cost. It is called if the usage is not known.
             batch: The row of a batch that it answers; None for a live request.
         """
+        if not call.operation.billed:
+            return
         answer = sample.answer
         place = self._place(call, answer.model, batch)
         if answer.cost is not None:
@@ -144,6 +146,8 @@ class CostRecorder:
         Returns:
             The cost in USD; None if it is not known.
         """
+        if not call.operation.billed:
+            return None
         place = self._place(call, None, batch)
         if cost is None:
             cost = self._cost(place, call.variant() if batch is None else "batch", usage)

@@ -100,7 +100,7 @@ class Sender:
         if len(parts) > 1:
             outgoing.samples = len(parts)
         max_retries = self._settings.max_retries if request.max_retries is None else request.max_retries
-        limited = request.budget is not None or self._settings.budget is not None
+        limited = call.operation.billed and (request.budget is not None or self._settings.budget is not None)
         spending = self._spending(call, parts) if limited else None
         return _Sending(self, call, parts, emit, outgoing, selection, spending, max_retries).run(connection)
 

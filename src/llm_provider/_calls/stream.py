@@ -8,12 +8,12 @@ import queue
 from collections import deque
 from collections.abc import Callable
 from types import TracebackType
-from typing import Self, TypeAlias
+from typing import Generic, Self, TypeAlias
 
 from .._errors import LLMError
 from .._runtime import event_loop
 from .._types.messages import Delta, Step, delta_of
-from .._types.response import Response, Result
+from .._types.response import Response, Result, T_co
 from .delivery import whole
 
 Arrived: TypeAlias = list[Step] | Response | BaseException
@@ -24,7 +24,7 @@ Start: TypeAlias = Callable[[Callable[[Arrived], None]], Callable[[], object]]
 from another thread."""
 
 
-class _Running:
+class _Running(Generic[T_co]):
     """The common part of both kinds of stream: a call under way and its items."""
 
     def __init__(
@@ -32,13 +32,13 @@ class _Running:
     ) -> None:
         self._ended = False
         self._tell = tell
-        self._response: Response | None = None
+        self._response: Response[T_co] | None = None
         self._here: deque[Step] = deque()
         # `put` has no reference to the stream, so a dropped stream is deleted and cancelled at once.
         self._cancel = start(put)
 
     @property
-    def response(self) -> Response:
+    def response(self) -> Response[T_co]:
         """The complete answer. It is equal to that of a call that is not streamed.
 
         Raises:
@@ -74,7 +74,7 @@ class _Running:
         )
 
 
-class Stream(_Running):
+class Stream(_Running[T_co]):
     """A synchronous stream: an iterator of `Delta` and a context manager."""
 
     def __init__(self, start: Start, tell: Callable[[Result], object]) -> None:
@@ -106,7 +106,7 @@ class Stream(_Running):
         self.close()
 
 
-class AsyncStream(_Running):
+class AsyncStream(_Running[T_co]):
     """An asynchronous stream: an async iterator of `Delta` and an async context manager."""
 
     def __init__(self, start: Start, tell: Callable[[Result], object]) -> None:

@@ -10,7 +10,6 @@ them, not even the exit of the process.
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
 import contextvars
 import inspect
@@ -19,7 +18,8 @@ import weakref
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any, TypeAlias
 
-from .._errors import ToolArgumentsError
+from .._errors import RequestError, ToolArgumentsError
+from .._requests.media import PART_TYPES, is_image, media_type, part_of
 from .._requests.tools import FunctionTool
 from .._types.messages import ToolCall, ToolResult
 
@@ -34,19 +34,11 @@ _depth: contextvars.ContextVar[int] = contextvars.ContextVar("llm_provider_tool_
 _places: MutableMapping[asyncio.AbstractEventLoop, dict[int, asyncio.Semaphore]] = weakref.WeakKeyDictionary()
 """The places of each loop, by depth."""
 
+_RETURNED = ("image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf")
+"""The media types of bytes that a tool may return."""
+
 _Outcome: TypeAlias = tuple[Any, BaseException | None]
 """What a function returned, or what it raised."""
-
-# The content parts of OpenAI's messages: a list of them is sent as it is.
-_PARTS = frozenset({"text", "image_url", "input_audio", "file"})
-
-_MEDIA_TYPES = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF8", "image/gif"),
-    (b"%PDF-", "application/pdf"),
-)
-"""The types of media by their first bytes. That of WebP has its length between two marks."""
 
 
 async def run_tools(
@@ -199,10 +191,12 @@ def content_of(value: Any) -> str | Sequence[Mapping[str, Any]]:
     if isinstance(value, str):
         # An enum of texts is told by its value.
         return str.__str__(value)
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        return [_medium(bytes(value))]
     if isinstance(value, (list, tuple)) and value and all(map(_is_part, value)):
         return list(value)
+    if isinstance(value, (bytes, bytearray, memoryview)) or is_image(value):
+        return [_medium(value)]
+    if isinstance(value, (list, tuple)) and any(map(is_image, value)):
+        return [_medium(one) for one in value]
     from pydantic_core import PydanticSerializationError, to_json
 
     try:
@@ -215,7 +209,7 @@ def content_of(value: Any) -> str | Sequence[Mapping[str, Any]]:
 
 
 def _is_part(value: Any) -> bool:
-    return isinstance(value, Mapping) and value.get("type") in _PARTS and value["type"] in value
+    return isinstance(value, Mapping) and value.get("type") in PART_TYPES and value["type"] in value
 
 
 def _plain(value: Any) -> Any:
@@ -226,17 +220,14 @@ def _plain(value: Any) -> Any:
     return convert()
 
 
-def _medium(data: bytes) -> dict[str, Any]:
-    """An image or a document as a content part."""
-    kind = next((kind for start, kind in _MEDIA_TYPES if data.startswith(start)), None)
-    if kind is None and data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        kind = "image/webp"
-    if kind is None:
+def _medium(value: Any) -> Mapping[str, Any]:
+    """An image, a document or a text as a content part."""
+    if isinstance(value, (bytes, bytearray, memoryview)) and media_type(bytes(value)) not in _RETURNED:
         raise TypeError(
             "the tool returned bytes that are no PNG, JPEG, GIF, WebP or PDF: return a str, or a list of "
             "content parts"
         )
-    url = f"data:{kind};base64,{base64.b64encode(data).decode()}"
-    if kind == "application/pdf":
-        return {"type": "file", "file": {"filename": "document.pdf", "file_data": url}}
-    return {"type": "image_url", "image_url": {"url": url}}
+    try:
+        return part_of(value, "the value")
+    except RequestError as error:
+        raise TypeError(f"the tool returned a value that cannot be sent: {error}") from None

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from .. import __version__
 from .._errors import LLMError, OutputError, RequestError
-from . import ask, batches, cache, estimate, prices
+from . import ask, batches, cache, estimate, models, prices
 from .output import (
     CLOSED_PIPE,
     EXIT_CODES,
@@ -134,6 +134,8 @@ def _parser() -> _Parser:
     text = "estimate the requests, tokens, cost and time of a file of prompts"
     estimate.add_arguments(add("estimate", text, estimate.HELP), _json_object)
     prices.add_arguments(add("prices", "print prices in USD per million tokens", prices.HELP))
+    text = "list the models that can be called, with their limits and prices"
+    models.add_arguments(add("models", text, models.HELP))
     actions = add("cache", "manage the answers stored on this machine")
     cache.add_actions(partial(_add_command, actions.add_subparsers(metavar="ACTION", required=True)))
     jobs = add("batches", "list, await, cancel and collect batches", batches.HELP)

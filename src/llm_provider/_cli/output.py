@@ -7,7 +7,7 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import TextIO
 
 PROGRAM = "llm-provider"
@@ -75,3 +75,14 @@ def abandon_output() -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, output)
         os.close(nowhere)
+
+
+def print_table(header: Sequence[str], lines: list[list[str]], *, left_aligned: Collection[str]) -> None:
+    """Print rows in columns as wide as their widest cell. Columns are right-aligned unless they are named."""
+    widths = [max(map(len, column)) for column in zip(header, *lines, strict=True)]
+    for line in [list(header), *lines]:
+        aligned = (
+            cell.ljust(width) if name in left_aligned else cell.rjust(width)
+            for name, cell, width in zip(header, line, widths, strict=True)
+        )
+        print("  ".join(aligned).rstrip())

@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .._errors import RequestError
-from .output import OK, PROGRAM
+from .output import OK, PROGRAM, print_table
 
 if TYPE_CHECKING:
     from .._money.pricing import PriceRow, PriceTable
@@ -39,7 +38,11 @@ def _prices(arguments: argparse.Namespace) -> int:
         # Most columns are blank for most models.
         shown = [column for column in COLUMNS if any(getattr(row, column) not in (None, "") for row in rows)]
         lines = [[getattr(row, column) for column in shown] for row in rows]
-        _print_table(shown, [["-" if cell in (None, "") else str(cell) for cell in line] for line in lines])
+        print_table(
+            shown,
+            [["-" if cell in (None, "") else str(cell) for cell in line] for line in lines],
+            left_aligned=_LEFT_ALIGNED,
+        )
         print("\nPrices are USD per million tokens, of web_search and request per thousand; - is unknown.")
     return OK
 
@@ -61,13 +64,3 @@ def _rows_of(table: PriceTable, model: str) -> list[PriceRow]:
         if found is not None:
             return [row for row in table if (row.provider, row.model) == (found.provider, found.model)]
     raise RequestError(f"there is no price for {model!r} ({provider}/{name}); `{PROGRAM} prices` lists all")
-
-
-def _print_table(header: Sequence[str], lines: list[list[str]]) -> None:
-    widths = [max(map(len, column)) for column in zip(header, *lines, strict=True)]
-    for line in [list(header), *lines]:
-        aligned = (
-            cell.ljust(width) if name in _LEFT_ALIGNED else cell.rjust(width)
-            for name, cell, width in zip(header, line, widths, strict=True)
-        )
-        print("  ".join(aligned).rstrip())

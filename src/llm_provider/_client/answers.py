@@ -151,6 +151,19 @@ class Answers(ABC):
         total = len(inputs) if isinstance(inputs, Sized) else None
         return BatchFront(self._engine, resend, total, self._on_result and self._tell)
 
+    def _front(self, models: Sequence[str], inputs: object, parameters: Any) -> BatchFront:
+        """The batch delivery of a call that does not wait.
+
+        Raises:
+            RequestError: the call is live.
+        """
+        if parameters.get("delivery") != "batch":
+            raise RequestError("wait=False needs delivery='batch': a live call ends with its process")
+        parameters.pop("progress", None)
+        front = self._delivery(models, inputs, parameters)
+        assert front is not None
+        return front
+
     def _fill(self, parameters: Any, *, embeds: bool = False) -> None:
         """Add the client's defaults to the parameters of a call."""
         if self._defaults:

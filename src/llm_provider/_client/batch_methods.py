@@ -30,7 +30,6 @@ from .._types.response import Response, Result
 from .answers import Answers
 
 if TYPE_CHECKING:
-    from .._batches.front import BatchFront
     from .._batches.handle import Batch
     from .._calls.batch import Work
     from .._calls.call import Call
@@ -157,34 +156,18 @@ class BatchMethods(Answers):
         run: Callable[[Call[Response]], Awaitable[Response]] = self._run
         load: Callable[[Call[Response]], object] = engine.load
         # `prepare` has set it.
-        if cast("Call[Response]", first).request.max_tool_rounds is not None:
+        request = cast("Call[Response]", first).request
+        # Each round of tools marks its own prefix, which the next round reads.
+        caches_prompts = bool(request.options and request.options.get("prompt_caching"))
+        if request.max_tool_rounds is not None:
+            caches_prompts = False
             from .._calls import tool_loop
 
             lookup, run = tool_loop.batch_of(engine, prepare, metadata, here=name == "aiter_many")
             load = _load_nothing
         if metadata is not None:
             run = functools.partial(run_described, run)
-        return Work(lookup, run, engine.cancel, allowed.most, load, early_stop)
-
-    def _front(self, models: Sequence[str], inputs: object, parameters: BatchParameters) -> BatchFront:
-        """The batch delivery of a call that does not wait.
-
-        Raises:
-            RequestError: the call is live.
-        """
-        if parameters.get("delivery") != "batch":
-            raise RequestError("wait=False needs delivery='batch': a live call ends with its process")
-        parameters.pop("progress", None)
-        front = self._delivery(models, inputs, parameters)
-        assert front is not None
-        return front
-
-    def batches(self) -> list[Batch]:
-        """See `llm_provider.batches`."""
-        from .._batches.handle import found_batches
-
-        self._start()
-        return found_batches(self._engine)
+        return Work(lookup, run, engine.cancel, allowed.most, load, early_stop, caches_prompts)
 
     def _estimator(self, model: str, parameters: BatchParameters, *, counted: bool = True) -> Estimator:
         from .._estimates.estimate import Estimator

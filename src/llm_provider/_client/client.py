@@ -7,6 +7,7 @@ import functools
 import os
 import threading
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack
@@ -31,6 +32,7 @@ from .._types.messages import FinishReason, Prompt
 from .._types.response import Response
 from .._types.usage import Usage
 from .batch_methods import BatchMethods
+from .count_methods import CountMethods
 from .embed_methods import EmbedMethods
 
 # The event loop, asyncio and their modules are imported by the first call that is not stored: their import
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from datetime import date
     from decimal import Decimal
 
+    from .._batches.handle import Batch
     from .._cache.storage.diff import Explanation
     from .._calls.call import Call
     from .._calls.stream import Arrived, AsyncStream, Start, Stream
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
     from .._money.budget import Budget
     from .._requests.checks import CacheMode
     from .._requests.parameters import Defaults, Parameters
+    from .._tokens.models import Model
 
 T = TypeVar("T")
 
@@ -53,7 +57,7 @@ _clients: weakref.WeakSet[Client] = weakref.WeakSet()
 """Every client that may have open files or connections."""
 
 
-class Client(EmbedMethods, BatchMethods):
+class Client(EmbedMethods, CountMethods, BatchMethods):
     """Calls with settings, limits, cache and connections of their own.
 
     The functions of the module do the same on one client with default settings.
@@ -158,6 +162,7 @@ class Client(EmbedMethods, BatchMethods):
             settings_of_client = Client.__init__.__kwdefaults__ or {}
             self._defaults = checked_defaults("Client", defaults, settings_of_client)
         self._original: Client | None = None
+        self._counts = OrderedDict()
         self._warned: set[tuple[str, str]] = set()
         asked = concurrency(max_concurrent) or concurrency_of_environment()
         self._concurrency = asked or unasked()
@@ -349,6 +354,19 @@ class Client(EmbedMethods, BatchMethods):
         from .._money.quote import quote
 
         return quote(self._prices(), priced_as(resolve(model)), usage, service_tier, at)
+
+    def models(self, provider: str | None = None) -> list[Model]:
+        """See `llm_provider.models`. The models of the client's own price table are in the list too."""
+        from .._tokens.models import list_models
+
+        return list_models(self._prices(), provider)
+
+    def batches(self) -> list[Batch]:
+        """See `llm_provider.batches`."""
+        from .._batches.handle import found_batches
+
+        self._start()
+        return found_batches(self._engine)
 
     def statistics(self) -> list[ScopeStatistics]:
         """The state of the rate control of each scope in use."""

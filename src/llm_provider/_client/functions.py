@@ -424,9 +424,7 @@ def aiter_many(
 
 
 def batches() -> list[Batch]:
-    """The batches that were submitted with this cache directory, by any process, oldest first.
-
-    Those whose results were stored more than 30 days ago are left out. `llm-provider batches` lists them too.
+    """The batches that any process submitted with this cache directory, oldest first; see docs/batches.md.
 
     >>> batches()
     []

@@ -21,6 +21,7 @@ from .._tokens.counting import adds_input, input_tokens, likely_input_tokens, mo
 from .._tokens.range import Range
 from .._tokens.tokenizer import counter_for
 from .history import History, history_of
+from .prompt_cache import cached_input
 
 if TYPE_CHECKING:
     from .._calls.call import Call
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from .._money.pricing import PriceTable
     from .._providers.facts import RequestFacts
     from .._types.messages import Prompt
+
+_NOTHING = Range.exactly(0)
 
 _DEFAULT_OUTPUT = Range(1, 500, 4000)
 """Tokens of an answer if nothing is known of it: one word, a page, or some reasoning and a page."""
@@ -73,6 +76,8 @@ class Estimate:
     """Requests to send if no request fails."""
     input_tokens: Range
     output_tokens: Range
+    cached_input_tokens: Range = _NOTHING
+    """The part of `input_tokens` that the provider reads from its prompt cache, with `prompt_caching`."""
     variant: str
     """The service level that the batch asks for, which determines its price."""
     costs: Mapping[str, Range]
@@ -115,6 +120,8 @@ class Estimate:
         if not self.requests:
             return
         yield _range_row("input tokens", self.input_tokens, _whole)
+        if self.cached_input_tokens.high:
+            yield _range_row("  from the prompt cache", self.cached_input_tokens, _whole)
         yield _range_row("output tokens", self.output_tokens, _whole)
         if self.cost is None:
             yield _Row("cost", "unknown")
@@ -226,6 +233,7 @@ class Estimator:
         self._expected: dict[int | None, Range] = {}
         self._lists = {name: tiers for name in sorted(VARIANTS) if (tiers := self._price_list(name))}
         self._costs = dict.fromkeys(self._lists, Range.exactly(0))
+        self._cached_input = cached_input(self._first)
 
     def add(self, prompt: Prompt) -> None:
         """Count an input."""
@@ -293,7 +301,10 @@ class Estimator:
         each = self._expected.get(most)
         if each is None:
             each = self._expected[most] = self._output(call, most)
-        self._add_requests(len(call.operation.groups(call, parts)), len(parts), read, each)
+        requests = len(call.operation.groups(call, parts))
+        if self._cached_input is not None:
+            self._cached_input.add(call, requests, likely, read.likely)
+        self._add_requests(requests, len(parts), read, each)
 
     def _add_requests(self, requests: int, samples: int, read: Range, each: Range) -> None:
         """Add some requests, the tokens that each of them reads, and the tokens of each answer."""
@@ -344,7 +355,11 @@ class Estimator:
         scale = 1.0 if inputs is None or not self._inputs else inputs / self._inputs
         requests = round(self._requests * scale)
         variant = self._variant
-        costs = {name: cost.times(scale) for name, cost in self._costs.items()}
+        costs, cached = self._costs, Range.exactly(0)
+        if self._cached_input is not None and requests:
+            costs = self._cached_input.cheaper(costs, self._lists, self._read)
+            cached = self._cached_input.tokens(self._read).times(scale)
+        costs = {name: cost.times(scale) for name, cost in costs.items()}
         if not requests:
             costs = {variant: Range.exactly(0)}
         return Estimate(
@@ -357,6 +372,7 @@ class Estimator:
             requests=requests,
             input_tokens=self._read.times(scale),
             output_tokens=self._written.times(scale),
+            cached_input_tokens=cached,
             variant=variant,
             costs={name: costs[name] for name in sorted(costs, key=lambda name: (name != variant, name))},
             seconds=self._seconds(scale),
@@ -399,7 +415,10 @@ class Estimator:
         if self._loops:
             yield "each input takes one request: the further rounds of max_tool_rounds are not included"
         rate = "" if self._rate is None else f", {self._rate:.3g} a second"
-        yield f"{self._concurrent:,} requests at once{rate}; none fails, no input is cached by the provider"
+        cached = "no input is cached by the provider"
+        if self._cached_input is not None and self._cached_input.tokens(self._read).likely:
+            cached = "the provider caches each common prefix once"
+        yield f"{self._concurrent:,} requests at once{rate}; none fails, {cached}"
         if self._variant not in self._lists:
             yield f"no price of {'/'.join(self._priced)} ({self._variant}) is known"
 

@@ -6,6 +6,7 @@ flight), the rate estimator (requests per second), and the headers as long as th
 | state | entered by | requests per second | effect of a refusal |
 |---|---|---|---|
 | open | the start | 80, doubled every 2 s | random: none; else ends it: half of the rate, a wide step |
+| guessing | first refusals | any, below a cap | below the cap: ends the guess; third above: capped |
 | sweeping | any refusal | estimate minus to plus a step | when due: mean of all intervals, narrower step |
 | | | | early: newest interval; after one that was due: following |
 | late | no refusal when due | grows exponentially | between the accepted and the sent rate, wider step |
@@ -37,7 +38,7 @@ from .rate_estimator import EARLY, Mark, RateEstimator, Ticket
 from .state import InvalidStateError, count, flag, number, positive, restore, state_of
 from .window import COHORT, FIRST_WINDOW, ConcurrencyWindow
 
-_STATE_VERSION = 4
+_STATE_VERSION = 5
 """Version of the states of a controller and all of its parts. Any change of their fields needs a new one."""
 
 _LONGEST_GATE = 60.0
@@ -187,17 +188,15 @@ class AdaptiveController:
         in_flight = self.in_flight
         if in_flight >= max_in_flight:
             return math.inf
-        estimator = self._estimator
-        if estimator.open and in_flight < at_once + self._answered:
-            ready = max(now, self.gate)
+        estimator, window = self._estimator, self._window
+        if in_flight >= window.unpaced or (estimator.open and in_flight >= at_once + self._answered):
+            ready = estimator.ready_at(now, self._charge(tokens))
         else:
-            ready = estimator.ready_at(
-                now, tokens * self._number / self._tokens_sent if estimator.by_tokens else 1.0
-            )
-            ready = max(ready, self.gate)
+            ready = now if estimator.open else max(now, estimator.latest + window.spacing)
+        ready = max(ready, self.gate)
         wanted = not self.refusals and in_flight < min(at_once, FIRST_WINDOW + self._answered)
-        if in_flight >= self._window.size and not wanted:
-            ready = max(ready, self._window.ready_at(now, in_flight))
+        if in_flight >= window.size and not wanted:
+            ready = max(ready, window.ready_at(now, in_flight))
         if self._levels is not None:
             request_level, token_level = self._levels
             mean = self._tokens_sent / self._number
@@ -217,17 +216,17 @@ class AdaptiveController:
 
     def sent(self, now: float, tokens: float = 1.0, at_once: int = 0) -> Ticket:
         """Count a request as in flight; it is sent at once."""
-        estimator = self._estimator
+        estimator, window = self._estimator, self._window
         rate = estimator.rate
         if estimator.open:
-            free = self.in_flight < at_once + self._answered
+            free = self.in_flight < at_once + self._answered and self.in_flight < window.unpaced
             charge = 0.0 if free else 1.0
             self._first_at = min(self._first_at, now)
         else:
-            charge = tokens * self._number / self._tokens_sent if estimator.by_tokens else 1.0
+            charge = self._charge(tokens)
         if estimator.spend(now, charge):
             self._mark = Mark(self._number, now, self._tokens_sent, fresh=True, rate=math.inf, in_flight=0)
-            self._refused.cancel_trial()
+            self._refused.slow_trial()
         self._number += 1
         self._tokens_sent += tokens
         self._squared_tokens += tokens * tokens
@@ -236,7 +235,8 @@ class AdaptiveController:
             self._probing = False
             self.gate = now + 2 * self._refusal_latency
             estimator.hold(self.gate)
-        window = self._window
+        if not estimator.open and self.in_flight <= window.unpaced:
+            estimator.limit_debt(window.unpaced)
         window.most = max(window.most, self.in_flight)
         if self.in_flight > window.cap:
             window.sent(now)
@@ -333,6 +333,7 @@ class AdaptiveController:
         self.refusals += 1
         self._refusal_latency += (now - ticket.at - self._refusal_latency) * 0.2
         self._window.ended(ticket, self._number, None)
+        self._window.refused(ticket, self._number)
         if headroom is not None:
             self.on_headers(ticket, headroom)
         if self._levels is not None and ticket.number > self._predicted_after:
@@ -344,12 +345,13 @@ class AdaptiveController:
                 return False
         elif self._is_random(now, ticket, retry_after):
             self._count(ticket)
-            if self._estimator.open and not self._window.suspected:
+            few = self._refused.few
+            if self._estimator.open and (few or self._window.guessed):
                 self._window.suspects(now, ticket, self._number)
-            if self._estimator.open and self._refused.few:
-                self.gate = max(self.gate, now + self._refusal_latency)
+                self.gate = max(self.gate, now + self._refusal_latency) if few else self.gate
             return True
         elif self._levels is None and ticket.number > self._cut:
+            self._window.doubt(ticket)
             if self._accepted_since_cut(ticket) >= 1 or self._estimator.open:
                 self._failures = 0
                 self._begin_episode(now, ticket)
@@ -381,14 +383,20 @@ class AdaptiveController:
             estimator.restore(random_refusals.highest, grow=random_refusals.grow)
         elif ticket.number <= self._cut:
             return random_refusals.likely
-        isolated = self._accepted_since_cut(ticket) >= _ISOLATED
-        if long or not isolated or now < self.gate or self._window.may_explain(ticket):
+        # A bucket of tokens that refuses a large request admits several small ones.
+        tokens = estimator.by_tokens or ticket.tokens * self._number > 1.001 * self._tokens_sent
+        if long or tokens or now < self.gate or self._window.may_explain(ticket):
             return False
-        if not random_refusals.worth_a_trial(estimator.estimate):
+        if random_refusals.likely:
+            more = random_refusals.follow_rate(ticket.number, opening=False)
+            if random_refusals.just_passed(ticket.number) and not more:
+                return True
+        elif self._accepted_since_cut(ticket) < _ISOLATED or not random_refusals.worth_a_trial(
+            estimator.estimate, self._mark.accepted(ticket)
+        ):
             return False
-        if not random_refusals.just_passed(ticket.number):
-            random_refusals.begin_trial(self._number, now + 2 * self._refusal_latency)
-            estimator.burst(now, TRIAL)
+        random_refusals.begin_trial(self._number, now + 2 * self._refusal_latency)
+        estimator.burst(now, TRIAL)
         return True
 
     def _is_hopeless(self, now: float) -> bool:
@@ -414,22 +422,17 @@ class AdaptiveController:
     def _begin_episode(self, now: float, ticket: Ticket) -> None:
         estimator, opening = self._estimator, self._estimator.open
         # The first refusal of the open phase tells a cap best: later, more are in flight than it allows.
-        told = opening and self._window.suspected
+        told = opening and self._window.guessed
         if told or not self._window.suspects(now, ticket, self._number):
             if opening:
                 self._close_estimator(ticket.rate, ticket)
             else:
                 mean = self._tokens_sent / self._number
-                estimator.learn(
-                    ticket, self._mark, mean, max(1.0, self._squared_tokens / self._number / mean**2)
-                )
+                spread = max(1.0, self._squared_tokens / self._number / mean**2)
+                estimator.learn(ticket, self._mark, mean, spread)
+        rate, late = math.inf if opening else ticket.rate, self._number - ticket.number
         self._mark = Mark(
-            ticket.number,
-            ticket.at,
-            ticket.tokens_sent,
-            fresh=False,
-            rate=math.inf if opening else ticket.rate,
-            in_flight=self._number - ticket.number,
+            ticket.number, ticket.at, ticket.tokens_sent, fresh=False, rate=rate, in_flight=late
         )
 
     def _close_gate(self, now: float, ticket: Ticket, retry_after: float | None) -> None:
@@ -452,8 +455,7 @@ class AdaptiveController:
             return
         if self._levels is None:
             self._levels, self._predicted_after = (Level(), Level()), self._number
-        request_level, token_level = self._levels
-        fits = True
+        (request_level, token_level), fits = self._levels, True
         if headroom.requests is not None:
             fits = request_level.read(at=ticket.at, used=ticket.number, allowance=headroom.requests)
         if headroom.tokens is not None:
@@ -482,8 +484,7 @@ _FIELDS = {
     "in_flight": count, "gate": number, "refusals": count, "_number": count, "_tokens_sent": number,
     "_answered": count, "_first_at": number, "_squared_tokens": number, "_estimated": positive,
     "_used": positive, "_cut": count, "_cut_refused": count, "_failures": count, "_failing_since": number,
-    "_probing": flag,
-    "_refusal_latency": number, "_predicted_after": count, "_margin": positive,
+    "_probing": flag, "_refusal_latency": number, "_predicted_after": count, "_margin": positive,
 }  # fmt: skip
 _PARTS: dict[str, Any] = {
     "estimator": RateEstimator, "window": ConcurrencyWindow, "mark": Mark, "refused": RandomRefusals,

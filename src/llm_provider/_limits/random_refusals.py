@@ -12,14 +12,17 @@ As long as no limit is known, two hypotheses explain a refusal:
 
 The sum of the log-likelihood ratios of both, never below 0, is Page's test (CUSUM): it finds a rise of the
 share after the fewest requests for a given number of false alarms. Only a refusal does work. The requests
-between two refusals count as accepted.
+between two refusals count as accepted. Refusals arrive in another order than the requests were sent. So the
+sum at the newest of the refused requests counts: a cluster among them, after which many were accepted, is
+chance.
 
 Once a limit is known, the requests keep close to it, and a share says nothing: others may share the limit,
 and the refusals of each of them look random. A **trial** decides: several requests are sent at once, right
 after the refusal. An empty bucket refuses most of them, whoever has emptied it. Random refusals take their
 share. A trial of a limit costs some refusals. So the first one comes after refusals have reduced the estimate
-to a part, and after each one that has found a limit, the part is smaller. If a trial finds no limit, every
-refusal is worth one, until trials find limits where none was due.
+to a part, and after each one that has found a limit, the part is smaller. If a trial finds no limit, the
+refusals of the next requests count as random too, unless Page's test finds more than the share. Then, and
+after these requests, a refusal is worth another trial, until trials find limits where none was due.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ import bisect
 import math
 from typing import Any, Self
 
-from .state import InvalidStateError, count, number, positive, restore, state_of
+from .state import InvalidStateError, count, flag, number, positive, restore, state_of
 
 _PROOF = 4.5
 """Sum of the log-likelihood ratios from which on the refusals follow our rate: three or four in a row."""
@@ -50,17 +53,20 @@ _LEAST_RISEN, _MOST_RISEN = 0.4, 0.75
 """The share of the limit's hypothesis: this multiple of the random share, within these bounds."""
 
 _REPEATED = 24
-"""Requests from a trial until the next one, if it found no limit."""
+"""Requests from a trial until the next one, if it found no limit and no more was refused since."""
 _SURE = 1.0
 """Random refusals before a limit was found, below which it is not doubted soon."""
-_FALLEN = 0.4
-"""Factor by which refusals must reduce the estimate until a trial is worth its price."""
+_FALLEN, _AFTER_FAILURE = 0.75, 2.5
+"""Factor by which refusals must reduce the estimate until a trial is worth its price, and the power of this
+factor that each trial which has found a limit adds."""
+_SUSTAINED = 16
+"""Requests that were accepted between two refusals, if an estimate is more than a passing value."""
 TRIAL, _TRIAL_REFUSED = 8, 4
 """Requests of a trial, and how many of them are refused at most if no limit is exhausted: at a share of 30 %,
 six trials in a hundred are wrong."""
 _GROWING, _MOST_DOUBT = 3, 6
 """Trials in a row without a limit from which on the rate grows, and how many of them count."""
-_FEW = 2
+_FEW = 3
 """Random refusals after each of which the outcome of the requests in flight is worth waiting for."""
 OVERLOAD_PROOF = 3.0
 """More proof that 503 and 529 require: they say that the provider lacks a resource, and not that we sent too
@@ -82,7 +88,8 @@ class RandomRefusals:
 
     __slots__ = (
         "_carried", "_doubt", "_failed", "_passed", "_proof", "_recent", "_refused", "_sent", "_since",
-        "_trial_refused", "_trial_until", "_tried", "highest", "trial",
+        "_slow",
+        "_sustained", "_trial_refused", "_trial_until", "_tried", "highest", "trial",
     )  # fmt: skip
 
     def __init__(self, proof: float = 0.0) -> None:
@@ -98,14 +105,16 @@ class RandomRefusals:
         self.trial = self._trial_refused = self._tried = 0
         """Number of the last request before a trial, or 0; how many of the trial were refused; and the number
         of the former trial."""
-        self.highest = 0.0
-        """The highest estimate since a trial found a limit."""
+        self.highest = self._sustained = 0.0
+        """The highest estimate since a trial found a limit, and the highest at which many were accepted."""
+        self._slow = False
+        """Whether the requests of the trial are not sent at once."""
         self._trial_until = 0.0
         """Time at which the refusals of the trial have arrived."""
         self._doubt = 0
         """Trials that found no limit, less two for each that found one where none was due."""
-        self._failed = 0
-        """Trials that found a limit since the last one that found none."""
+        self._failed = 1
+        """Trials that found a limit since the last one that found none, and 1 at the start."""
         self._passed = 0
         """Trials that found no limit since the last one that found one."""
 
@@ -133,11 +142,12 @@ class RandomRefusals:
         """Whether the record is so short that every refusal may be the first of a limit."""
         return self._refused + len(self._recent) <= _FEW
 
-    def follow_rate(self, number: int) -> bool:
+    def follow_rate(self, number: int, *, opening: bool = True) -> bool:
         """Record the refusal of a request.
 
         Args:
             number: Number of the request.
+            opening: Whether no limit was known before.
 
         Returns:
             Whether more is refused than the random share explains. The record is then as it was before.
@@ -162,16 +172,17 @@ class RandomRefusals:
             if total <= 0:
                 total, random, began = 0.0, index, refused - 1
             total += per_refused
-            if total >= self._proof + min(_EACH * (self._refused + random), _MOST_MORE):
-                self._keep(began, random)
-                self._doubt, self._failed = 0, int(self._refused < _SURE)
-                recent.clear()
-                self._carried = 0.0
-                if self._refused > _MOST_SHARE * self._sent:
-                    self._sent = self._refused = 0.0
-                return True
             before = refused
-        return False
+        if total < self._proof + min(_EACH * (self._refused + random), _MOST_MORE):
+            return False
+        self._keep(began, random)
+        if opening:
+            self._doubt, self._failed = 0, int(self._refused < _SURE)
+        recent.clear()
+        self._carried = 0.0
+        if self._refused > _MOST_SHARE * self._sent:
+            self._sent = self._refused = 0.0
+        return True
 
     def skip(self, number: int) -> None:
         """Leave out the requests until this one: the outcome of some of them is not known yet.
@@ -195,10 +206,20 @@ class RandomRefusals:
         """Whether so many trials in a row found no limit that it may be higher."""
         return self._passed >= _GROWING
 
-    def worth_a_trial(self, estimate: float) -> bool:
-        """Whether a refusal at a known limit is so likely random that it is worth a trial."""
+    def worth_a_trial(self, estimate: float, accepted: int) -> bool:
+        """Whether a refusal at a known limit is so likely random that it is worth a trial.
+
+        Args:
+            estimate: Requests per second.
+            accepted: Requests that were accepted since the former refusal.
+        """
         self.highest = max(self.highest, estimate)
-        return self._doubt > 0 or estimate < _FALLEN ** (1 + self._failed) * self.highest
+        if accepted >= _SUSTAINED:
+            self._sustained = max(self._sustained, estimate)
+        power = _AFTER_FAILURE * self._failed
+        fallen: float = _FALLEN ** (1 + power) * self.highest
+        sustained: float = _FALLEN ** max(1, power) * self._sustained
+        return estimate < max(fallen, sustained)
 
     def judge(self, now: float, number: int, *, due: bool) -> bool | None:
         """Judge a trial: many requests that were sent at once, right after a refusal.
@@ -213,9 +234,12 @@ class RandomRefusals:
         """
         self._trial_refused += self.trial < number <= self.trial + TRIAL
         random = self._trial_refused <= _TRIAL_REFUSED
-        if random and now < self._trial_until:
+        if random and (now < self._trial_until or number <= self.trial + TRIAL):
             return None
         self._tried, self.trial = self.trial, 0
+        if random and self._slow:
+            self.highest = self._sustained = 0.0
+            return None
         if random:
             self._doubt, self._failed = min(self._doubt + 1, _MOST_DOUBT), 0
             self._passed += 1
@@ -224,13 +248,12 @@ class RandomRefusals:
             self._failed += 1
         elif not due:
             self._doubt = max(0, self._doubt - 2)
-        self._passed, self.highest = 0, 0.0
+        self._passed, self.highest, self._sustained = 0, 0.0, 0.0
         return False
 
-    def cancel_trial(self) -> None:
-        """Record that the requests of a trial, if there is one, were not sent at once."""
-        if self.trial:
-            self.trial, self.highest = 0, 0.0
+    def slow_trial(self) -> None:
+        """Record that the requests of a trial, if there is one, are not sent at once: it cannot pass."""
+        self._slow = self.trial > 0
 
     def just_passed(self, number: int) -> bool:
         """Whether the last trial was so recent that its result still holds for a refused request."""
@@ -239,6 +262,7 @@ class RandomRefusals:
     def begin_trial(self, number: int, until: float) -> None:
         """Record that a trial begins after a request, and that its refusals arrive until a time."""
         self.trial, self._trial_refused, self._trial_until = number, 0, until
+        self._slow = False
 
     def _keep(self, number: int, refused: int) -> None:
         """Move the requests until this one into the record."""
@@ -258,6 +282,7 @@ def _weights(refused: float, sent: float) -> tuple[float, float]:
 
 _FIELDS = {
     "_proof": positive, "_since": count, "_sent": number, "_refused": number, "_carried": number,
-    "_doubt": count, "_failed": count, "_passed": count, "highest": number, "trial": count, "_tried": count,
-    "_trial_refused": count, "_trial_until": number,
+    "_doubt": count, "_failed": count, "_passed": count, "highest": number, "_sustained": number,
+    "trial": count, "_tried": count,
+    "_trial_refused": count, "_trial_until": number, "_slow": flag,
 }  # fmt: skip

@@ -73,6 +73,8 @@ _GROWTH = 2.0
 _GENTLE_GROWTH = 10.0
 """Seconds of the same growth where a late refusal may be chance (a shared limit) or is normal (fixed
 windows)."""
+_RESTORED_GROWTH = 3.0
+"""Seconds of the same growth after random refusals had reduced the estimate."""
 _GROWTH_REQUESTS = 10.0
 """Requests in which the late rate grows at most e-fold, a tenth for each of them."""
 _LATE_CUT = 0.85
@@ -273,6 +275,15 @@ class RateEstimator:
         self._credit = credit - charge
         return idle
 
+    @property
+    def latest(self) -> float:
+        """The time of the newest request; a later time if the rate is held."""
+        return self._at
+
+    def limit_debt(self, most: float) -> None:
+        """Limit the debt that is left by requests which were sent without credit."""
+        self._credit = max(self._credit, -most)
+
     def give_back(self, charge: float) -> None:
         """Return the credit of a request that was not sent."""
         self._credit += charge
@@ -322,7 +333,7 @@ class RateEstimator:
         """
         self.estimate = max(self.estimate, estimate)
         if grow:
-            self.phase, self._growth = max(self.phase, _LATE), _GROWTH
+            self.phase, self._growth = max(self.phase, _LATE), _RESTORED_GROWTH
 
     @property
     def collapsed(self) -> bool:

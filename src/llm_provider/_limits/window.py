@@ -15,8 +15,13 @@ _CAP_CLOSENESS = 0.015
 """Largest relative difference between the numbers in flight at two refusals that are explained by one cap."""
 _CAP_PROOF = 3
 """Refusals at one concurrency, without successes there, that prove a cap. As many below a cap disprove it."""
+_MOST_AT_ONCE, _SPACED = 64, 1.1
+"""Requests that may be sent at once below a guessed cap, and seconds between the requests below a higher one,
+as a multiple of the interval between the answers at that cap."""
 _PLAIN = 8
 """Requests in flight from which on two refusals at the same number are hardly a coincidence."""
+_PENDING = 64
+"""Twice the number of the last refusals that are kept."""
 _CAP_PROBE = 9.0
 """Seconds between attempts above a known cap: at a cap of 32 and 2 s of latency, 7 refusals per 1,000
 requests."""
@@ -37,9 +42,18 @@ class ConcurrencyWindow:
         self.size = float(FIRST_WINDOW)
         self.slow_start = True
         """Whether each answer enlarges the window by one."""
-        self.notable = math.inf
+        self.notable = 1.0
         """Number of requests in flight from which on a success tells something about a cap."""
         self.cap = math.inf
+        self.unpaced = math.inf
+        """Requests in flight below which the rate is not limited: a guessed cap, infinity before the first
+        refusal, and 0 if the guess is wrong and the rate is limited."""
+        self._unguessed = math.inf
+        """The value of `unpaced` without a guess."""
+        self._guesses = True
+        """Whether a cap may be guessed: at the first refusals only."""
+        self._served = 0
+        """Most requests in flight at which one was served: a cap is not lower."""
         self._brake = math.inf
         self._release = 1.1
         """Factor on the brake after each cohort that was fast enough."""
@@ -49,6 +63,11 @@ class ConcurrencyWindow:
         self._suspect = math.inf
         self._suspected_number, self._suspected_at = 0, 0.0
         self._accepted_there = self._refused_there = self._refused_below = 0
+        self._pending: list[int] = []
+        """Pairs of numbers for each of the last refusals: that of the refused request, and that of the newest
+        request when the refusal arrived. Requests between them counted the refused one as in flight."""
+        self._burst = 0
+        """Number of the newest request at the last refusal that counted as evidence for a cap."""
         self._changed = 0
         self._probe_at = math.inf
         self._probe = 1
@@ -87,18 +106,34 @@ class ConcurrencyWindow:
         self._probe_at = now + _CAP_PROBE
 
     def succeeded(self, now: float, ticket: Ticket) -> None:
-        """Record a success at or above `notable`, where a cap is known or suspected."""
-        if ticket.in_flight >= self._suspect and ticket.number > self._suspected_number:
+        """Record a success at or above `notable`: with more in flight than before, or near a possible cap."""
+        if ticket.in_flight > self._served:
+            self._served = ticket.in_flight
+            self._resize()
+        if ticket.number > self._suspected_number and self._admitted(ticket) >= self._suspect:
             self._accepted_there += 1
+            self._drop_guess()
         if ticket.in_flight > self.cap and ticket.number > self._changed:
             self.cap = ticket.in_flight
             self._probe = max(1, min(2 * self._probe, ticket.in_flight // 2))
             self._probe_at = now
             self._resize()
 
+    def _admitted(self, ticket: Ticket) -> int:
+        """Requests in flight when one was sent, without those whose refusal was on its way."""
+        pending = self._pending
+        return ticket.in_flight - sum(
+            pending[at] < ticket.number <= pending[at + 1] for at in range(0, len(pending), 2)
+        )
+
+    def _drop_guess(self) -> None:
+        self.unpaced, self._guesses = self._unguessed, False
+
     def limited(self) -> None:
         """End the slow start: the rate is limited, not the number in flight."""
-        self.slow_start = False
+        self.slow_start, self._unguessed = False, 0.0
+        if self.unpaced == math.inf:
+            self._drop_guess()
         self._resize()
 
     def explains(self, now: float, ticket: Ticket, sent: int) -> bool:
@@ -120,9 +155,28 @@ class ConcurrencyWindow:
         return True
 
     @property
-    def suspected(self) -> bool:
-        """Whether a refusal may have been one of a cap."""
-        return self._suspect < math.inf
+    def spacing(self) -> float:
+        """Seconds between requests below a high guessed cap.
+
+        If the guess is wrong, the requests that are sent at once after a pause are refused. By Little's law,
+        the interval between the answers at a cap is the latency divided by the cap.
+        """
+        return _SPACED * self._latency / self.unpaced if self.unpaced > _MOST_AT_ONCE else 0.0
+
+    @property
+    def guessed(self) -> bool:
+        """Whether the first refusals may have been those of a cap."""
+        return 0 < self.unpaced < math.inf
+
+    def refused(self, ticket: Ticket, sent: int) -> None:
+        """Record any refusal. `sent` is the number of the newest request."""
+        self._pending += ticket.number, sent
+        del self._pending[:-_PENDING]
+
+    def doubt(self, ticket: Ticket) -> None:
+        """Record a refusal that the rate explains, if a guessed cap does not."""
+        if ticket.in_flight <= self.unpaced < math.inf:
+            self._drop_guess()
 
     def may_explain(self, ticket: Ticket) -> bool:
         """Whether a refusal was at the same concurrency as an earlier one, which may be a cap."""
@@ -136,22 +190,34 @@ class ConcurrencyWindow:
         Returns:
             Whether it has proved a cap. `sent` is the number of the newest request.
         """
-        here = ticket.in_flight
+        here = self._admitted(ticket)
         if here == 1:
             return False  # a cap below one does not exist
-        if (
-            abs(here - self._suspect) > _CAP_CLOSENESS * here
-            or 4 * self._accepted_there > self._refused_there + 1
+        if self.guessed and ticket.number <= self._burst:
+            # It was sent before the former refusal had arrived.
+            if here < self._suspect:
+                self._suspect, self.unpaced = here, here - 1
+                self._resize()
+            return False
+        # Other refusals may still be on their way, so more in flight than guessed is no contradiction.
+        elsewhere = abs(here - self._suspect) > _CAP_CLOSENESS * here
+        if (elsewhere and not (self.guessed and here > self._suspect)) or (
+            4 * self._accepted_there > self._refused_there + 1
         ):
             self._suspect, self._suspected_number, self._suspected_at = here, ticket.number, now
-            self._accepted_there, self._refused_there = 0, 1
+            self._accepted_there, self._refused_there, self._burst = 0, 1, sent
+            if self._guesses and not self.guessed and here > self._served:
+                self.unpaced = here - 1
+            else:
+                self._drop_guess()
             self._resize()
             return False
         self._refused_there += 1
+        self._burst = sent
         # Evidence against the cap needs at least one round trip to arrive.
         if self._refused_there < _CAP_PROOF or not 0 < self._latency < now - self._suspected_at:
             return False
-        self.cap, self._suspect = max(1, here - 1), math.inf
+        self.cap, self._suspect = max(1.0, self._suspect - 1), math.inf
         self._probe, self._probe_at, self._changed = 1, now + _CAP_PROBE, sent
         self._refused_below = 0
         self._resize()
@@ -198,11 +264,18 @@ class ConcurrencyWindow:
         self.slow_start = self.slow_start and bounds == math.inf
         if not self.slow_start:
             self.size = bounds
-        self.notable = min(self._suspect, self.cap)
+        self.notable = min(self._suspect, self.cap, self._served + 1)
+
+
+def _pairs(value: Any) -> bool:
+    """Allows lists of pairs of numbers, one after the other."""
+    return isinstance(value, list) and len(value) in range(0, _PENDING + 1, 2) and all(map(count, value))
 
 
 _FIELDS = {
-    "size": positive, "slow_start": flag, "notable": number, "cap": positive, "first": count, "most": count,
+    "size": positive, "slow_start": flag, "notable": number, "cap": positive, "unpaced": number,
+    "_served": count, "_unguessed": number, "_guesses": flag, "_pending": _pairs, "_burst": count,
+    "first": count, "most": count,
     "_brake": positive, "_release": positive, "_braked_at": positive, "_suspect": positive,
     "_suspected_number": count, "_suspected_at": number, "_accepted_there": count, "_refused_there": count,
     "_refused_below": count, "_changed": count, "_probe_at": number, "_probe": count, "_at_once": count,

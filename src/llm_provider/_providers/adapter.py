@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from .._schemas.structure import Structure
+    from .prompt_cache import PrefixMark
 
 
 @dataclass(slots=True)
@@ -62,12 +63,17 @@ class EncodedRequest:
     the cache key."""
     dropped: tuple[str, ...] = ()
     """The parameters that were left out, because the model or its host does not have them."""
+    prefix: PrefixMark | None = None
+    """The part of the prompt that the provider's prompt cache shall hold. Like labels, its breakpoints are
+    sent and are not part of the cache key. None without `prompt_caching`."""
     structure: Structure | None = None
     """The JSON that the answer must be; None for text. Adapters set it only where the prompt asks for it."""
 
     def labelled(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """A payload with the labels, where `extra_body` does not set them."""
-        return merge(dict(self.labels), payload) if self.labels else payload
+        """A payload with the labels, where `extra_body` does not set them, and with its cache breakpoints."""
+        if self.labels:
+            payload = merge(dict(self.labels), payload)
+        return payload if self.prefix is None else self.prefix.applied(payload)
 
 
 @dataclass(slots=True)
@@ -106,6 +112,20 @@ class Answer:
     provider does not tell."""
     cost: Decimal | None = None
     """USD that the reply says it cost; None where it does not say."""
+    has_media: bool = False
+    """Whether it holds images or audio that are not fields of its messages."""
+
+
+@dataclass(slots=True)
+class CountAnswer:
+    """A decoded reply to a request for a number of tokens. Its other attributes are empty."""
+
+    tokens: int
+    usage: Usage | None = None
+    model: str | None = None
+    id: str | None = None
+    service_tier: str | None = None
+    cost: Decimal | None = None
 
 
 @dataclass(slots=True)
@@ -123,7 +143,7 @@ class EmbeddingAnswer:
     cost: Decimal | None = None
 
 
-AnyAnswer: TypeAlias = Answer | EmbeddingAnswer
+AnyAnswer: TypeAlias = Answer | EmbeddingAnswer | CountAnswer
 """A decoded reply of any operation."""
 
 
@@ -229,6 +249,22 @@ class Adapter(Protocol):
         """
 
     def map_error(self, error: BaseException) -> Any: ...
+
+
+class TokenCountFormat(Protocol):
+    """The module `token_counts` beside the adapter of a provider that counts tokens for nothing."""
+
+    @staticmethod
+    def encode(encoded: EncodedRequest, target: Target) -> EncodedRequest:
+        """The request that counts the input of an encoded chat request."""
+
+    @staticmethod
+    def decode(reply: Any) -> int:
+        """The number of input tokens.
+
+        Raises:
+            APIResponseValidationError: the reply has none.
+        """
 
 
 class EmbeddingFormat(Protocol):
@@ -360,6 +396,18 @@ def reply_body(reply: Any) -> bytes:
         raise APIResponseValidationError(
             f"the answer is no JSON that can be kept: {error}", retryable=False
         ) from None
+
+
+def count_of(reply: Any, name: str) -> int:
+    """A number of tokens in a reply.
+
+    Raises:
+        APIResponseValidationError: the reply has no such number.
+    """
+    count = expect_dict(reply, "reply").get(name)
+    if type(count) is not int or count < 0:
+        raise APIResponseValidationError(f"the provider's reply has no {name}")
+    return count
 
 
 def expect_dict(value: Any, what: str) -> dict[str, Any]:

@@ -31,6 +31,9 @@ REMEDIES = {
 }
 """Parameter → the advice in the error of a provider that does not have it."""
 
+_FOR_ALL = ("unsupported", "prompt_caching")
+"""Options that no wire format has to send: they are dealt with outside the adapters."""
+
 _NO_EFFECT: dict[str, tuple[object, ...]] = {
     "store": (False,),
     "modalities": (("text",),),
@@ -50,7 +53,8 @@ def asked(request: Request, missing: Iterable[str], provider: str) -> dict[str, 
         UnsupportedParameterError: a missing option is set, to a value that asks for something.
     """
     options = dict(request.options or {})
-    options.pop("unsupported", None)
+    for name in _FOR_ALL:
+        options.pop(name, None)
     for name in missing:
         if name in options and options.pop(name) not in _NO_EFFECT.get(name, ()):
             raise refuse(name, request, REMEDIES[name], provider=provider)

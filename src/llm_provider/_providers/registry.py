@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from .._errors import RequestError
 from .._requests.routing import Target
-from .adapter import Adapter, EmbeddingFormat
+from .adapter import Adapter, EmbeddingFormat, TokenCountFormat
+
+if TYPE_CHECKING:
+    from .prompt_cache import PromptCacheFormat
 
 
 @functools.cache
@@ -33,6 +36,24 @@ def load_embeddings(target: Target) -> EmbeddingFormat:
             model=target.model,
         )
     return module
+
+
+def load_token_counts(target: Target) -> TokenCountFormat | None:
+    """The module that counts tokens at the provider of a target; None if it does not count."""
+    return cast("TokenCountFormat | None", _beside(target.route.adapter, "token_counts"))
+
+
+def load_prompt_cache(target: Target) -> PromptCacheFormat | None:
+    """The module that knows the prompt cache of a target; None where nothing can be done for it."""
+    found = cast("PromptCacheFormat | None", _beside(target.route.adapter, "prompt_cache"))
+    return found if found is not None and found.serves(target) else None
+
+
+@functools.cache
+def _beside(adapter: str, part: str) -> object | None:
+    """A module in the folder of an adapter, where it has one."""
+    name = f"llm_provider._providers.{adapter}.{part}"
+    return importlib.import_module(name) if importlib.util.find_spec(name) is not None else None
 
 
 @functools.cache

@@ -162,6 +162,7 @@ CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "service_tier": _tier,
     "store": flag,
     "previous_response_id": text,
+    "prompt_caching": flag,
     "prompt_cache_key": text,
     "user": text,
     "metadata": _metadata,

@@ -98,6 +98,10 @@ class Defaults(TypedDict, total=False):
     """Whether OpenAI stores the answer for `previous_response_id`; default False."""
     previous_response_id: str | None
     """The `Response.id` of a stored answer that OpenAI's Responses API continues."""
+    prompt_caching: bool | None
+    """Whether calls use the provider's prompt cache for the long beginning that they have in common.
+
+    It is a hint, which no provider refuses. It is not part of the key of this library's cache."""
     prompt_cache_key: str | None
     """A name for calls with a common beginning, by which OpenAI finds them in its prompt cache.
 

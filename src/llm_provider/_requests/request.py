@@ -30,7 +30,7 @@ _OWN_HEADERS = frozenset(
 _OPTIONS = frozenset(
     {"top_k", "frequency_penalty", "presence_penalty", "logit_bias", "allowed_tools", "parallel_tool_calls",
      "thinking_budget", "reasoning_summary", "verbosity", "modalities", "safety_settings", "service_tier",
-     "store", "previous_response_id", "prompt_cache_key", "user", "metadata", "unsupported"}
+     "store", "previous_response_id", "prompt_caching", "prompt_cache_key", "user", "metadata", "unsupported"}
 )  # fmt: skip
 """The parameters that few calls set. `Request.options` holds them, so that the other calls pay nothing."""
 
@@ -175,39 +175,61 @@ def checked_parameters(
 
 def _conversation(messages: Prompt) -> tuple[Message, ...]:
     if isinstance(messages, str):
-        messages = ({"role": "user", "content": messages},)
+        message = {"role": "user", "content": messages}
+        return (message if messages else _checked(message, "messages[0]"),)
     if not isinstance(messages, (list, tuple)):
-        raise RequestError(f"messages must be a str or a list of messages, not {type(messages).__name__}")
+        from .media import prompt_remedy
+
+        kind = type(messages).__name__
+        raise RequestError(
+            f"messages must be a str or a list of messages, not {kind}{prompt_remedy(messages)}"
+        )
     if not messages:
         raise RequestError("messages is empty; give at least one message")
-    for index, message in enumerate(messages):
-        where = f"messages[{index}]"
-        if not isinstance(message, Mapping):
-            kind = type(message).__name__
-            raise RequestError(f"{where} must be a dict with 'role' and 'content', not {kind}")
-        role = message.get("role")
-        if role not in _ROLES:
-            raise RequestError(f"{where} has role {shown(role)}; expected one of {', '.join(_ROLES)}")
-        _check_content(message, role, where)
-    return tuple(messages)
+    if any(not isinstance(one, Mapping) or ("type" in one and "role" not in one) for one in messages):
+        # Imported here because most prompts are text.
+        from .media import prompt_message
+
+        messages = (prompt_message(messages),)
+    return tuple([_checked(message, f"messages[{index}]") for index, message in enumerate(messages)])
 
 
-def _check_content(message: Message, role: str, where: str) -> None:
-    content = message.get("content")
+def _checked(message: Message, where: str) -> Message:
+    """A message, whose media are content parts.
+
+    Raises:
+        RequestError: it is no message, or has a content that cannot be sent.
+    """
+    role, content = message.get("role"), message.get("content")
+    if role not in _ROLES:
+        raise RequestError(f"{where} has role {shown(role)}; expected one of {', '.join(_ROLES)}")
     if content is None:
         # An answer may be empty, or have its content in other fields.
         if role != "assistant":
             raise RequestError(f"{where} has no content; give 'content' as a str or a list of parts")
     elif not isinstance(content, (str, list, tuple)):
-        raise RequestError(f"{where}.content must be a str or a list of parts, not {type(content).__name__}")
+        message = _with_medium(message, content, where)
     elif not content and role not in ("tool", "assistant"):
         raise RequestError(f"{where} has empty content; give some text or leave the message out")
-    elif not isinstance(content, str):
-        for position, part in enumerate(content):
-            if not isinstance(part, Mapping) or not isinstance(part.get("type"), str):
-                raise RequestError(f"{where}.content[{position}] must be a dict with a 'type'")
+    elif not isinstance(content, str) and not all(map(_is_part, content)):
+        from .media import with_parts
+
+        message = with_parts(message, where)
     if role == "tool" and not isinstance(message.get("tool_call_id"), str):
         raise RequestError(f"{where} has role 'tool' and needs the 'tool_call_id' it answers")
+    return message
+
+
+def _is_part(part: Any) -> bool:
+    return isinstance(part, Mapping) and isinstance(part.get("type"), str)
+
+
+def _with_medium(message: Message, content: Any, where: str) -> Message:
+    from .media import is_medium, with_parts
+
+    if is_medium(content):
+        return with_parts(message, where)
+    raise RequestError(f"{where}.content must be a str or a list of parts, not {type(content).__name__}")
 
 
 def _sealed(name: str, value: Any) -> APIKey:

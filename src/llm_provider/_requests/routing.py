@@ -274,8 +274,8 @@ _ROWS = (
         key_required=False,
         default_effort=True,
         unsupported={"n": _SEPARATE},
-        # litellm's `metadata` goes to its loggers and not to the provider.
-        options=OPENAIS_OPTIONS - {"metadata"},
+        # litellm's `metadata` goes to its loggers and not to the provider, and it refuses `allowed_tools`.
+        options=OPENAIS_OPTIONS - {"metadata", "allowed_tools"},
     ),
 )
 

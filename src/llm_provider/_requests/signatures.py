@@ -188,6 +188,8 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
             'store: Whether OpenAI stores the answer for `previous_response_id`; default False.'),
         'previous_response_id': ('str | None',
             "previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API\n    continues."),
+        'prompt_caching': ('bool | None',
+            "prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they\n    have in common."),
         'prompt_cache_key': ('str | None',
             'prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its\n    prompt cache.'),
         'user': ('str | None',

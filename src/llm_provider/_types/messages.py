@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from .._errors import ToolArgumentsError
 from .._runtime.frozen import quickly_made
@@ -16,8 +17,20 @@ FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filte
 Message: TypeAlias = Mapping[str, Any]
 """One OpenAI-style chat message: `{"role": ..., "content": ...}`."""
 
-Prompt: TypeAlias = str | Sequence[Message]
-"""The input of a call: one user message as a `str`, or a whole conversation."""
+
+class SavedImage(Protocol):
+    """An image of Pillow. It is sent as PNG."""
+
+    def save(self, fp: Any, form: str | None = None, /) -> None:
+        """Write the image to a file."""
+
+
+Content: TypeAlias = str | os.PathLike[str] | bytes | SavedImage | Mapping[str, Any]
+"""One part of a message: text, a file by its path, the bytes of a file, an image of Pillow, or a dict in
+OpenAI's form."""
+
+Prompt: TypeAlias = str | Sequence[Message] | Sequence[Content]
+"""The input of a call: one user message as a `str` or a list of contents, or a whole conversation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import importlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     from .._schemas.reading import ParsedFrom, Reading
+    from .extras import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
 
     T_co = TypeVar("T_co", covariant=True, default=Any)
 else:
@@ -130,6 +132,38 @@ class Response(Generic[T_co]):
     def logprobs(self) -> Any:
         """Log probabilities of the first sample in the provider's form, or None."""
         return self.choices[0].logprobs
+
+    @property
+    def citations(self) -> list[Citation]:
+        """The sources that the first sample cites, in one form for every provider.
+
+        Like `images`, `audio` and `server_tool_calls`, they are read from `raw` each time.
+        """
+        found: list[Citation] = self._extra("citations")
+        return found
+
+    @property
+    def images(self) -> list[GeneratedImage]:
+        """The images that the first sample holds."""
+        found: list[GeneratedImage] = self._extra("images")
+        return found
+
+    @property
+    def audio(self) -> GeneratedAudio | None:
+        """The speech of the first sample, or None."""
+        found: GeneratedAudio | None = self._extra("audio")
+        return found
+
+    @property
+    def server_tool_calls(self) -> list[ServerToolCall]:
+        """The calls of the provider's own tools in the first sample, such as web searches, with results."""
+        found: list[ServerToolCall] = self._extra("server_tool_calls")
+        return found
+
+    def _extra(self, name: str) -> Any:
+        # By its name, as the wire formats are in a layer above this one, and most answers need no other.
+        extras = importlib.import_module("llm_provider._providers.extras")
+        return extras.read(name, self.provider, self.raw)
 
     @property
     def rounds(self) -> tuple[Response, ...]:
@@ -304,8 +338,9 @@ class Response(Generic[T_co]):
             f"{self.usage.input_tokens} + {self.usage.output_tokens} tokens · "
             f"{cost_text(self.cost, cached=self.cached)} · {self.timing.total:.2f} s"
         )
+        made = "".join(image._repr_html_() for image in self.images)
         return (
-            f'<div><div style="white-space: pre-wrap">{html.escape(self.text)}</div>'
+            f'<div><div style="white-space: pre-wrap">{html.escape(self.text)}</div>{made}'
             f"<small>{html.escape(facts)}</small></div>"
         )
 

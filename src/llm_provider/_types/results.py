@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Self, SupportsIndex, TypeVar, cast, overload
 
 from .._errors import BatchError, LLMError
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 ResultT = TypeVar("ResultT", bound=Result)
+T = TypeVar("T")
 
 
 class Cost(float):
@@ -91,7 +92,7 @@ class Results(list[ResultT], Generic[ResultT]):
     __slots__ = ()
 
     @property
-    def ok(self) -> Results[Response]:
+    def ok(self: Sequence[Response[T] | LLMError]) -> Results[Response[T]]:
         """The responses, without the errors."""
         return Results(result for result in self if isinstance(result, Response))
 
@@ -105,15 +106,17 @@ class Results(list[ResultT], Generic[ResultT]):
         """The errors by position in this list."""
         return {index: result for index, result in enumerate(self) if isinstance(result, LLMError)}
 
-    def raise_for_errors(self) -> Results[Response]:
+    def raise_for_errors(
+        self: Sequence[Response[T] | LLMError],
+    ) -> Results[Response[T]]:
         """Raise if a call failed; else return these results, which are all responses.
 
         Raises:
             BatchError: a call failed. Its `results` are these results.
         """
-        errors = self.errors
+        errors = [result for result in self if isinstance(result, LLMError)]
         if not errors:
-            return cast("Results[Response]", self)
+            return cast("Results[Response[T]]", self)
         unsent = sum(not error.attempts for error in errors)
         raise BatchError(
             f"{len(errors)} of {len(self)} calls failed{_unsent(unsent)}; the first: {errors[0]}",

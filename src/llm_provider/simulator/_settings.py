@@ -62,6 +62,9 @@ class Settings:
     )
     cached_tokens: int = _option(0, "input tokens reported as read from the prompt cache")
     cache_write_tokens: int = _option(0, "input tokens reported as written to the prompt cache (not Gemini)")
+    prompt_cache: bool = _option(
+        False, "model the prompt caches of OpenAI, Anthropic and Gemini, and report their tokens"
+    )
     reasoning_tokens: int | None = _option(
         None, "reasoning tokens of every answer; default: those of the reasoning text, if requested"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import orjson
 import pytest
 
 from litellm_support import (
@@ -18,9 +19,12 @@ from litellm_support import (
     sent,
 )
 from llm_provider import Client
+from llm_provider._providers import extras
 from llm_provider._providers.litellm import adapter
 from llm_provider._requests.api_keys import find_key
 from llm_provider.simulator import Fault, Simulator
+from openai_support import completion
+from raw_server import RawServer, answering, streaming
 from support import RunScript, wait_until
 
 pytestmark = IGNORED_WARNINGS
@@ -52,6 +56,25 @@ class TestThroughLiteLLM:
             billed.input_tokens,
             billed.output_tokens,
         )
+
+    @pytest.mark.parametrize("stream", [False, True])
+    def test_citations_and_images_come_through(
+        self, runner: asyncio.Runner, connection: Any, stream: bool
+    ) -> None:
+        found = {"start_index": 0, "end_index": 5, "url": "https://a", "title": "A"}
+        message = {
+            "content": "Hello",
+            "annotations": [{"type": "url_citation", "url_citation": found}],
+            "images": [{"type": "image_url", "index": 0, "image_url": {"url": "https://x/a.png"}}],
+        }
+        choice = {"index": 0, "finish_reason": "stop", "delta" if stream else "message": message}
+        reply = {**completion(), "choices": [choice]}
+        behaviour = streaming([reply]) if stream else answering(orjson.dumps(reply))
+        with RawServer(behaviour) as server:
+            body = runner.run(sent(connection, outgoing(server.root, "Hi", OPENAI), stream=stream))
+        (citation,) = extras.read("citations", "litellm", body)
+        assert (citation.start, citation.end, citation.url) == (0, 5, "https://a")
+        assert [image.url for image in extras.read("images", "litellm", body)] == ["https://x/a.png"]
 
     @pytest.mark.parametrize("stream", [False, True])
     def test_thinking_is_signed_and_goes_back(

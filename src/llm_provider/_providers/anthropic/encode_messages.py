@@ -307,6 +307,10 @@ def _no_audio(entry: Mapping[str, Any], where: str) -> Block:
     raise _wrong(where, "is audio, which no Claude model accepts: send its transcript")
 
 
+def _no_video(entry: Mapping[str, Any], where: str) -> Block:
+    raise _wrong(where, "is video, which no Claude model accepts: send its frames as images")
+
+
 _PARTS: Mapping[str, Callable[[Mapping[str, Any], str], Block]] = {
     "text": _text_part,
     "refusal": _text_part,
@@ -314,6 +318,7 @@ _PARTS: Mapping[str, Callable[[Mapping[str, Any], str], Block]] = {
     "file": _file_part,
     "document_url": _document_part,
     "input_audio": _no_audio,
+    "video_url": _no_video,
     # Anthropic's own forms, for features that OpenAI's lack, such as citations.
     "image": _sourced_part,
     "document": _sourced_part,

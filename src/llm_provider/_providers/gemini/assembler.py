@@ -12,6 +12,9 @@ from ..._types.messages import Delta, Step, ToolCallDelta, delta_of
 from ..adapter import expect_dict, numbered, part, same
 from .decode import arguments_of, call_id, error_of, index_of, read_parts, text_or_none
 
+_MERGED = frozenset({"groundingMetadata", "citationMetadata", "urlContextMetadata"})
+"""Fields of a candidate with its sources."""
+
 
 class Assembler:
     """Folds the `GenerateContentResponse` objects of a stream into the one that they add up to."""
@@ -81,6 +84,10 @@ class Assembler:
         for name, value in piece.items():
             if name == "logprobsResult" and isinstance(value, dict):
                 _extend_lists(candidate.setdefault(name, {}), value)
+            elif name in _MERGED and isinstance(value, dict):
+                # Some events have a part of it, and some an empty one.
+                filled = {field: found for field, found in value.items() if found}
+                candidate[name] = {**part(candidate, name), **filled}
             elif name != "content" and value is not None:
                 candidate[name] = value
         content = piece.get("content")

@@ -73,13 +73,21 @@ def decode(reply: Any) -> Answer:
     reply = expect_dict(reply, "answer")
     if reply.get("error"):
         raise error_of(reply, status=200)
+    choices = _choices(reply)
     return Answer(
-        choices=_choices(reply),
+        choices=choices,
         usage=usage(reply),
         model=text_or_none(reply.get("modelVersion")),
         id=text_or_none(reply.get("responseId")),
         service_tier=_service_tier(part(reply, "usageMetadata")),
+        has_media=not choices[0].text and _has_media(choices),
     )
+
+
+def _has_media(choices: tuple[Choice, ...]) -> bool:
+    """Whether a sample has a part with an image or audio."""
+    kept = (part(choice.message, "provider_specific_fields").get("content") for choice in choices)
+    return any(entry.get("inlineData") or entry.get("fileData") for parts in kept for entry in parts or ())
 
 
 def _service_tier(usage: Mapping[str, Any]) -> str | None:

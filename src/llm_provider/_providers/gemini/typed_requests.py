@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Iterable
 from typing import Any
 
 from ..._errors import APIResponseValidationError
@@ -17,6 +17,7 @@ from .light_config import config_class
 from .sdk_http_clients import Exchange, close_response, exchanging
 
 _EMBEDS = ":batchEmbedContents"
+_COUNTS = ":countTokens"
 _UNREADABLE = (ValueError, TypeError, AttributeError, KeyError)
 
 MOST_PREPARED = 256
@@ -36,7 +37,9 @@ class TypedRequests:
         arguments = self._arguments(outgoing, streamed=False)
         with exchanging(outgoing, by_sdk=True) as exchange:
             if outgoing.encoded.operation.endswith(_EMBEDS):
-                await _embed(client.aio.models, arguments, exchange)
+                await _unread(client.aio.models.embed_content(**arguments), exchange)
+            elif outgoing.encoded.operation.endswith(_COUNTS):
+                await _unread(client.aio.models.count_tokens(**arguments), exchange)
             else:
                 await client.aio.models.generate_content(**arguments)
         return exchange.response
@@ -84,6 +87,8 @@ def _prepare(
     config: Any
     if operation.endswith(_EMBEDS):
         config = types.EmbedContentConfig(http_options=options)
+    elif operation.endswith(_COUNTS):
+        config = types.CountTokensConfig(http_options=options)
     else:
         config = config_class()(
             http_options=options,
@@ -96,10 +101,10 @@ def _prepare(
     return {"model": resource.rpartition(":")[0], "contents": contents, "config": config}
 
 
-async def _embed(models: Any, arguments: dict[str, Any], exchange: Exchange) -> None:
-    """Call `embed_content` for the response that the exchange keeps. The SDK has read its body by then."""
+async def _unread(call: Awaitable[Any], exchange: Exchange) -> None:
+    """Await a method of the SDK that reads the body of the response. The exchange keeps the response."""
     try:
-        await models.embed_content(**arguments)
+        await call
     except _UNREADABLE:
         status = getattr(exchange.response, "status", getattr(exchange.response, "status_code", None))
         # `decode` says what is wrong with a body of status 200 that the SDK cannot read.

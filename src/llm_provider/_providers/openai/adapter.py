@@ -120,6 +120,11 @@ def _family(provider: str, model: str) -> _Family | None:
     return next((family for family in _FAMILIES if family.matches(name)), None)
 
 
+def is_known(target: Target) -> bool:
+    """Whether the target is a model of OpenAI's whose parameters are known."""
+    return _family(target.provider, target.model) is not None
+
+
 def encode(request: Request, target: Target) -> EncodedRequest:
     """Build the request for the endpoint that serves this model with these parameters.
 

@@ -259,8 +259,32 @@ def _check_parts(parts: Sequence[Mapping[str, Any]], index: int, *, is_openai: b
                 f"{where} has a 'path', which hosts do not read: send the file "
                 "as {'type': 'image_url', 'image_url': {'url': 'data:image/png;base64,...'}}"
             )
-        if kind in _FOREIGN_TO_OPENAI and is_openai:
-            raise RequestError(f"{where} has type {kind!r}, which OpenAI has no form for: send a 'file'")
+        if is_openai:
+            if kind in _FOREIGN_TO_OPENAI:
+                remedy = "send its frames as images" if kind == "video_url" else "send a 'file'"
+                raise RequestError(f"{where} has type {kind!r}, which OpenAI has no form for: {remedy}")
+            check_media(entry, where)
+
+
+# From the API reference of OpenAI, and the types of the openai SDK 3.52.
+_IMAGES = ("image/png", "image/jpeg", "image/webp", "image/gif")
+_AUDIO = ("wav", "mp3")
+
+
+def check_media(entry: Mapping[str, Any], where: str) -> None:
+    """Refuse an image or a recording in a format that OpenAI's API does not take.
+
+    Raises:
+        RequestError: the formats that it takes.
+    """
+    form = part(entry, "input_audio").get("format")
+    if isinstance(form, str) and form not in _AUDIO:
+        raise RequestError(f"{where} is audio in the format {form!r}; OpenAI accepts {', '.join(_AUDIO)}")
+    url = part(entry, "image_url").get("url")
+    if isinstance(url, str) and url.startswith("data:image/"):
+        kind = url[len("data:") : url.find(";")].lower()
+        if kind not in (*_IMAGES, "image/jpg"):
+            raise RequestError(f"{where} is {kind}; OpenAI accepts {', '.join(_IMAGES)}")
 
 
 def response_format(asked: Any, target: Target) -> dict[str, Any] | None:

@@ -15,7 +15,10 @@ from .text_chunk import only_text
 
 _MOST_ENTRIES = 10_000
 
-_HEAD = ("id", "model", "created", "service_tier", "system_fingerprint", "provider")
+# The last two are the pages that Perplexity's and xAI's models have found.
+_HEAD = (
+    "id", "model", "created", "service_tier", "system_fingerprint", "provider", "citations", "search_results",
+)  # fmt: skip
 
 # Fields of a delta that have code of their own, and those that are the same in every answer.
 _KNOWN = frozenset(
@@ -132,6 +135,8 @@ class _Sample:
         """The position of the call that a server's index means now."""
         self._legacy_call: _Call | None = None
         self._audio: dict[str, Any] = {}
+        self._citations: list[Any] = []
+        """Claude's citations, as litellm streams them."""
         self._extra: dict[str, Any] = {}
         self._logprobs: Any = None
         self._late = False
@@ -172,6 +177,9 @@ class _Sample:
             shown = self._legacy_call.add({"function": delta["function_call"]}, 0)
             # llama-cpp-python writes each call in both forms.
             calls = calls or [shown]
+        own = delta.get("provider_specific_fields")
+        if isinstance(own, dict) and own.get("citation"):
+            self._citations.append(own["citation"])
         if not _KNOWN.issuperset(delta):
             self._add_unknown({name: value for name, value in delta.items() if name not in _KNOWN})
         text = text or ""
@@ -244,6 +252,9 @@ class _Sample:
                 name: "".join(value) if isinstance(value, list) else value
                 for name, value in self._audio.items()
             }
+        if self._citations:
+            # The form that a whole answer has.
+            message["provider_specific_fields"] = {"citations": [self._citations]}
         message |= {name: value for name, value in self._extra.items() if name not in message}
         choice = {"index": self.index, "message": message}
         for name in ("finish_reason", "error"):

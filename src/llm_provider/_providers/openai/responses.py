@@ -258,10 +258,12 @@ def _part(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
     if kind == "document_url":
         return _document(entry, where)
     if kind not in _PART_TYPES:
+        remedy = ", or a model of Chat Completions that takes audio" if kind == "input_audio" else ""
         raise RequestError(
             f"{where} has type {kind!r}, which OpenAI's Responses API does not accept: "
-            f"use one of {', '.join(_PART_TYPES)}"
+            f"use one of {', '.join(_PART_TYPES)}{remedy}"
         )
+    chat.check_media(entry, where)
     inner = entry.get(kind)
     if not isinstance(inner, Mapping):
         raise RequestError(f"{where} must look like {{'type': {kind!r}, {kind!r}: {{...}}}}")

@@ -13,6 +13,7 @@ import orjson
 from .._batches.endpoints import name_of, owner_of, serve
 from .._behaviour.answers import complete
 from .._behaviour.faults import Fault
+from .._behaviour.prompt_cache import CacheUse, count_cached
 from .._behaviour.shapes import ERROR_EVENTS, shaped_frames, shaped_reply
 from .._records.recorded_requests import Record
 from ..formats import anthropic, gemini, openai_chat
@@ -61,6 +62,7 @@ class _PreparedAnswer(NamedTuple):
     prompt: Prompt
     completion: Completion
     fault: Fault
+    cache_use: CacheUse | None
 
 
 class Application:
@@ -193,7 +195,11 @@ class Application:
             if rejection is not None:
                 await _refuse(exchange, target, rejection)
                 return
-            prepared = _PreparedAnswer(exchange, target, settings, prompt, completion, fault)
+            use = None
+            if settings.prompt_cache and prompt.samples:
+                use = state.prompt_caches.use(prompt, key, time.monotonic())
+                count_cached(completion, use)
+            prepared = _PreparedAnswer(exchange, target, settings, prompt, completion, fault, use)
             excess = self._over_limit(prepared, key)
             if excess is not None:
                 await _refuse(exchange, target, excess)
@@ -213,7 +219,7 @@ class Application:
         if limits is None:
             return None
         now = time.monotonic()
-        wait = limits.admit(usage.input_tokens + usage.output_tokens, now)
+        wait = limits.admit(usage.input_tokens + usage.output_tokens if prepared.prompt.billed else 0, now)
         if settings.rate_limit_headers:
             prepared.exchange.headers += wire_format.limit_headers(limits.state(now))
         if not wait:
@@ -222,16 +228,20 @@ class Application:
         return wire_format.rate_limited(wait if wait < math.inf else None)
 
     async def _send_completion(self, prepared: _PreparedAnswer) -> None:
-        exchange, target, settings, prompt, completion, fault = prepared
+        exchange, target, settings, prompt, completion, fault, cache_use = prepared
         latency = self._state.latency(settings)
         if latency and await exchange.client.left_within(latency):
             exchange.end(disconnected=True)
             return
+        if cache_use is not None:
+            cache_use.keep(time.monotonic())
 
         broken = not prompt.stream and (fault.abort_after is not None or fault.cut_after is not None)
         whole = not (fault.empty_stream if prompt.stream else broken)
 
         def bill(sent: int | None) -> None:
+            if not prompt.billed:
+                return
             usage = completion.usage
             if sent is not None:
                 output = min(usage.output_tokens, usage.reasoning_output_tokens + sent)

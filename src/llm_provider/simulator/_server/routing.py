@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..formats import (
     anthropic,
+    anthropic_token_counts,
     gemini,
     gemini_embeddings,
+    gemini_token_counts,
     openai_chat,
     openai_embeddings,
     openai_responses,
@@ -50,8 +52,10 @@ OPERATIONS = (
     Operation(r"(?:/v1)?/responses", "openai", openai_responses),
     Operation(r"(?:/v1)?/embeddings", "openai", openai_embeddings),
     Operation(r"/v1/messages", "anthropic", anthropic),
+    Operation(r"/v1/messages/count_tokens", "anthropic", anthropic_token_counts),
     Operation(r"/v1(?:beta)?/models/[^:]+:(?:generate|streamGenerate)Content", "gemini", gemini),
     Operation(r"/v1(?:beta)?/models/[^:]+:(?:embedContent|batchEmbedContents)", "gemini", gemini_embeddings),
+    Operation(r"/v1(?:beta)?/models/[^:]+:countTokens", "gemini", gemini_token_counts),
 )
 
 _PROVIDER = r"(?:/(?P<provider>(?!v1(?:beta)?/)[\w-]+))?"

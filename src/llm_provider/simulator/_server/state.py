@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._batches.jobs import BatchStore
 from .._behaviour.faults import Fault, FaultQueue
+from .._behaviour.prompt_cache import PromptCaches
 from .._behaviour.rate_limits import RateLimits
 from .._records.ledger import RunningLedger
 from .._records.prices import PriceList
@@ -35,13 +36,14 @@ class State:
         self.ledger = RunningLedger()
         self.recorder = Recorder()
         self.faults = FaultQueue()
+        self.prompt_caches = PromptCaches()
         self._price_lists: dict[str, PriceList] = {}
         self._answers = 0
         self.batches = BatchStore(self.settings, self._format, self._bill_row)
         self.clear()
 
     def clear(self) -> None:
-        """Drop faults, counts, recorded requests and all changes of settings; buckets start full."""
+        """Drop faults, counts, requests, prompt caches and all changes of settings; buckets start full."""
         self._common = self._initial
         self._changes: dict[str, dict[str, Any]] = {}
         self._settings: dict[str, Settings] = {}
@@ -50,6 +52,7 @@ class State:
         self.prices(self._initial)
         self.faults.clear()
         self.batches.clear()
+        self.prompt_caches.clear()
         self.ledger.clear()
         self.recorder.clear()
 

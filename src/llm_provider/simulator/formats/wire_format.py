@@ -63,6 +63,7 @@ class Prompt:
         schema: JSON schema of the answer; ``{}`` for any JSON object.
         reasoning: whether reasoning is requested; ``show_reasoning``: whether its text is.
         logprobs: number of alternatives per token; None without log probabilities.
+        billed: whether its tokens cost money and count against limits.
         request: the request as received, for facts that only its own format knows.
     """
 
@@ -81,6 +82,7 @@ class Prompt:
     show_reasoning: bool = True
     logprobs: int | None = None
     seed: int = 0
+    billed: bool = True
     request: Request
 
 

@@ -1,0 +1,64 @@
+"""The command `llm-provider models`: prints the models that can be called."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from .._errors import RequestError
+from .output import OK, PROGRAM, print_table
+
+if TYPE_CHECKING:
+    from .._tokens.models import Model
+
+HELP = f"""\
+PATTERN is a part of the name (`{PROGRAM} models haiku`) or has wildcards (`{PROGRAM} models 'groq/*120b'`).
+A model that is missing can be called too; only its price is not known.
+"""
+
+_COLUMNS = ("name", "kind", "context", "output", "input USD", "cached USD", "output USD", "modalities")
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    command.add_argument("pattern", metavar="PATTERN", nargs="?", help="only names like this (default: all)")
+    command.add_argument("--provider", metavar="P", help="only the models of this provider")
+    command.add_argument("--json", action="store_true", help="print a JSON list; null is unknown")
+    command.set_defaults(run=_models)
+
+
+def _models(arguments: argparse.Namespace) -> int:
+    from .._client.model_functions import models
+
+    found = models(arguments.provider)
+    if arguments.pattern is not None:
+        found = [model for model in found if _matches(model.name, arguments.pattern)]
+        if not found:
+            place = f" of {arguments.provider}" if arguments.provider else ""
+            raise RequestError(f"no model{place} has a name like {arguments.pattern!r}")
+    if arguments.json:
+        print(json.dumps([dataclasses.asdict(model) for model in found]))
+        return OK
+    print_table(_COLUMNS, [_line(model) for model in found], left_aligned=("name", "kind", "modalities"))
+    print("\ncontext and output are tokens; prices are USD per million tokens; - is unknown.")
+    return OK
+
+
+def _matches(name: str, pattern: str) -> bool:
+    name, pattern = name.lower(), pattern.lower()
+    return fnmatchcase(name, pattern) if set(pattern) & set("*?[") else pattern in name
+
+
+def _line(model: Model) -> list[str]:
+    numbers = (model.context_window, model.max_output_tokens)
+    prices = (model.input_price, model.cached_input_price, model.output_price)
+    return [
+        model.name,
+        model.kind,
+        *("-" if number is None else f"{number:,}" for number in numbers),
+        *("-" if price is None else f"{price:.10g}" for price in prices),
+        ", ".join(model.modalities),
+    ]

@@ -1,0 +1,97 @@
+"""Anthropic's prompt cache: `cache_control` behind the blocks that end a common prefix.
+
+A write costs 1.25 times the price of input and a read a tenth or less, so a breakpoint pays from the second
+call on. The minima are those of Anthropic's guide and of litellm 1.109's model table, November 2026.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ..._requests.routing import Target
+from ..prompt_cache import PrefixMark, Unit, changed_at, content_units, json_unit, last_place
+from .decode import PROVIDER
+
+_LIFETIME = 300.0
+"""Seconds. Each read begins them anew."""
+
+_MINIMA = (
+    (r"claude-((opus|sonnet|haiku|fable|mythos)-5-[1-9]|opus-5|fable|mythos)", 512),
+    (r"claude-(opus-4-[56]|haiku-4-5)", 4096),
+    (r"claude-opus-4-7|claude-(3-5-)?(3-)?haiku", 2048),
+)
+_USUAL_MINIMUM = 1024
+
+_UNMARKED = frozenset({"thinking", "redacted_thinking"})
+"""Types of blocks that take no breakpoint."""
+
+
+def serves(target: Target) -> bool:
+    """Every Claude model has the cache. Another maker's model behind this format may not know the field."""
+    return target.provider == PROVIDER and target.model.startswith("claude")
+
+
+def minimum(model: str) -> int:
+    """See `PromptCacheFormat.minimum`.
+
+    >>> minimum("claude-opus-5-5"), minimum("claude-haiku-4-5"), minimum("claude-sonnet-4-5")
+    (512, 4096, 1024)
+    """
+    return next((tokens for pattern, tokens in _MINIMA if re.match(pattern, model)), _USUAL_MINIMUM)
+
+
+def lifetime(model: str) -> float:
+    """See `PromptCacheFormat.lifetime`."""
+    return _LIFETIME
+
+
+def is_implicit(model: str) -> bool:
+    """See `PromptCacheFormat.is_implicit`."""
+    return False
+
+
+def units(payload: Mapping[str, Any]) -> list[Unit]:
+    """See `PromptCacheFormat.units`. The model reads the tools first, then the system prompt."""
+    if "cache_control" in payload:
+        return []
+    found: list[Unit] = []
+    for index, tool in enumerate(payload.get("tools") or ()):
+        found.append(json_unit("tool", tool, ("tools", index), instructs=True))
+    if payload.get("system"):
+        found += content_units("system", payload["system"], ("system",), _takes, instructs=True)
+    for index, message in enumerate(payload.get("messages") or ()):
+        if isinstance(message, Mapping):
+            place = ("messages", index, "content")
+            found += content_units(str(message.get("role")), message.get("content"), place, _takes)
+    return [] if _has_own(payload) else found
+
+
+def marked(payload: dict[str, Any], mark: PrefixMark) -> dict[str, Any]:
+    """See `PromptCacheFormat.marked`."""
+    place = last_place(units(payload)[: mark.length])
+    return payload if place is None else changed_at(payload, place, _with_breakpoint)
+
+
+def _with_breakpoint(value: Any) -> Any:
+    control = {"type": "ephemeral"}
+    if isinstance(value, str):
+        return [{"type": "text", "text": value, "cache_control": control}]
+    return {**value, "cache_control": control}
+
+
+def _takes(block: Mapping[str, Any]) -> bool:
+    return block.get("type") not in _UNMARKED
+
+
+def _has_own(payload: Mapping[str, Any]) -> bool:
+    """Whether the user has set a breakpoint."""
+    messages = [message for message in payload.get("messages") or () if isinstance(message, Mapping)]
+    places = (payload.get("tools"), payload.get("system"), *(one.get("content") for one in messages))
+    return any(
+        isinstance(block, Mapping) and "cache_control" in block
+        for blocks in places
+        if isinstance(blocks, (list, tuple))
+        for block in blocks
+    )

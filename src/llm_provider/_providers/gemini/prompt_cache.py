@@ -1,0 +1,61 @@
+"""Gemini's implicit cache: the API finds common prefixes by itself, so nothing is sent.
+
+A read costs a tenth of the price of input, or a quarter for Gemini 2.5's first models, and a write nothing.
+Google's explicit caches are not used: they cost rent by the hour, while the implicit cache gives the same
+discount. The minima are those of litellm 1.109's model table, November 2026.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..._requests.routing import Target
+from ..prompt_cache import PrefixMark, Unit, content_units, json_unit
+
+_MINIMUM, _MINIMUM_OF_2_5 = 4096, 2048
+_LIFETIME = 300.0
+"""Seconds. Google names no figure."""
+
+
+def serves(target: Target) -> bool:
+    """Every Gemini model has it since 2.5."""
+    return target.model.startswith("gemini")
+
+
+def minimum(model: str) -> int:
+    """See `PromptCacheFormat.minimum`."""
+    return _MINIMUM_OF_2_5 if model.startswith("gemini-2") else _MINIMUM
+
+
+def lifetime(model: str) -> float:
+    """See `PromptCacheFormat.lifetime`."""
+    return _LIFETIME
+
+
+def is_implicit(model: str) -> bool:
+    """See `PromptCacheFormat.is_implicit`."""
+    return True
+
+
+def units(payload: Mapping[str, Any]) -> list[Unit]:
+    """See `PromptCacheFormat.units`."""
+    found: list[Unit] = []
+    system = payload.get("systemInstruction")
+    if isinstance(system, Mapping):
+        found += content_units("system", system.get("parts"), (), _is_text, instructs=True)
+    for tool in payload.get("tools") or ():
+        found.append(json_unit("tool", tool, None, instructs=True))
+    for content in payload.get("contents") or ():
+        if isinstance(content, Mapping):
+            found += content_units(str(content.get("role")), content.get("parts"), (), _is_text)
+    return found
+
+
+def marked(payload: dict[str, Any], mark: PrefixMark) -> dict[str, Any]:
+    """See `PromptCacheFormat.marked`: the payload itself."""
+    return payload
+
+
+def _is_text(part: Mapping[str, Any]) -> bool:
+    return part.keys() == {"text"}

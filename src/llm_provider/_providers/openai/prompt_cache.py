@@ -1,0 +1,134 @@
+"""OpenAI's prompt cache: `prompt_cache_key`, and explicit breakpoints from GPT-5.6 on.
+
+Models before GPT-5.6 find common prefixes of 1,024 tokens and more by themselves, in steps of 128 tokens,
+and a write is free. The key sends calls with the same prefix to the same servers. From GPT-5.6 on a write
+costs 1.25 times the price of input, and a prefix is found at breakpoints only. OpenAI sets one behind the
+newest message, which is different in every call of a batch. Explicit ones take its place. The sources are
+OpenAI's guide to prompt caching and the types of the openai SDK 3.52.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any
+
+from ..._requests.routing import Target
+from ..prompt_cache import PrefixMark, Unit, changed_at, content_units, json_unit, last_place
+from .adapter import is_known
+
+_MINIMUM = 1024
+_LIFETIME, _LIFETIME_OF_BREAKPOINTS = 300.0, 1800.0
+"""Seconds."""
+
+_PRICED = re.compile(r"(ft:)?gpt-(5\.([6-9]|\d\d)|[6-9]|\d\d)")
+"""Models whose cache writes have a price, and which know explicit breakpoints."""
+
+_BREAKPOINT = {"mode": "explicit"}
+_TAKES = frozenset({"text", "image_url", "input_audio", "file", "input_text", "input_image", "input_file"})
+_INSTRUCT = ("system", "developer")
+
+
+def serves(target: Target) -> bool:
+    """OpenAI's own models. Compatible hosts may refuse a field that they do not know."""
+    return is_known(target)
+
+
+def minimum(model: str) -> int:
+    """See `PromptCacheFormat.minimum`."""
+    return _MINIMUM
+
+
+def is_implicit(model: str) -> bool:
+    """See `PromptCacheFormat.is_implicit`.
+
+    >>> is_implicit("gpt-5.5"), is_implicit("gpt-5.6-luna"), is_implicit("gpt-6.1-sol")
+    (True, False, False)
+    """
+    return _PRICED.match(model) is None
+
+
+def lifetime(model: str) -> float:
+    """See `PromptCacheFormat.lifetime`."""
+    return _LIFETIME if is_implicit(model) else _LIFETIME_OF_BREAKPOINTS
+
+
+def units(payload: Mapping[str, Any]) -> list[Unit]:
+    """See `PromptCacheFormat.units`, for both endpoints."""
+    found = [json_unit("tool", tool, None, instructs=True) for tool in payload.get("tools") or ()]
+    if isinstance(payload.get("instructions"), str):
+        found += content_units("system", payload["instructions"], (), lambda _: False, instructs=True)
+        found[-1] = found[-1]._replace(place=None)
+    name = "messages" if "messages" in payload else "input"
+    messages = payload.get(name)
+    for index, message in enumerate(messages if isinstance(messages, (list, tuple)) else ()):
+        if not isinstance(message, Mapping):
+            continue
+        role, content = message.get("role"), message.get("content")
+        own = {key: value for key, value in message.items() if key not in ("role", "content")}
+        if role is None or own:
+            # A call of a tool, its result, or an answer: its other fields are read too.
+            found.append(json_unit(str(role), message, None))
+            continue
+        inside = content_units(
+            str(role), content, (name, index, "content"), _takes, instructs=role in _INSTRUCT
+        )
+        found += [one._replace(place=None) for one in inside] if role == "assistant" else inside
+    return [] if _has_own(payload, messages) else found
+
+
+def marked(payload: dict[str, Any], mark: PrefixMark) -> dict[str, Any]:
+    """See `PromptCacheFormat.marked`."""
+    found = units(payload)
+    if not found:
+        return payload
+    changed = dict(payload)
+    digest = mark.digest if mark.of_batch else _stable_digest(found[: mark.length])
+    if digest is not None:
+        changed.setdefault("prompt_cache_key", digest.hex())
+    if is_implicit(str(payload.get("model"))):
+        return changed
+    if mark.of_batch:
+        # Else the rest of each prompt would be written too, and no other call could read it.
+        changed["prompt_cache_options"] = _BREAKPOINT
+    place = last_place(found[: mark.length])
+    if place is None:
+        return changed
+    text = "text" if place[0] == "messages" else "input_text"
+
+    def with_breakpoint(value: Any) -> Any:
+        if isinstance(value, str):
+            return [{"type": text, "text": value, "prompt_cache_breakpoint": _BREAKPOINT}]
+        return {**value, "prompt_cache_breakpoint": _BREAKPOINT}
+
+    return changed_at(changed, place, with_breakpoint)
+
+
+def _stable_digest(prefix: list[Unit]) -> bytes | None:
+    """A digest for the key of a single call, which stays the same while a conversation grows."""
+    if not prefix:
+        return None
+    instructing = sum(unit.instructs for unit in prefix)
+    digest = blake2b(digest_size=16)
+    for unit in prefix[: instructing or 1]:
+        digest.update(b"%d\0" % len(unit.content))
+        digest.update(unit.content)
+    return digest.digest()
+
+
+def _takes(part: Mapping[str, Any]) -> bool:
+    return part.get("type") in _TAKES
+
+
+def _has_own(payload: Mapping[str, Any], messages: Any) -> bool:
+    """Whether the user has set breakpoints, or the options of the cache."""
+    if "prompt_cache_options" in payload:
+        return True
+    contents = [one.get("content") for one in messages or () if isinstance(one, Mapping)]
+    return any(
+        isinstance(part, Mapping) and "prompt_cache_breakpoint" in part
+        for content in contents
+        if isinstance(content, (list, tuple))
+        for part in content
+    )

@@ -1,0 +1,136 @@
+"""The models that can be called: the price table, the table of limits and the routes, joined.
+
+The list needs no network and loads no SDK.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from .._errors import RequestError
+from .._requests.routing import ROUTES
+from .model_limits import limits_of
+
+if TYPE_CHECKING:
+    from .._money.price_rows import PriceRow
+    from .._money.pricing import PriceTable
+
+_BARE = frozenset({"openai", "anthropic"})
+"""Providers whose models litellm names without a prefix."""
+
+_ALSO_CALLED = {"google": "gemini", "claude": "anthropic", "gpt": "openai", "grok": "xai"}
+
+_EMBEDS = re.compile(r"embed|(^|[/-])(bge|gte|uae)-", re.IGNORECASE)
+_PRICED_BY_KIND = {
+    "audio": ("input_audio", "cache_read_audio", "output_audio"),
+    "image": ("input_image", "output_image"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """A model that can be called, and the facts that the tables of this package have about it.
+
+    Numbers of tokens and prices are None where no source gives them. Prices are in USD per million tokens,
+    of the standard service level and of short prompts, as they are today.
+
+    >>> from llm_provider import models
+    >>> next(model for model in models("anthropic") if model.name == "claude-haiku-5-5").input_price
+    0.1
+    """
+
+    name: str
+    """The name as `call` and `embed` take it, in the spelling of litellm."""
+    provider: str
+    kind: Literal["chat", "embedding"]
+    """"embedding" for the models that `embed` takes, "chat" for all others."""
+    context_window: int | None
+    """Tokens of a request together with its answer, or of the request alone if the provider counts the two
+    separately."""
+    max_output_tokens: int | None
+    """Tokens of the longest answer, reasoning included."""
+    input_price: float | None
+    cached_input_price: float | None
+    """The price of input that the provider reads from its prompt cache."""
+    output_price: float | None
+    modalities: tuple[str, ...]
+    """"text", and "audio" or "image" if the price table has a price for them. A model may take more."""
+
+
+def list_models(prices: PriceTable, provider: str | None = None) -> list[Model]:
+    """The models of a price table, sorted by provider and name.
+
+    Args:
+        prices: The price table.
+        provider: The only provider to list; default all.
+
+    Raises:
+        RequestError: there is no such provider. The message names near ones.
+
+    >>> from llm_provider._money.pricing import PriceTable
+    >>> list_models(PriceTable.load(), "sambanova")[0].name.partition("/")[0]
+    'sambanova'
+    """
+    if provider is not None:
+        _check(provider)
+    rows: dict[tuple[str, str], list[PriceRow]] = {}
+    for row in prices:
+        if row.provider in ROUTES and provider in (None, row.provider):
+            rows.setdefault((row.provider, row.model), []).append(row)
+    found = [_model(prices, *key, its_rows) for key, its_rows in rows.items()]
+    return sorted(found, key=lambda model: (model.provider, model.name))
+
+
+def _check(provider: object) -> None:
+    if not isinstance(provider, str):
+        raise RequestError(f"provider must be the name of a provider, not {type(provider).__name__}")
+    if provider in ROUTES:
+        return
+    raise RequestError(f"there is no provider {provider!r}{_nearest(provider)}; one of {', '.join(ROUTES)}")
+
+
+def _nearest(provider: str) -> str:
+    import difflib
+
+    # `xai` and `x-ai`, `together` and `together_ai` are the same to a reader.
+    names = {re.sub(r"[^a-z]|ai$", "", name): name for name in ROUTES}
+    asked = re.sub(r"[^a-z]|ai$", "", provider.lower())
+    near = [_ALSO_CALLED[asked]] if asked in _ALSO_CALLED else []
+    near += [names[name] for name in difflib.get_close_matches(asked, names, n=2, cutoff=0.6)]
+    return f"; did you mean {' or '.join(near)}?" if near else ""
+
+
+def _model(prices: PriceTable, provider: str, model: str, rows: list[PriceRow]) -> Model:
+    standard = prices.find(provider, model)
+    limits = limits_of(provider, model)
+    return Model(
+        name=_name(provider, model),
+        provider=provider,
+        kind="embedding" if _EMBEDS.search(model) else "chat",
+        context_window=limits and limits.context_window,
+        max_output_tokens=limits and limits.max_output_tokens,
+        input_price=_dollars(standard, "input"),
+        cached_input_price=_dollars(standard, "cache_read"),
+        output_price=_dollars(standard, "output"),
+        modalities=("text", *_priced_kinds(rows)),
+    )
+
+
+def _name(provider: str, model: str) -> str:
+    if provider in _BARE and re.fullmatch(ROUTES[provider].bare_names, model):
+        return model
+    return f"{provider}/{model}"
+
+
+def _dollars(row: PriceRow | None, column: str) -> float | None:
+    price = None if row is None else getattr(row, column)
+    return None if price is None else float(price)
+
+
+def _priced_kinds(rows: list[PriceRow]) -> Iterator[str]:
+    for kind, columns in _PRICED_BY_KIND.items():
+        if any(getattr(row, column) is not None for row in rows for column in columns):
+            yield kind

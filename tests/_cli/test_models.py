@@ -1,0 +1,32 @@
+"""`llm-provider models`: the table it prints."""
+
+from __future__ import annotations
+
+import json
+
+from support import RunCommand
+
+
+def test_models_are_a_table(run: RunCommand) -> None:
+    ended = run("models", "haiku", "--provider", "anthropic")
+    header, *rows, blank, note = ended.out.splitlines()
+    assert (ended.code, blank) == (0, "")
+    assert header.split()[:4] == ["name", "kind", "context", "output"]
+    (row,) = (row.split() for row in rows if row.startswith("claude-haiku-4-5 "))
+    assert row[1:4] == ["chat", "200,000", "64,000"]
+    assert "USD per million tokens" in note
+
+
+def test_models_in_json_by_a_pattern(run: RunCommand) -> None:
+    found = json.loads(run("models", "--json", "GROQ/*120B").out)
+    assert {model["provider"] for model in found} == {"groq"}
+    assert all(model["name"].endswith("120b") and model["input_price"] > 0 for model in found)
+
+
+def test_a_pattern_or_a_provider_without_models_is_an_error(run: RunCommand) -> None:
+    ended = run("models", "nothing-like-it", "--provider", "groq")
+    assert ended.code == 2
+    assert "no model of groq has a name like 'nothing-like-it'" in ended.err
+    ended = run("models", "--provider", "opnai")
+    assert ended.code == 2
+    assert "did you mean openai?" in ended.err

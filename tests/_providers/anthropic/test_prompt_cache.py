@@ -1,0 +1,67 @@
+"""Breakpoints in Anthropic's format."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anthropic
+import pydantic
+import pytest
+
+from llm_provider._providers.anthropic import prompt_cache
+from llm_provider._providers.prompt_cache import PrefixMark
+
+from ..test_prompt_cache import LONG, TOOL, encoded
+
+MODEL = "claude-sonnet-5-5"
+CONTROL = {"type": "ephemeral"}
+
+
+def sent(messages: Any, **parameters: Any) -> dict[str, Any]:
+    found = encoded(MODEL, messages, **parameters)
+    payload = found.labelled(found.payload)
+    pydantic.TypeAdapter(
+        anthropic.types.message_create_params.MessageCreateParamsNonStreaming
+    ).validate_python(payload)
+    return payload
+
+
+def test_the_breakpoint_is_behind_the_system_prompt() -> None:
+    payload = sent("Hi", system=LONG, tools=[TOOL])
+    assert payload["system"] == [{"type": "text", "text": LONG, "cache_control": CONTROL}]
+    assert "cache_control" not in str(payload["messages"]) + str(payload["tools"])
+
+
+def test_the_breakpoint_is_behind_the_last_part_before_the_question() -> None:
+    parts = [{"type": "text", "text": LONG}, {"type": "text", "text": "Hi"}]
+    (message,) = sent([{"role": "user", "content": parts}], system="Be brief.")["messages"]
+    assert message["content"] == [{**parts[0], "cache_control": CONTROL}, parts[1]]
+
+
+def test_a_conversation_is_cached_up_to_its_last_message() -> None:
+    turns = [{"role": "user", "content": LONG}, {"role": "assistant", "content": "Yes."}]
+    payload = sent([*turns, {"role": "user", "content": "And now?"}])
+    assert payload["messages"][1]["content"] == [{"type": "text", "text": "Yes.", "cache_control": CONTROL}]
+
+
+def test_breakpoints_of_the_users_own_are_left_alone() -> None:
+    own = {"type": "text", "text": LONG, "cache_control": {"type": "ephemeral", "ttl": "1h"}}
+    payload = sent([{"role": "user", "content": [own, {"type": "text", "text": "Hi"}]}], system=LONG)
+    assert payload["system"] == LONG
+    assert payload["messages"][0]["content"][0] == own
+    assert "cache_control" in sent("Hi", system=LONG, extra_body={"cache_control": CONTROL})
+
+
+def test_a_prefix_that_nobody_shares_is_not_written() -> None:
+    found = encoded(MODEL, "Hi", system=LONG)
+    found.prefix = PrefixMark(prompt_cache, 0, of_batch=True)
+    assert found.labelled(found.payload) == found.payload
+
+
+@pytest.mark.parametrize(
+    ("model", "tokens"),
+    [("claude-opus-5", 512), ("claude-opus-4-5-20251101", 4096), ("claude-opus-4-7", 2048),
+     ("claude-opus-4-8", 1024), ("claude-sonnet-5", 1024), ("claude-mythos-5-2", 512)],
+)  # fmt: skip
+def test_the_minimum_depends_on_the_model(model: str, tokens: int) -> None:
+    assert prompt_cache.minimum(model) == tokens

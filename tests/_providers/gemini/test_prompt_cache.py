@@ -1,0 +1,27 @@
+"""Gemini's implicit cache needs no field, and the common part first."""
+
+from __future__ import annotations
+
+import pytest
+
+from llm_provider._providers.gemini import prompt_cache
+
+from ..test_prompt_cache import LONG, TOOL, encoded
+
+MODEL = "gemini-3.8-flash"
+
+
+def test_nothing_is_sent() -> None:
+    found = encoded(MODEL, "Hi", system=LONG)
+    assert found.labelled(found.payload) == encoded(MODEL, "Hi", system=LONG, prompt_caching=False).payload
+
+
+def test_the_system_prompt_and_the_tools_come_first() -> None:
+    units = prompt_cache.units(encoded(MODEL, "Hi", system=LONG, tools=[TOOL]).payload)
+    assert [unit.instructs for unit in units] == [True, True, False]
+    assert [unit.text for unit in units] == [LONG, None, "Hi"]
+
+
+@pytest.mark.parametrize(("model", "tokens"), [(MODEL, 4096), ("gemini-2.5-flash", 2048)])
+def test_the_minimum_depends_on_the_model(model: str, tokens: int) -> None:
+    assert prompt_cache.minimum(model) == tokens

@@ -1,0 +1,328 @@
+"""Files, bytes and images in messages: which are recognised and refused, and their forms on the wire."""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib.figure
+import numpy as np
+import PIL.Image
+import pytest
+
+from llm_provider import Client, RequestError
+from llm_provider._requests import media
+from llm_provider._requests.request import Request
+from llm_provider.simulator import Simulator
+
+PNG = b"\x89PNG\r\n\x1a\n rest"
+FILES = {
+    "a.png": (PNG, "image/png"),
+    "a.jpg": (b"\xff\xd8\xff\xe0 rest", "image/jpeg"),
+    "a.gif": (b"GIF89a rest", "image/gif"),
+    "a.webp": (b"RIFF\0\0\0\0WEBP", "image/webp"),
+    "a.heic": (b"\0\0\0\x18ftypheic", "image/heic"),
+    "a.pdf": (b"%PDF-1.7 rest", "application/pdf"),
+    "a.wav": (b"RIFF\0\0\0\0WAVE", "audio/wav"),
+    "a.mp3": (b"ID3 rest", "audio/mpeg"),
+    "b.mp3": (b"\xff\xfb\x90\x64", "audio/mpeg"),
+    "a.aac": (b"\xff\xf1\x50", "audio/aac"),
+    "a.flac": (b"fLaC rest", "audio/flac"),
+    "a.ogg": (b"OggS rest", "audio/ogg"),
+    "a.aiff": (b"FORM\0\0\0\0AIFF", "audio/aiff"),
+    "a.m4a": (b"\0\0\0\x18ftypM4A ", "audio/mp4"),
+    "a.mp4": (b"\0\0\0\x18ftypisom", "video/mp4"),
+    "a.mov": (b"\0\0\0\x18ftypqt  ", "video/quicktime"),
+    "a.webm": (b"\x1a\x45\xdf\xa3 webm", "video/webm"),
+    "a.avi": (b"RIFF\0\0\0\0AVI ", "video/avi"),
+}
+
+
+def parts(prompt: Any) -> list[Any]:
+    (message,) = Request.build("gpt-6.1-sol", prompt, {}).messages
+    assert message["role"] == "user"
+    return list(message["content"])
+
+
+def kind_and_data(part: Any) -> tuple[str, bytes]:
+    """The media type of a part, and its bytes."""
+    inner = part[part["type"]]
+    if part["type"] == "input_audio":
+        kind = {"mp3": "audio/mpeg", "m4a": "audio/mp4"}.get(inner["format"], f"audio/{inner['format']}")
+        return kind, base64.b64decode(inner["data"])
+    head, _, data = (inner.get("url") or inner["file_data"]).partition(";base64,")
+    return head.removeprefix("data:"), base64.b64decode(data)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_path_and_its_bytes_are_the_same_part(tmp_path: Path, name: str) -> None:
+    data, kind = FILES[name]
+    (tmp_path / name).write_bytes(data)
+    text, from_path, from_bytes = parts(["What is this?", tmp_path / name, data])
+    assert text == {"type": "text", "text": "What is this?"}
+    assert from_path == from_bytes
+    assert kind_and_data(from_path) == (kind, data)
+
+
+def test_the_content_counts_and_not_the_name(tmp_path: Path) -> None:
+    (tmp_path / "wrong.jpg").write_bytes(PNG)
+    (tmp_path / "other").write_bytes(PNG)
+    assert parts([tmp_path / "wrong.jpg"]) == parts([tmp_path / "other"]) == parts([bytearray(PNG)])
+    assert "wrong" not in str(parts([tmp_path / "wrong.jpg"]))
+
+
+def test_a_text_file_is_its_text(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes("\ufeffcity,°C\nZürich,3\n".encode())
+    (tmp_path / "b.txt").write_text("BMW and other cars", encoding="utf-8")
+    texts = parts([tmp_path / "a.csv", os.fspath("plain"), tmp_path / "b.txt"])
+    assert [part["text"] for part in texts] == ["city,°C\nZürich,3\n", "plain", "BMW and other cars"]
+    (tmp_path / "c.txt").write_bytes(b"\xe9")
+    with pytest.raises(RequestError, match=r"messages\[0\]: the file .*c.txt' is not UTF-8 text"):
+        parts([tmp_path / "c.txt"])
+
+
+def test_an_image_of_pillow_is_sent_as_png() -> None:
+    image = PIL.Image.new("RGBA", (3, 2), (255, 0, 0, 128))
+    (part,) = parts([image])
+    kind, data = kind_and_data(part)
+    assert (kind, PIL.Image.open(io.BytesIO(data)).tobytes()) == ("image/png", image.tobytes())
+    with pytest.raises(RequestError, match=r"messages\[0\] is a PIL image .*: write image.convert\('RGB'\)"):
+        parts([image.convert("CMYK")])
+
+
+def test_the_content_of_a_message_takes_the_same(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(PNG)
+    given = {"role": "user", "content": ["What is this?", tmp_path / "a.png", {"type": "text", "text": "!"}]}
+    conversation = [{"role": "system", "content": "Be brief."}, given, {"role": "user", "content": PNG}]
+    system, question, alone = Request.build("gpt-6.1-sol", conversation, {}).messages
+    assert system is conversation[0]
+    assert question["content"] == parts(given["content"])
+    assert alone["content"] == parts([PNG])
+    assert given["content"][1] == tmp_path / "a.png", "the caller's message is not changed"
+
+
+PLOT = matplotlib.figure.Figure()
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (np.zeros((2, 2)), r"\[1\] must be a str, .* not ndarray: write PIL.Image.fromarray\(array\)"),
+        (PLOT, r"not Figure: write it to a buffer with savefig"),
+        (io.BytesIO(PNG), r"not BytesIO: write buffer.getvalue\(\)"),
+        (
+            None,
+            r"messages\[1\] must be a str, a Path, bytes, a PIL image or a dict with a 'type', not NoneType",
+        ),
+        ({"text": "Hi"}, r"messages\[1\] must be a dict with a 'type'"),
+        (b"", r"messages\[1\] is empty bytes"),
+        (b"Hello", r"messages\[1\] is bytes of an unknown kind. .* for text, give data.decode\(\)"),
+        (b"BM....", r"messages\[1\] is bytes of image/bmp.*PIL.Image.open"),
+        (Path("missing.png"), r"messages\[1\]: there is no file 'missing.png' in '/"),
+        (Path("~/missing.png"), r"write Path\(...\).expanduser\(\)"),
+        (Path("/"), r"messages\[1\]: '/' is a folder"),
+        (Path("/dev/null"), r"messages\[1\]: '/dev/null' is not a regular file"),
+        (Path("a\0b.png"), "cannot be read: embedded null byte"),
+        (
+            {"role": "user", "content": "Hi"},
+            r"messages\[1\] is a message with a role and messages\[0\] is a str",
+        ),
+    ],
+)
+def test_other_contents_are_refused(content: Any, problem: str) -> None:
+    with pytest.raises(RequestError, match=problem):
+        parts(["What?", content])
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "problem"),
+    [
+        ("empty.png", b"", "empty.png' is empty"),
+        ("not.png", b"Hello", "the content of '.*not.png' is not of the kind that its name says"),
+        ("a.xyz", b"Hello", "a.xyz' is of an unknown kind. A Path may be images .PNG"),
+        ("a.docx", b"PK\x03\x04", "is application/zip.*export an office document as PDF"),
+        ("a.mkv", b"\x1a\x45\xdf\xa3 matroska", "convert it to MP4"),
+    ],
+)
+def test_other_files_are_refused(tmp_path: Path, name: str, data: bytes, problem: str) -> None:
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(RequestError, match=rf"messages\[1\]: .*{problem}"):
+        parts(["What?", tmp_path / name])
+
+
+def test_a_large_file_is_not_read(tmp_path: Path) -> None:
+    with (tmp_path / "a.png").open("wb") as file:
+        file.truncate(media.MOST_BYTES + 1)
+    with pytest.raises(RequestError, match=r"a.png' has 22.0 MB, and the limit is 22 MB: make it smaller"):
+        parts(["What?", tmp_path / "a.png"])
+    with pytest.raises(RequestError, match=r"messages\[1\] has 22.0 MB"):
+        parts(["What?", bytes(media.MOST_BYTES + 1)])
+
+
+@pytest.mark.parametrize("prompt", [Path("a.png"), PNG, np.zeros(3)])
+def test_a_prompt_is_a_list(prompt: Any) -> None:
+    with pytest.raises(
+        RequestError, match=r"messages must be a str or a list .*: (give a list|write PIL.Image)"
+    ):
+        parts(prompt)
+
+
+def test_an_empty_text_is_refused() -> None:
+    with pytest.raises(RequestError, match=r"messages\[1\] is an empty text; leave it out"):
+        parts([PNG, ""])
+
+
+def test_a_list_of_texts_alone_is_no_prompt() -> None:
+    with pytest.raises(RequestError, match=r"give several prompts to call_many\(\)"):
+        parts(["one", "two"])
+
+
+def test_parts_alone_are_a_prompt() -> None:
+    given = [{"type": "text", "text": "Hi"}, {"type": "image_url", "image_url": {"url": "https://x/a.png"}}]
+    assert parts(given) == given
+    with pytest.raises(
+        RequestError, match=r"messages\[0\] is a message with a role and messages\[1\] is a dict"
+    ):
+        parts([{"role": "user", "content": "Hi"}, *given])
+
+
+@pytest.fixture(scope="module")
+def simulator() -> Iterator[Simulator]:
+    with Simulator() as running:
+        yield running
+
+
+def sent(simulator: Simulator, tmp_path: Path, model: str, provider: str, *contents: Any) -> Any:
+    """The body of the request that a real SDK sends for a list of contents."""
+    with Client(cache="off") as client:
+        url = simulator.url(provider)
+        client.call(model, ["What is this?", *contents], api_key="k", base_url=url)
+    return simulator.requests()[-1].body
+
+
+ENCODED = base64.b64encode(PNG).decode()
+PDF = base64.b64encode(FILES["a.pdf"][0]).decode()
+WAV = base64.b64encode(FILES["a.wav"][0]).decode()
+
+
+@pytest.mark.parametrize(
+    ("model", "provider", "forms"),
+    [
+        (
+            "gpt-6.1-sol",
+            "openai",
+            [
+                {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{ENCODED}"}},
+                {
+                    "type": "file",
+                    "file": {"filename": "document.pdf", "file_data": f"data:application/pdf;base64,{PDF}"},
+                },
+                {"type": "input_audio", "input_audio": {"data": WAV, "format": "wav"}},
+            ],
+        ),
+        (
+            "gpt-5.5-pro",
+            "openai",
+            [
+                {"type": "input_image", "image_url": f"data:image/png;base64,{ENCODED}"},
+                {
+                    "type": "input_file",
+                    "filename": "document.pdf",
+                    "file_data": f"data:application/pdf;base64,{PDF}",
+                },
+            ],
+        ),
+        (
+            "claude-sonnet-5-5",
+            "anthropic",
+            [
+                {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": ENCODED}},
+                {
+                    "type": "document",
+                    "source": {"type": "base64", "media_type": "application/pdf", "data": PDF},
+                    "title": "document.pdf",
+                },
+            ],
+        ),
+        (
+            "gemini-3.8-flash",
+            "gemini",
+            [
+                {"inlineData": {"mimeType": "image/png", "data": ENCODED}},
+                {"inlineData": {"mimeType": "application/pdf", "data": PDF}},
+                {"inlineData": {"mimeType": "audio/wav", "data": WAV}},
+            ],
+        ),
+        (
+            "together_ai/m",
+            "together_ai",
+            [{"type": "image_url", "image_url": {"url": f"data:image/png;base64,{ENCODED}"}}],
+        ),
+    ],
+)
+def test_each_provider_is_sent_its_own_form(
+    simulator: Simulator, tmp_path: Path, model: str, provider: str, forms: list[Any]
+) -> None:
+    given = []
+    for name in ("a.png", "a.pdf", "a.wav")[: len(forms)]:
+        (tmp_path / name).write_bytes(FILES[name][0])
+        given.append(tmp_path / name)
+    body = sent(simulator, tmp_path, model, provider, *given)
+    (turn,) = body.get("messages") or body.get("input") or body["contents"]
+    assert (turn.get("content") or turn["parts"])[1:] == forms
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "problem"),
+    [
+        (
+            "gpt-6.1-sol",
+            "a.flac",
+            r"messages\[0\].content\[1\] is audio in the format 'flac'; OpenAI accepts wav",
+        ),
+        (
+            "gpt-6.1-sol",
+            "a.mp4",
+            "has type 'video_url', which OpenAI has no form for: send its frames as images",
+        ),
+        ("gpt-6.1-sol", "a.heic", "is image/heic; OpenAI accepts image/png"),
+        ("gpt-5.5-pro", "a.wav", "has type 'input_audio', which OpenAI's Responses API does not accept"),
+        ("gpt-5.5-pro", "a.heic", "is image/heic; OpenAI accepts image/png"),
+        ("claude-sonnet-5-5", "a.wav", "is audio, which no Claude model accepts: send its transcript"),
+        ("claude-sonnet-5-5", "a.mp4", "is video, which no Claude model accepts: send its frames as images"),
+        ("claude-sonnet-5-5", "a.heic", "is image/heic; Anthropic accepts image/jpeg"),
+    ],
+)
+def test_media_that_a_provider_does_not_take_is_refused(model: str, name: str, problem: str) -> None:
+    with Client(cache="off") as client, pytest.raises(RequestError, match=problem):
+        client.call(model, ["What is this?", FILES[name][0]], api_key="k")
+
+
+def test_the_cache_key_depends_on_the_content(simulator: Simulator, tmp_path: Path) -> None:
+    for name, data in (("a.png", PNG), ("copy.png", PNG), ("other.png", PNG + b"!")):
+        (tmp_path / name).write_bytes(data)
+    with Client(cache_dir=tmp_path / "cache") as client:
+        cached = [
+            client.call(
+                "gpt-6.1-sol", ["Hi", tmp_path / name], api_key="k", base_url=simulator.url("openai")
+            ).cached
+            for name in ("a.png", "copy.png", "other.png", "a.png")
+        ]
+    assert cached == [False, True, False, True]
+
+
+def test_a_batch_has_an_error_in_the_place_of_a_wrong_content(simulator: Simulator) -> None:
+    with Client(cache="off") as client:
+        right, wrong = client.call_many(
+            "gpt-6.1-sol",
+            [["What is 2 + 2?", PNG], ["What?", Path("missing.png")]],
+            api_key="k",
+            base_url=simulator.url("openai"),
+        )
+    assert right.text == "4"
+    assert isinstance(wrong, RequestError)
+    assert "there is no file 'missing.png'" in str(wrong)

@@ -1,0 +1,73 @@
+"""The list of models: the price table, the table of limits and the routes, joined."""
+
+from __future__ import annotations
+
+import pytest
+
+from llm_provider import Client, Model, RequestError, models
+from llm_provider._money.pricing import PriceTable
+from llm_provider._requests.routing import ROUTES, resolve
+from llm_provider._tokens.models import list_models
+
+
+@pytest.fixture(scope="module")
+def listed() -> list[Model]:
+    return list_models(PriceTable.load())
+
+
+def test_a_model_has_its_limits_and_prices(listed: list[Model]) -> None:
+    found = {model.name: model for model in listed}
+    assert found["claude-haiku-5-5"].input_price == 0.1
+    assert found["claude-haiku-5-5"].output_price == 0.5
+    assert found["claude-haiku-5-5"].kind == "chat"
+    assert found["claude-haiku-4-5"].context_window == 200_000
+    assert found["claude-haiku-4-5"].max_output_tokens == 64_000
+    assert found["text-embedding-3-small"].kind == "embedding"
+    assert "audio" in found["gpt-audio"].modalities
+    assert "gemini/gemini-3.8-flash" in found
+
+
+def test_every_name_reaches_its_provider(listed: list[Model]) -> None:
+    assert len({model.name for model in listed}) == len(listed) > 1000
+    assert all(resolve(model.name).provider == model.provider for model in listed)
+    assert [(model.provider, model.name) for model in listed] == sorted(
+        (model.provider, model.name) for model in listed
+    )
+
+
+def test_one_provider() -> None:
+    assert {model.provider for model in models("groq")} == {"groq"}
+    assert models("local") == []
+    assert set(ROUTES) >= {model.provider for model in models()}
+
+
+@pytest.mark.parametrize(
+    ("provider", "near"),
+    [
+        ("opnai", "openai"),
+        ("together", "together_ai"),
+        ("x-ai", "xai"),
+        ("google", "gemini"),
+        ("Anthropic", "anthropic"),
+    ],
+)
+def test_an_unknown_provider_is_an_error_with_near_names(provider: str, near: str) -> None:
+    with pytest.raises(RequestError, match=f"there is no provider {provider!r}; did you mean {near}"):
+        models(provider)
+
+
+def test_a_provider_that_is_like_none_or_no_text() -> None:
+    with pytest.raises(RequestError, match=r"no provider 'qqqq'; one of openai, anthropic"):
+        models("qqqq")
+    with pytest.raises(RequestError, match="must be the name of a provider, not list"):
+        models(["openai"])  # type: ignore[arg-type]
+
+
+def test_a_client_lists_the_models_of_its_own_prices(tmp_path: object) -> None:
+    path = f"{tmp_path}/own.csv"
+    with open(path, "w") as file:  # noqa: PTH123
+        file.write("provider,model,input,output\nlocal,tiny,0.5,2\n")
+    with Client(prices=path) as client:
+        (tiny,) = client.models("local")
+    assert (tiny.name, tiny.input_price, tiny.output_price) == ("local/tiny", 0.5, 2.0)
+    assert (tiny.context_window, tiny.cached_input_price) == (None, None)

@@ -1,0 +1,54 @@
+"""Images and audio of answers: how they are shown and written."""
+
+from __future__ import annotations
+
+import io
+import wave
+from pathlib import Path
+
+import pytest
+
+from llm_provider import Choice, GeneratedAudio, GeneratedImage, RequestError, Response, Usage
+
+PNG = GeneratedImage(data=b"\x89PNG")
+
+
+def test_a_notebook_shows_an_image() -> None:
+    assert (PNG._repr_png_(), PNG._repr_jpeg_()) == (b"\x89PNG", None)
+    assert PNG._repr_html_() == '<img src="data:image/png;base64,iVBORw==">'
+    photo = GeneratedImage(data=b"\xff\xd8", media_type="image/jpeg")
+    assert (photo._repr_png_(), photo._repr_jpeg_()) == (None, b"\xff\xd8")
+    linked = GeneratedImage(url='https://x/"a".png')
+    assert linked._repr_png_() is None
+    assert linked._repr_html_() == '<img src="https://x/&quot;a&quot;.png">'
+    assert repr(linked) == "GeneratedImage('image/png', 'https://x/\"a\".png')"
+
+
+def test_an_image_is_saved(tmp_path: Path) -> None:
+    PNG.save(tmp_path / "a.png")
+    assert (tmp_path / "a.png").read_bytes() == PNG.data
+    with pytest.raises(RequestError, match="only the address of this image: https://x"):
+        GeneratedImage(url="https://x").save(tmp_path / "b.png")
+    assert not (tmp_path / "b.png").exists()
+
+
+def test_samples_without_a_header_become_a_wav_file(tmp_path: Path) -> None:
+    audio = GeneratedAudio(data=b"\0\1\2\3", format="pcm16", sample_rate=16_000, transcript="Hi")
+    audio.save(tmp_path / "a.wav")
+    with wave.open(io.BytesIO((tmp_path / "a.wav").read_bytes())) as file:
+        assert (file.getframerate(), file.getnchannels(), file.readframes(9)) == (16_000, 1, b"\0\1\2\3")
+    assert audio._repr_html_().startswith('<audio controls src="data:audio/wav;base64,UklGR')
+    assert repr(audio) == "GeneratedAudio('pcm16', 4 bytes, 'Hi')"
+
+
+def test_other_audio_stays_as_it_is() -> None:
+    audio = GeneratedAudio(data=b"ID3", format="mp3")
+    assert audio.playable == b"ID3"
+    assert 'src="data:audio/mpeg;base64,SUQz"' in audio._repr_html_()
+
+
+def test_a_notebook_shows_the_images_of_a_response() -> None:
+    body = b'{"choices": [{"message": {"images": [{"image_url": {"url": "https://x/a.png"}}]}}]}'
+    answer = Response(choices=(Choice(text="Hi"),), usage=Usage(), model="m", provider="openai", body=body)
+    assert '<img src="https://x/a.png">' in answer._repr_html_()
+    assert (answer.citations, answer.audio, answer.server_tool_calls) == ([], None, [])

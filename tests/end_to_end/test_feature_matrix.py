@@ -1,0 +1,259 @@
+"""Every feature on every format in every way to call, with the real SDKs against the simulator.
+
+A cell is a feature, a route and a way. It is answered, or refused by name before anything is sent, as the
+documentation says. An answer is then also served from the cache, without a request. `make test` takes a
+sample, in which each feature meets one route in one way; `make matrix` runs all cells.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any, Literal
+
+import pytest
+
+from llm_provider import Client, Delta, LLMError, Response, UnsupportedParameterError
+from llm_provider.simulator import Simulator
+
+MODELS = {
+    "chat": "gpt-4o",
+    "responses": "gpt-6.1-sol",
+    "anthropic": "claude-haiku-4-5",
+    "gemini": "gemini/gemini-2.5-flash",
+    "together": "together_ai/zai-org/GLM-5.3",
+    "litellm": "litellm/openai/gpt-4o",
+}
+PROVIDERS = {
+    "chat": "openai",
+    "responses": "openai",
+    "anthropic": "anthropic",
+    "gemini": "gemini",
+    "together": "together_ai",
+    "litellm": "openai",
+}
+MORE: dict[str, dict[str, Any]] = {"chat": {"endpoint": "chat"}, "responses": {"endpoint": "responses"}}
+
+
+@dataclass
+class City:
+    """The format of a structured answer."""
+
+    name: str
+    people: int
+
+
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+@dataclass(frozen=True)
+class Feature:
+    """What a call asks for, and a check of its answer."""
+
+    name: str
+    parameters: Mapping[str, Any]
+    check: Callable[[Response], object] = lambda response: response.text
+    prompt: str = "What is 2+2?"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def plain(name: str, value: Any) -> Feature:
+    return Feature(f"{name}={value!r:.20}", {name: value})
+
+
+USE_ADD = 'Please use the tool add({"a": 2, "b": 3})'
+FEATURES = (
+    Feature("nothing", {}, lambda response: response.text == "4"),
+    *(
+        plain(name, value)
+        for name, value in {
+            "system": "Be brief.",
+            "max_tokens": 300,
+            "temperature": 0,
+            "top_p": 0.5,
+            "top_k": 10,
+            "frequency_penalty": 0.5,
+            "presence_penalty": 0.5,
+            "logit_bias": {50256: -100},
+            "stop": ["END"],
+            "seed": 7,
+            "logprobs": True,
+            "user": "user-1",
+            "metadata": {"run": "1"},
+            "store": False,
+            "prompt_cache_key": "key",
+            "service_tier": "auto",
+            "verbosity": "low",
+            "reasoning_effort": "low",
+            "reasoning_summary": "auto",
+            "thinking_budget": 1024,
+            "safety_settings": {"HARM_CATEGORY_HARASSMENT": "BLOCK_NONE"},
+            "modalities": ["text"],
+            "extra_headers": {"X-Trace": "1"},
+        }.items()
+    ),
+    Feature("n=2", {"n": 2}, lambda response: len(response.texts) == 2),
+    Feature("a dataclass", {"response_format": City}, lambda response: isinstance(response.parsed, City)),
+    Feature("list[int]", {"response_format": list[int]}, lambda response: type(response.parsed) is list),
+    Feature(
+        "Literal", {"response_format": Literal["a", "b"]}, lambda response: response.parsed in ("a", "b")
+    ),
+    Feature(
+        "a JSON schema",
+        {"response_format": {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}},
+        lambda response: type(response.parsed["a"]) is int,
+    ),
+    Feature(
+        "a function as a tool",
+        {"tools": [add]},
+        lambda response: response.tool_calls[0].parsed_arguments == {"a": 2, "b": 3},
+        USE_ADD,
+    ),
+    Feature(
+        "parallel_tool_calls=False",
+        {"tools": [add], "parallel_tool_calls": False},
+        lambda response: response.tool_calls[0].name == "add",
+        USE_ADD,
+    ),
+    Feature(
+        "allowed_tools",
+        {"tools": [add], "allowed_tools": ["add"]},
+        lambda response: response.tool_calls[0].name == "add",
+        USE_ADD,
+    ),
+    Feature(
+        "tool rounds",
+        {"tools": [add], "max_tool_rounds": 3},
+        lambda response: len(response.rounds) == 2 and response.tool_results[0].content == "5",
+        USE_ADD,
+    ),
+)
+
+
+class Ways:
+    """The ways to call. Each returns the response and the deltas that were shown."""
+
+    @staticmethod
+    def call(client: Client, *asked: str, **parameters: Any) -> tuple[Response, list[Delta]]:
+        return client.call(*asked, **parameters), []
+
+    @staticmethod
+    def acall(client: Client, *asked: str, **parameters: Any) -> tuple[Response, list[Delta]]:
+        return asyncio.run(client.acall(*asked, **parameters)), []
+
+    @staticmethod
+    def stream(client: Client, *asked: str, **parameters: Any) -> tuple[Response, list[Delta]]:
+        with client.stream(*asked, **parameters) as stream:
+            deltas = list(stream)
+        return stream.response, deltas
+
+    @staticmethod
+    def astream(client: Client, *asked: str, **parameters: Any) -> tuple[Response, list[Delta]]:
+        async def read() -> tuple[Response, list[Delta]]:
+            async with client.astream(*asked, **parameters) as stream:
+                deltas = [delta async for delta in stream]
+            return stream.response, deltas
+
+        return asyncio.run(read())
+
+    @staticmethod
+    def batch(client: Client, model: str, prompt: str, **parameters: Any) -> tuple[Response, list[Delta]]:
+        (result,) = client.call_many(model, [prompt], progress=False, **parameters)
+        if isinstance(result, LLMError):
+            raise result
+        return result, []
+
+
+REFUSED = {
+    "temperature": "responses",
+    "top_p": "responses",
+    "top_k": "chat responses",
+    "frequency_penalty": "responses anthropic",
+    "presence_penalty": "responses anthropic",
+    "logit_bias": "responses anthropic gemini",
+    "stop": "responses",
+    "seed": "responses anthropic",
+    "logprobs": "responses anthropic",
+    "user": "gemini",
+    "metadata": "anthropic gemini together litellm",
+    "prompt_cache_key": "anthropic gemini together",
+    "service_tier": "together",
+    "verbosity": "chat anthropic gemini together litellm",
+    "reasoning_effort": "chat litellm",
+    "reasoning_summary": "chat anthropic together litellm",
+    "thinking_budget": "chat responses together litellm",
+    "safety_settings": "chat responses anthropic together",
+    "parallel_tool_calls": "gemini",
+    "allowed_tools": "anthropic together litellm",
+}
+"""The routes whose models, those of `MODELS`, do not have a feature."""
+
+WAYS = ("call", "acall", "stream", "astream", "batch")
+
+
+def cells() -> Iterator[Any]:
+    """Every cell; those that are not in the sample have a mark."""
+    sampled = [route for route in MODELS if route != "litellm"]  # its import takes as long as all other cells
+    for place, feature in enumerate(FEATURES):
+        chosen = sampled[place % len(sampled)], WAYS[(place + place // len(sampled)) % len(WAYS)]
+        for route in MODELS:
+            for way in WAYS:
+                marks = () if (route, way) == chosen else (pytest.mark.matrix,)
+                if route == "litellm":
+                    absent = find_spec("litellm") is None
+                    marks = (*marks, pytest.mark.skipif(absent, reason="litellm is not installed here"))
+                yield pytest.param(feature, route, way, id=f"{feature}-{route}-{way}", marks=marks)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Simulator]:
+    with Simulator() as simulator:
+        yield simulator
+
+
+@pytest.fixture(scope="module")
+def bench(server: Simulator, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """One client for all cells."""
+    keys = dict.fromkeys(("openai", "anthropic", "gemini", "together_ai", "litellm"), "key")
+    with Client(cache_dir=tmp_path_factory.mktemp("cache"), keys=keys) as client:
+        yield client
+
+
+@pytest.mark.parametrize(("feature", "route", "way"), list(cells()))
+def test_a_feature(feature: Feature, route: str, way: str, bench: Client, server: Simulator) -> None:
+    parameters = {"base_url": server.url(PROVIDERS[route]), **MORE.get(route, {}), **feature.parameters}
+    # A prompt of its own, so that the cells do not answer each other from the cache.
+    asked = MODELS[route], f"{feature}, {way}. {feature.prompt}"
+    server.clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # litellm's, and those of values that a provider takes in another way
+        try:
+            response, deltas = getattr(Ways, way)(bench, *asked, **parameters)
+        except UnsupportedParameterError:
+            assert route in REFUSED.get(feature.name.partition("=")[0], "").split()
+            assert server.requests() == []
+            return
+        assert route not in REFUSED.get(feature.name.partition("=")[0], "").split()
+        assert feature.check(response), response
+        assert response.usage.input_tokens > 0
+        if deltas and feature.name != "tool rounds":
+            assert "".join(delta.text for delta in deltas if not delta.index) == response.text
+        sent = server.ledger().requests
+        again, _ = getattr(Ways, way)(bench, *asked, **parameters)
+    assert feature.check(again)
+    assert (again.texts, again.cached) == (response.texts, True)
+    assert server.ledger().requests == sent > 0
+
+
+def test_the_sample_has_every_feature_route_and_way() -> None:
+    sample = [cell.values for cell in cells() if not any(mark.name == "matrix" for mark in cell.marks)]
+    assert [feature for feature, _, _ in sample] == list(FEATURES)
+    assert {route for _, route, _ in sample} == MODELS.keys() - {"litellm"}
+    assert {way for _, _, way in sample} == set(WAYS)
