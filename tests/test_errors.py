@@ -26,12 +26,14 @@ from llm_provider._errors import (
     ModelDriftError,
     OutputError,
     OverloadedError,
+    PendingBatchError,
     ProviderError,
     RateLimitError,
     RequestError,
     SchemaMismatchError,
     ToolArgumentsError,
     ToolRoundsExceededError,
+    UncertainBatchError,
     UnsupportedParameterError,
 )
 from llm_provider._types.response import Choice, Response
@@ -59,6 +61,8 @@ EXTRA: dict[type[LLMError], dict[str, Any]] = {
         "response": Response(choices=(Choice(),), usage=Usage(), model="m", provider="p")
     },
     SchemaMismatchError: {"text": "{", "validation_error": "it is not JSON", "cost": 0.5},
+    PendingBatchError: {"batch": "b1"},
+    UncertainBatchError: {"batch": "b1", "candidates": ("batch_1",)},
     BatchError: {"results": [RateLimitError("slow"), 1]},
 }
 
@@ -125,6 +129,7 @@ def test_what_may_pass_is_retried() -> None:
     assert retried == {
         RateLimitError,
         OverloadedError,
+        PendingBatchError,
         InternalServerError,
         APITimeoutError,
         APIConnectionError,

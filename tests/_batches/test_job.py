@@ -1,0 +1,93 @@
+"""Jobs: what an input brings along reaches its row, and what its row brings back reaches the input."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, field_validator
+
+from llm_provider import CacheMissError, Client, RequestError, Response, Results, SchemaMismatchError
+from llm_provider.simulator import Simulator
+
+
+class City(BaseModel):
+    # The order is not that of the alphabet.
+    name: str
+    area: float
+
+
+class Refused(City):
+    @field_validator("name")
+    @classmethod
+    def never(cls, name: str) -> str:
+        raise ValueError("there is no such city")
+
+
+def add(first: int, second: int) -> int:
+    """Add two numbers."""
+    return first + second
+
+
+@pytest.mark.parametrize("parameters", [{"user": "u-1"}, {"response_format": City}, {"n": 1, "seed": None}])
+def test_a_row_has_the_body_of_a_live_request(
+    client: Client, simulator: Simulator, parameters: dict[str, Any]
+) -> None:
+    model = "claude-sonnet-5-5"
+    client.call_many(model, ["Hi"], delivery="batch", **parameters)
+    client.call(model, "Hi", cache="refresh", **parameters)
+    bodies = [one.body for one in simulator.requests() if one.body]
+    (batch,) = [body for body in bodies if "requests" in body]
+    (live,) = [body for body in bodies if "messages" in body]
+    assert json.dumps(batch["requests"][0]["params"]) == json.dumps(live)
+    assert client.call(model, "Hi", **parameters).cached
+
+
+def test_an_answer_that_does_not_match_is_an_error_and_is_not_stored(
+    client: Client, simulator: Simulator
+) -> None:
+    asked: dict[str, Any] = {"response_format": Refused}
+    good, bad = client.call_many("gpt-5.5", ["Name a city."], delivery="batch", response_format=City), None
+    (bad,) = client.call_many("gpt-5.5", ["Name another."], delivery="batch", **asked)
+    assert isinstance(good.ok[0].parsed, City)
+    assert isinstance(bad, SchemaMismatchError)
+    assert "there is no such city" in bad.validation_error
+    assert bad.usage is not None
+    assert json.loads(bad.text).keys() == {"name", "area"}
+    with pytest.raises(CacheMissError):
+        client.call("gpt-5.5", "Name another.", cache="only", **asked)
+    assert simulator.ledger().answered == 2
+
+
+def test_each_input_gets_its_metadata(client: Client, simulator: Simulator) -> None:
+    ids = [{"id": number} for number in range(3)]
+    found = client.call_many("gpt-5.5", ["1+1?", "2+2?", "1+1?"], delivery="batch", metadata=ids)
+    assert isinstance(found, Results)
+    assert [one.metadata for one in found] == ids
+    rows = [{"question": "1+1?"}, {"question": "3+3?"}]
+    batch = client.call_many(
+        "gpt-5.5", "{question}", rows=rows, metadata=ids[:2], delivery="batch", wait=False
+    )
+    assert [one.metadata for one in batch.results()] == ids[:2]
+    simulator.configure(batch_errored=1.0)
+    failed = client.call_many("gpt-5.5", ["a", "b", "a"], delivery="batch", metadata=ids, max_retries=0)
+    assert [one.metadata for one in failed] == ids
+    assert not any(isinstance(one, Response) for one in failed)
+
+
+def test_what_a_batch_cannot_deliver_is_refused_before_anything_is_sent(
+    client: Client, simulator: Simulator
+) -> None:
+    anything: Any = client
+    with pytest.raises(RequestError, match="takes one model"):
+        client.call_many(["gpt-5.5", "claude-haiku-5-5"], ["a"], delivery="batch")
+    with pytest.raises(RequestError, match="takes one model"):
+        anything.call_many(["gpt-5.5", "claude-haiku-5-5"], ["a"], delivery="batch", wait=False)
+    with pytest.raises(RequestError, match="max_tool_rounds"):
+        client.call_many("gpt-5.5", ["a"], delivery="batch", tools=[add], max_tool_rounds=2)
+    with pytest.raises(RequestError, match="in_batch"):
+        client.call("gpt-5.5", "a", in_batch="wait", tools=[add], max_tool_rounds=2)
+    with pytest.raises(RequestError, match="wait must be True or False"):
+        anything.call_many("gpt-5.5", ["a"], delivery="batch", wait=0)
+    assert simulator.requests() == []
