@@ -46,6 +46,8 @@ OF_ONE_HOST = {
     ("_tokens/vocabularies.py", "deepseek"): "a vocabulary has the name of its maker",
     ("_cli/ask.py", "groq"): "an example of a model's name",
     ("_cli/estimate.py", "groq"): "an example of a model's name",
+    ("_cli/models.py", "groq"): "an example of a provider's name",
+    ("_tokens/models.py", "xai"): "a provider that people call by the name of its models",
     ("_providers/embedding_models.py", "deepseek"): "the names of its chat models, which do not embed",
     ("_providers/embedding_models.py", "mistral"): "the names of its models, of which one is suggested",
     ("_providers/embedding_models.py", "local"): "its users give their models any names",
