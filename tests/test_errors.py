@@ -129,7 +129,6 @@ def test_what_may_pass_is_retried() -> None:
     assert retried == {
         RateLimitError,
         OverloadedError,
-        PendingBatchError,
         InternalServerError,
         APITimeoutError,
         APIConnectionError,

@@ -206,6 +206,7 @@ def _dollars(text: str) -> Decimal:
 
 READERS: dict[str, Callable[[Any], Any]] = {
     "failures": lambda failures: tuple(FailedAttempt(**failure) for failure in failures),
+    "candidates": tuple,
     "budget": _dollars,
     "spent": _dollars,
     "needed": _dollars,

@@ -79,10 +79,10 @@ def test_a_docstring_without_an_entry_gets_one() -> None:
 def test_a_stub_has_overloads_and_no_implementation() -> None:
     text = stub("_client/functions")
     assert text.count("def embed(") == 2
-    # Two for each, and four more for batches, which return or raise errors for one model or several.
+    # Batches return or raise errors for one model or several, and `wait=False` returns a `Batch`.
     typed = ["call", "acall", "stream", "astream", "iter_many", "aiter_many"]
     assert [text.count(f"def {name}(") for name in typed] == [2] * len(typed)
-    assert text.count("def call_many(") == text.count("def acall_many(") == 10
+    assert text.count("def call_many(") == text.count("def acall_many(") == 11
     assert text.count("response_format: TypeForm[T],") == len(typed) + 8
     assert "temperature: float | None = None," in text
     assert "seal" not in text
