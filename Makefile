@@ -7,8 +7,8 @@ MATRIX_PYTHONS ?= 3.11 3.12 3.13
 # The tests that depend on the versions of the SDKs; the matrix takes all of tests/_providers. constraints/ holds three resolutions: with-litellm (the newest
 # versions that litellm allows, openai 2), highest (openai 3, no litellm) and lowest (every lower bound of
 # pyproject.toml).
-SDK_TESTS := tests/end_to_end/test_routes.py tests/end_to_end/test_failures.py tests/conformance tests/_providers/gemini \
-	tests/_providers/test_sdk_connection.py tests/_providers/test_http_client.py tests/_providers/test_errors.py
+SDK_TESTS := tests/end_to_end/test_routes.py tests/end_to_end/test_failures.py tests/conformance \
+	tests/_providers/gemini/test_connection.py tests/_providers/gemini/test_private_requests.py
 
 # More than half of a test's time is waiting, so four processes keep two processors busy. A process that has finished
 # its own tests takes over tests that another has not begun.
