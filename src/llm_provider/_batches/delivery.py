@@ -114,15 +114,18 @@ class BatchDelivery:
         header = header_of(job.calls[group[0].kind], name=new_id(), job=job.id, account=account)
         spending = Spending(self._engine, job.shared)
         await spending.reserve(job.call_of(row) for row in group)
+        job.submitting = True
         try:
             record = await submitter.submit(header, group, job.spool, adopt=job.shared.cache == "use")
         except BaseException:
+            job.submitting = False
             spending.release()
             raise
         self._spending[record.id] = spending
         for row in group:
             row.sent += 1
         job.note(record)
+        job.submitting = False
 
     async def _deliver(self, job: Job, record: Record) -> None:
         """Wait for a batch, and give its rows to a job."""

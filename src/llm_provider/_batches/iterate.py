@@ -69,7 +69,7 @@ class BatchWork:
         except TimeoutError:
             assert deadline is not None
             error = APITimeoutError(
-                f"not answered by the deadline of {deadline.allowed:g} s; {come_back(self.known)}",
+                f"not answered by the deadline of {deadline.allowed:g} s; {come_back(self.known, job)}",
                 phase="deadline",
                 limit=deadline.allowed,
             )
@@ -97,9 +97,17 @@ async def run_beside_batches(engine: Engine, call: Call[Any]) -> Any:
     return await engine.run(call) if found is None else found
 
 
-def come_back(records: Iterable[Record]) -> str:
-    """How a user gets the results of batches that go on."""
-    names = " ".join(dict.fromkeys(one.header.job for one in records if one.header and one.is_open))
+def come_back(records: Iterable[Record], job: Job | None = None) -> str:
+    """How a user gets the results of batches that go on.
+
+    Args:
+        records: The batches that were submitted.
+        job: The job, whose next batch may have reached the provider already.
+    """
+    found = dict.fromkeys(one.header.job for one in records if one.header and one.is_open)
+    if job is not None and job.submitting:
+        found[job.id] = None
+    names = " ".join(found)
     if not names:
         return "run the same call again to go on"
     return (
@@ -132,7 +140,7 @@ def iterate(work: BatchWork, inputs: Iterable[Prompt]) -> Iterator[tuple[int, An
                 return
             yield index, result
     except KeyboardInterrupt as interrupt:
-        interrupt.add_note(come_back(work.known))
+        interrupt.add_note(come_back(work.known, work.job))
         raise
     finally:
         future.cancel()

@@ -57,6 +57,8 @@ class Job:
         """The batches with rows that have not ended."""
         self.known: list[Record] = []
         """All its batches so far."""
+        self.submitting = False
+        """Whether one more batch may have reached the provider."""
         self.failed: dict[str, LLMError] = {}
         """Rows that ended without an answer and are sent again."""
 
