@@ -86,6 +86,6 @@ def _typed_dict(given: Any, inside: tuple[Any, ...]) -> Any:
         plain = _for_pydantic(typing.get_args(hint)[0] if is_marked else hint, inside)
         fields[name] = plain if required else typing_extensions.NotRequired[plain]
     # A checker wants the fields of a TypedDict written out.
-    made: Any = typing_extensions.TypedDict(given.__name__, fields)  # type: ignore[misc]
+    made: Any = typing_extensions.TypedDict(given.__name__, fields)  # type: ignore[misc]  # made at run time
     made.__doc__, made.__module__ = given.__doc__, given.__module__
     return made

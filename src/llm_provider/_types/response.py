@@ -213,7 +213,7 @@ class Response(Generic[T_co]):
         """
         reading = self._read(self.choices[0])
         # Without a response format, the parameter of the type is Any.
-        return None if reading is None else reading.value  # type: ignore[return-value]
+        return None if reading is None else reading.value  # type: ignore[return-value]  # no format, no type
 
     @property
     def all_parsed(self) -> list[T_co]:

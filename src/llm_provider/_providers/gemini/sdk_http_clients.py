@@ -87,7 +87,7 @@ def _aiohttp_session(trusted: ssl.SSLContext, most_bytes: int) -> Any:
 
         class Session(aiohttp.ClientSession):
             # aiohttp returns a context manager that can be awaited. The SDK only awaits it.
-            async def request(  # type: ignore[override]
+            async def request(  # type: ignore[override]  # the SDK's calls only
                 self, method: str, url: str, *, headers: Any, **_: Any
             ) -> Any:
                 exchange = _EXCHANGE.get()
