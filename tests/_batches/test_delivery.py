@@ -27,13 +27,13 @@ def test_a_batch_answers_as_a_live_call_does(
     client: Client, simulator: Simulator, tmp_path: Path, model: str, parameters: dict[str, str]
 ) -> None:
     inputs = ["1+1?", "2+2?", "1+1?"]
-    found = client.call_many(model, inputs, delivery="batch", **parameters)  # type: ignore[call-overload]
+    found = client.call_many(model, inputs, delivery="batch", **parameters)  # type: ignore[call-overload]  # any parameters
     with Client(cache_dir=tmp_path / "live") as other:
-        live = other.call_many(model, inputs, **parameters)  # type: ignore[call-overload]
+        live = other.call_many(model, inputs, **parameters)  # type: ignore[call-overload]  # any parameters
     assert [one.text for one in found] == [one.text for one in live] == ["2", "4", "2"]
     assert [one.cached for one in found] == [False, False, True]
     assert [one.finish_reason for one in found] == ["stop"] * 3
-    again = client.call_many(model, inputs, **parameters)  # type: ignore[call-overload]
+    again = client.call_many(model, inputs, **parameters)  # type: ignore[call-overload]  # any parameters
     assert all(one.cached for one in again)
     assert simulator.ledger().answered == 4
 

@@ -61,7 +61,7 @@ def test_a_batch_that_cannot_be_is_refused_by_name(
 
 
 def test_an_input_that_is_not_valid_fails_in_its_place(client: Client) -> None:
-    good, bad = client.call_many("gpt-5.5", ["1+1?", [{"role": "nobody"}]], delivery="batch")  # type: ignore[list-item]
+    good, bad = client.call_many("gpt-5.5", ["1+1?", [{"role": "nobody"}]], delivery="batch")  # type: ignore[list-item]  # wrong on purpose
     assert good.text == "2"  # type: ignore[union-attr]  # it did not fail
     assert isinstance(bad, RequestError)
 

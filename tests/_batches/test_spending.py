@@ -45,5 +45,5 @@ def test_a_budget_counts_a_batch_of_an_earlier_process(client: Client, simulator
     with Client(cache_dir=client.cache.directory, budget=1.00) as another:
         results = another.call_many("gpt-5.5", ["1+1?", "2+2?"], delivery="batch")
         assert another.budget is not None
-        assert float(another.budget.spent) == pytest.approx(sum(one.cost or 0 for one in results))  # type: ignore[union-attr]
+        assert float(another.budget.spent) == pytest.approx(sum(one.cost or 0 for one in results))  # type: ignore[union-attr]  # known to be set here
         assert another.budget.reserved == 0

@@ -81,7 +81,7 @@ def test_answers_list_it_and_one_warning_names_it(simulator: Simulator, own_cach
         plain = client.call("gpt-6.1-sol", "1+1?")
     assert (live.cached, hit.cached, plain.cached) == (False, True, True)
     answers = [live, hit, *batch, deltas.response]
-    assert [answer.dropped for answer in answers] == [("temperature",)] * 5  # type: ignore[union-attr]
+    assert [answer.dropped for answer in answers] == [("temperature",)] * 5  # type: ignore[union-attr]  # known to be set here
     assert plain.dropped == ()
     (warning,) = caught
     assert issubclass(warning.category, UserWarning)

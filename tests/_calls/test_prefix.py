@@ -78,7 +78,7 @@ def test_a_prefix_is_written_once_and_then_read(
 def test_the_key_of_the_own_cache_is_that_without_it(cached: Simulator, client: Client) -> None:
     client.call_many(CLAUDE, about(DOCUMENT, 2), prompt_caching=True)
     client.call(CLAUDE, "1+1?", system=DOCUMENT, prompt_caching=True)
-    assert all(result.cached for result in client.call_many(CLAUDE, about(DOCUMENT, 2)))  # type: ignore[union-attr]
+    assert all(result.cached for result in client.call_many(CLAUDE, about(DOCUMENT, 2)))  # type: ignore[union-attr]  # known to be set here
     assert client.call(CLAUDE, "1+1?", system=DOCUMENT).cached
     with client.stream(CLAUDE, "2+2?", system=DOCUMENT, prompt_caching=True) as deltas:
         list(deltas)
@@ -101,7 +101,7 @@ def test_short_prefixes_are_not_held_back(simulator: Simulator, client: Client) 
     inputs = [f"What is {number}+{number}?" for number in range(6)]
     results = client.iter_many(CLAUDE, inputs, system="Be brief.", prompt_caching=True)
     assert sorted(next(results)[0] for _ in range(5)) == [1, 2, 3, 4, 5]
-    results.close()  # type: ignore[attr-defined]
+    results.close()  # type: ignore[attr-defined]  # a generator
 
 
 @pytest.mark.parametrize("front", ["sync", "async"])
@@ -122,7 +122,7 @@ def test_other_prefixes_are_not_held_back(cached: Simulator, client: Client, fro
     else:
         results = client.iter_many(CLAUDE, inputs, prompt_caching=True)
         answered = [next(results)[0] for _ in range(3)]
-        results.close()  # type: ignore[attr-defined]
+        results.close()  # type: ignore[attr-defined]  # a generator
     assert sorted(answered) == [3, 4, 5]
     # Leaving the loop has cancelled the first call, and those that waited for it were never sent.
     assert wait_until(lambda: cached.ledger().in_flight == 0)
@@ -156,7 +156,7 @@ def test_inputs_that_come_one_by_one_are_cached_from_the_second_on(cached: Simul
     def slowly() -> Iterator[list[dict[str, Any]]]:
         for number, one in enumerate(about(DOCUMENT, 4)):
             # Each is answered before the next one is read, so no two are gathered together.
-            assert wait_until(lambda number=number: answered() == number)  # type: ignore[misc]
+            assert wait_until(lambda number=number: answered() == number)  # type: ignore[misc]  # the default binds it
             yield one
 
     def answered() -> int:
@@ -169,5 +169,5 @@ def test_inputs_that_come_one_by_one_are_cached_from_the_second_on(cached: Simul
 
 def test_a_bad_value_is_refused_before_anything_is_sent(cached: Simulator, client: Client) -> None:
     with pytest.raises(Exception, match="prompt_caching must be True or False, not 'yes'"):
-        client.call_many(CLAUDE, ["Hi"], prompt_caching="yes")  # type: ignore[call-overload]
+        client.call_many(CLAUDE, ["Hi"], prompt_caching="yes")  # type: ignore[call-overload]  # any parameters
     assert not cached.requests()

@@ -146,8 +146,8 @@ class TestDefaults:
             assert client.call(MODEL, "1+1?", max_tokens=None, seed=None).cached
         with Client(cache_dir=own_cache) as plain:
             asked = {"max_tokens": 50, "system": "Be brief.", "base_url": url}
-            assert plain.call(MODEL, "1+1?", **asked).text == answer.text  # type: ignore[arg-type]
-            assert plain.call(MODEL, "1+1?", **asked).cached  # type: ignore[arg-type]
+            assert plain.call(MODEL, "1+1?", **asked).text == answer.text  # type: ignore[arg-type]  # wrong on purpose, or any value
+            assert plain.call(MODEL, "1+1?", **asked).cached  # type: ignore[arg-type]  # wrong on purpose, or any value
 
     def test_a_wrong_one_is_found_at_once(self) -> None:
         with pytest.raises(TypeError, match="did you mean 'temperature'"):
@@ -215,7 +215,7 @@ def test_calls_that_differ_in_the_user_share_an_answer(simulator: Simulator, own
 def test_the_service_tier_is_in_the_estimate() -> None:
     with Client() as client:
         costs = {
-            tier: client.estimate(MODEL, ["1+1?"], max_tokens=100, service_tier=tier).cost.high  # type: ignore[arg-type, union-attr]
+            tier: client.estimate(MODEL, ["1+1?"], max_tokens=100, service_tier=tier).cost.high  # type: ignore[arg-type, union-attr]  # wrong on purpose, or any value
             for tier in ("default", "priority")
         }
     assert costs["priority"] > costs["default"]

@@ -86,7 +86,7 @@ def test_a_kept_connection_that_its_server_has_closed_gets_no_request() -> None:
                 async with session.post(root) as answer:
                     answers.append(await answer.read())
                 # The end arrives while the event loop does something else. An `await` would let it notice.
-                time.sleep(0.2)  # noqa: ASYNC251
+                time.sleep(0.2)  # noqa: ASYNC251 - blocks the loop on purpose
         return answers
 
     with RawServer(answer_and_close) as raw:

@@ -17,7 +17,7 @@ from llm_provider._requests.routing import resolve
 
 def encode(model: str, **parameters: Any) -> EncodedRequest:
     target = resolve(model)
-    request = Request.build(model, "Hi", parameters)  # type: ignore[arg-type]
+    request = Request.build(model, "Hi", parameters)  # type: ignore[arg-type]  # wrong on purpose, or any value
     return registry.load(target.route.adapter).encode(request, target)
 
 

@@ -18,7 +18,7 @@ TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "ob
 
 
 def encoded(model: str, messages: Any, **parameters: Any) -> EncodedRequest:
-    request = Request.build(model, messages, {"prompt_caching": True, **parameters})  # type: ignore[typeddict-item]
+    request = Request.build(model, messages, {"prompt_caching": True, **parameters})  # type: ignore[typeddict-item]  # any parameters
     target = resolve(model, None)
     return Chat().encode(request, target, registry.load(target.route.adapter))
 

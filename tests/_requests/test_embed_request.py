@@ -105,7 +105,7 @@ class TestParameters:
         assert ours.cache == "off"
         budget = build(budget=0.5).budget
         assert budget is not None
-        assert budget.limit == Request.build(MODEL, "Hi", {"budget": 0.5}).budget.limit  # type: ignore[union-attr]
+        assert budget.limit == Request.build(MODEL, "Hi", {"budget": 0.5}).budget.limit  # type: ignore[union-attr]  # known to be set here
 
     def test_the_key_is_sealed_and_in_no_traceback(self) -> None:
         parameters: Any = {"api_key": "sk-secret"}

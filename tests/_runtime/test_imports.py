@@ -44,7 +44,7 @@ def test_two_threads_that_import_each_others_modules_both_succeed() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(found) == [1, 2]  # type: ignore[type-var]
+    assert sorted(found) == [1, 2]  # type: ignore[type-var]  # the items are numbers
 
 
 def test_other_failures_are_raised_at_once() -> None:

@@ -60,12 +60,12 @@ def test_a_provider_that_is_like_none_or_no_text() -> None:
     with pytest.raises(RequestError, match=r"no provider 'qqqq'; one of openai, anthropic"):
         models("qqqq")
     with pytest.raises(RequestError, match="must be the name of a provider, not list"):
-        models(["openai"])  # type: ignore[arg-type]
+        models(["openai"])  # type: ignore[arg-type]  # wrong on purpose, or any value
 
 
 def test_a_client_lists_the_models_of_its_own_prices(tmp_path: object) -> None:
     path = f"{tmp_path}/own.csv"
-    with open(path, "w") as file:  # noqa: PTH123
+    with open(path, "w") as file:  # noqa: PTH123 - as users write it
         file.write("provider,model,input,output\nlocal,tiny,0.5,2\n")
     with Client(prices=path) as client:
         (tiny,) = client.models("local")

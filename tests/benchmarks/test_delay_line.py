@@ -287,5 +287,5 @@ def test_a_killed_process_is_an_error() -> None:
 
 def test_what_cannot_start_says_so(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(RuntimeError, match="has ended"):
-        DelayLine("127.0.0.1", port="nonsense").__enter__()  # type: ignore[arg-type]
+        DelayLine("127.0.0.1", port="nonsense").__enter__()  # type: ignore[arg-type]  # wrong on purpose, or any value
     assert "nonsense" in capfd.readouterr().err

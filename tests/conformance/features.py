@@ -28,7 +28,7 @@ _PDF = "data:application/pdf;base64," + base64.b64encode(b"%PDF-1.7").decode()
 _NOTE = "data:text/plain;base64," + base64.b64encode(b"note").decode()
 _SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 TOOL = {"type": "function", "function": {"name": "weather", "description": "Now", "parameters": _SCHEMA}}
-_STRICT = {"type": "function", "function": {**TOOL["function"], "strict": True}}  # type: ignore[dict-item]
+_STRICT = {"type": "function", "function": {**TOOL["function"], "strict": True}}  # type: ignore[dict-item]  # JSON of any shape
 _NAMED = {"type": "function", "function": {"name": "weather"}}
 _JSON = {
     "type": "json_schema",

@@ -69,7 +69,7 @@ class Format:
         target = resolve(name)
         encoded = registry.load(target.route.adapter).encode(
             Request.build(name, messages, parameters), target
-        )  # type: ignore[arg-type]
+        )  # type: ignore[arg-type]  # wrong on purpose, or any value
         payload: dict[str, Any] = json.loads(json.dumps(encoded.labelled(encoded.payload)))
         return payload
 

@@ -117,7 +117,7 @@ def test_who_asks_for_an_answer_of_its_own_gets_one(client: Client, simulator: S
     simulator.configure(latency=0.1)
 
     async def main() -> None:
-        await asyncio.gather(*(client.acall(MODEL, "Hi", cache=mode) for _ in range(3)))  # type: ignore[arg-type]
+        await asyncio.gather(*(client.acall(MODEL, "Hi", cache=mode) for _ in range(3)))  # type: ignore[arg-type]  # wrong on purpose, or any value
 
     asyncio.run(main())
     assert simulator.ledger().requests == 3

@@ -227,7 +227,7 @@ def test_a_call_that_is_alone_waits_as_long_as_its_patience(client: Client, simu
 @pytest.mark.parametrize("value", [-1, float("nan"), "60", True])
 def test_a_patience_that_is_none(client: Client, simulator: Simulator, value: object) -> None:
     with pytest.raises(RequestError, match="outage_patience must be a number of seconds, 0 or more"):
-        client.call(MODEL, "Hi", outage_patience=value)  # type: ignore[arg-type]
+        client.call(MODEL, "Hi", outage_patience=value)  # type: ignore[arg-type]  # wrong on purpose, or any value
     with pytest.raises(RequestError, match="outage_patience must be a number of seconds, 0 or more"):
-        Client(outage_patience=value)  # type: ignore[arg-type]
+        Client(outage_patience=value)  # type: ignore[arg-type]  # wrong on purpose, or any value
     assert simulator.ledger().requests == 0

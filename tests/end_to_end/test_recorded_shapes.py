@@ -191,7 +191,7 @@ def message(*blocks: dict[str, Any], **delta: Any) -> str:
 
 
 def test_a_tool_call_of_claude_in_the_beginning_of_its_message(client: Client, simulator: Simulator) -> None:
-    start = {**START, "message": {**START["message"], "content": [USE]}}  # type: ignore[dict-item]
+    start = {**START, "message": {**START["message"], "content": [USE]}}  # type: ignore[dict-item]  # JSON of any shape
     end = {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 7}}
     body = sse(start, end, {"type": "message_stop"}, named=True)
     response, deltas = answer(client, simulator, CLAUDE, body, streamed=True)
@@ -225,7 +225,7 @@ def test_an_answer_of_claude_without_a_stop_reason(
     client: Client, simulator: Simulator, streamed: bool
 ) -> None:
     text = {"type": "text", "text": "Hi"}
-    whole = {**START["message"], "content": [text]}  # type: ignore[dict-item]
+    whole = {**START["message"], "content": [text]}  # type: ignore[dict-item]  # JSON of any shape
     body = message(text, stop_reason=None) if streamed else json.dumps(whole)
     response, _ = answer(client, simulator, CLAUDE, body, streamed=streamed)
     assert (response.text, response.finish_reason) == ("Hi", "stop")
@@ -243,7 +243,7 @@ def test_a_call_that_is_nested_too_deep_is_not_asked_for_again(
         body = sse(reply) if streamed else json.dumps(reply)
     else:
         block = {**USE, "input": value}
-        whole = {**START["message"], "content": [block], "stop_reason": "tool_use"}  # type: ignore[dict-item]
+        whole = {**START["message"], "content": [block], "stop_reason": "tool_use"}  # type: ignore[dict-item]  # JSON of any shape
         body = message(block, stop_reason="tool_use") if streamed else json.dumps(whole)
     body = body.replace('"VALUE"', "[" * depth + "]" * depth)
     with pytest.raises(APIResponseValidationError, match="no JSON that can be kept"):
