@@ -55,9 +55,7 @@ class Answers(ABC):
                 self._fill(parameters, embeds=operation is EMBED)
             call = self._engine.prepare(operation, build(model, asked, parameters), allowed)
             if call.encoded.dropped:
-                from .._calls.dropping import warn
-
-                warn(call, self._warned)
+                self._warn_of_dropped(call)
             result = self._engine.lookup(call)
             if result is None or call.request.max_tool_rounds is not None:
                 from .._runtime import event_loop
@@ -98,9 +96,7 @@ class Answers(ABC):
                 self._fill(parameters, embeds=operation is EMBED)
             call = self._engine.prepare(operation, build(model, asked, parameters), self._concurrency)
             if call.encoded.dropped:
-                from .._calls.dropping import warn
-
-                warn(call, self._warned)
+                self._warn_of_dropped(call)
             result = await self._engine.lookup_soon(call)
             if call.request.max_tool_rounds is not None:
                 from .._calls import tool_loop
@@ -163,6 +159,12 @@ class Answers(ABC):
         front = self._delivery(models, inputs, parameters)
         assert front is not None
         return front
+
+    def _warn_of_dropped(self, call: Call[Any]) -> None:
+        """Warn of the parameters that a call leaves out, once for each model and parameter."""
+        from .._calls.dropping import warn
+
+        warn(call, self._warned)
 
     def _fill(self, parameters: Any, *, embeds: bool = False) -> None:
         """Add the client's defaults to the parameters of a call."""

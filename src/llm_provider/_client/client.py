@@ -264,9 +264,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         self._fill(parameters)
         call = self._engine.prepare(CHAT, Request.build(model, messages, parameters), allowed)
         if call.encoded.dropped:
-            from .._calls.dropping import warn
-
-            warn(call, self._warned)
+            self._warn_of_dropped(call)
         return call
 
     @with_parameters

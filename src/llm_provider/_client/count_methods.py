@@ -83,9 +83,7 @@ class CountMethods(Answers):
         request = Request.build(model, messages, parameters)
         call = self._engine.prepare(CHAT, request, self._concurrency)
         if call.encoded.dropped:
-            from .._calls.dropping import warn
-
-            warn(call, self._warned)
+            self._warn_of_dropped(call)
         from .._providers import registry
 
         if not exact or call.cache == "only" or registry.load_token_counts(call.target) is None:
