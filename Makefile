@@ -21,7 +21,7 @@ UV := .venv/bin/uv
 RUN := .venv/bin/python
 # `make lock UPGRADE=` keeps the pins that still fit.
 UPGRADE ?= --upgrade
-COMPILE := $(UV) pip compile --quiet $(UPGRADE) --prerelease disallow --universal --python-version 3.11 --no-header --no-annotate
+COMPILE := $(UV) pip compile --quiet $(UPGRADE) --prerelease if-necessary-or-explicit --universal --python-version 3.11 --no-header --no-annotate
 
 # The caller's interpreter settings have no effect, and uv never downloads an interpreter.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV CONDA_PREFIX UV_PYTHON UV_PROJECT_ENVIRONMENT
@@ -100,9 +100,9 @@ format: setup ## format, and fix what can be fixed
 
 lock: .venv/.uv ## resolve every file of constraints/ anew; UPGRADE= keeps pins that still fit
 	@mkdir -p build && cp constraints/*.txt build/
-	@$(call lock,with-litellm,pyproject.toml --all-extras --group build --group lint --group test)
+	@$(call lock,with-litellm,pyproject.toml --all-extras --group build --group lint --group test --group notebook --group telemetry)
 	@$(call lock,highest,pyproject.toml --extra simulator --group build --group test)
-	@$(COMPILE) pyproject.toml --extra litellm --extra plot --no-deps --resolution lowest-direct -o build/floors.txt
+	@$(COMPILE) pyproject.toml --extra litellm --extra otel --extra plot --no-deps --resolution lowest-direct -o build/floors.txt
 	@$(call lock,lowest,pyproject.toml --all-extras --group build --group test -c build/floors.txt)
 	@$(call lock,integration,pyproject.toml --extra simulator --group build --group test --group integration)
 	@$(call lock,proxy,--group proxy)
