@@ -186,7 +186,7 @@ class CostRecorder:
         if self._file is not None:
             posting = Posting(time.time(), "hit", place.key, group.saved(answer.usage), answer.usage)
             self._file.append(
-                posting, base_url=place.alias[1] or None, id=answer.id, metadata=_described(call)
+                posting, base_url=place.alias[1] or None, id=answer.id, metadata=plain_metadata(call)
             )
         return before
 
@@ -242,7 +242,8 @@ class CostRecorder:
         for totals in call.tracks.totals:
             totals.post(posting)
         if self._file is not None:
-            self._file.append(posting, base_url=place.alias[1] or None, metadata=_described(call), **facts)
+            facts["metadata"] = plain_metadata(call)
+            self._file.append(posting, base_url=place.alias[1] or None, **facts)
 
     def _place(self, call: Call[Any], served: str | None, batch: BatchRow | None = None) -> _Place:
         target, tag = call.target, call.tracks.tag
@@ -262,8 +263,8 @@ class CostRecorder:
         return place
 
 
-def _described(call: Call[Any]) -> Any:
-    """The metadata of a call for its line in the ledger."""
+def plain_metadata(call: Call[Any]) -> Any:
+    """The metadata of a call as JSON holds it: for its line in the ledger, and for its row in a batch."""
     try:
         return json_value(call.metadata)
     except Exception:
