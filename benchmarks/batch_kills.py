@@ -35,8 +35,10 @@ MODELS = {
 }
 """One model of each provider."""
 
-# prices.csv has no batch price of Together's models: half the standard price, for the simulator and the clients.
-_TOGETHER_PRICE = "together_ai,MiniMaxAI/MiniMax-M2.7,batch,0,0.15,0.03,,,0.6,,,,,,,,,,an assumption,2026-11-20\n"
+# prices.csv has no batch prices of Together. This is half the standard price, for simulator and clients.
+_TOGETHER_PRICE = (
+    "together_ai,MiniMaxAI/MiniMax-M2.7,batch,0,0.15,0.03,,,0.6,,,,,,,,,,an assumption,2026-11-20\n"
+)
 
 ROWS = 12
 
