@@ -72,12 +72,11 @@ class BatchMethods(Answers):
         from .._calls.batch import iterate
         from .._calls.progress import Progress, watched
 
-        (model, inputs), *_ = asked
-        delivery = self._delivery([one for one, _ in asked], inputs.prompts, parameters)
+        delivery = self._delivery([one for one, _ in asked], asked[0][1].prompts, parameters)
         show = parameters.pop("progress", None)
         if delivery is not None:
-            lookup = self._batch("iter_many", model, parameters, inputs.metadata).lookup
-            return delivery.iterate(lookup, cast("Iterable[Prompt]", inputs.prompts), show)
+            jobs = self._batches("iter_many", asked, parameters)
+            return delivery.iterate([(work.lookup, prompts) for work, prompts in jobs], show)
         batches = self._batches("iter_many", asked, parameters)
         bar = functools.partial(Progress, _length(batches), show, self.statistics)
         (work, prompts), *more = batches
@@ -100,12 +99,11 @@ class BatchMethods(Answers):
         from .._calls.batch import aiterate
         from .._calls.progress import Progress, awatched
 
-        (model, inputs), *_ = asked
-        delivery = self._delivery([one for one, _ in asked], inputs.prompts, parameters)
+        delivery = self._delivery([one for one, _ in asked], asked[0][1].prompts, parameters)
         show = parameters.pop("progress", None)
         if delivery is not None:
-            lookup = self._batch("aiter_many", model, parameters, inputs.metadata).lookup
-            return delivery.aiterate(lookup, inputs.prompts, show)
+            jobs = self._batches("aiter_many", asked, parameters)
+            return delivery.aiterate([(work.lookup, prompts) for work, prompts in jobs], show)
         batches = self._batches("aiter_many", asked, parameters)
         bar = functools.partial(Progress, _length(batches), show, self.statistics)
         (work, prompts), *more = batches
