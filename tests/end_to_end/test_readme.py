@@ -7,12 +7,13 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from end_to_end.warm_python import WarmPython
 from llm_provider.simulator import Simulator
-from support import RunScript
 
 README = Path(__file__).parents[2] / "README.md"
 PAGES = (README, *sorted((README.parent / "docs").glob("*.md")))
@@ -25,8 +26,16 @@ def blocks(page: Path, language: str) -> list[str]:
     return [code for skipped, named, code in found if named == language and not skipped]
 
 
-EXAMPLES = [pytest.param(code, id=f"{page.stem}-{number}")
+EXAMPLES = [pytest.param(code, f"{page.stem}-{number}", id=f"{page.stem}-{number}")
             for page in PAGES for number, code in enumerate(blocks(page, "python"))]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def python() -> Iterator[WarmPython]:
+    """One process that has imported the SDKs and forks for each example."""
+    started = WarmPython()
+    yield started
+    started.close()
 
 
 def test_there_are_examples() -> None:
@@ -34,11 +43,30 @@ def test_there_are_examples() -> None:
     assert {page.name for page in PAGES if blocks(page, "python")} >= {"calls.md", "errors.md", "cache.md"}
 
 
-@pytest.mark.parametrize("code", EXAMPLES)
-def test_example(code: str, simulator: Simulator, run_script: RunScript, tmp_path: Path) -> None:
-    shown = run_script(f"import os; os.chdir({str(tmp_path)!r})\n{code}")
+@pytest.mark.parametrize(("code", "name"), EXAMPLES)
+def test_example(code: str, name: str, simulator: Simulator, python: WarmPython, tmp_path: Path) -> None:
+    (directory := tmp_path / "example").mkdir()
+    shown = python.run(code, name, directory)
+    assert (shown.returncode, shown.stderr) == (0, "")
     assert shown.stdout.strip()
-    assert shown.stderr == ""
+
+
+def test_an_example_meets_warnings_and_nothing_of_another_example(python: WarmPython, tmp_path: Path) -> None:
+    def outcome(code: str, name: str) -> tuple[int, str]:
+        (directory := tmp_path / name).mkdir()
+        shown = python.run(code, name, directory)
+        return shown.returncode, shown.stdout + shown.stderr
+
+    leave = "os.environ['LEFT'] = llm_provider.left = left = 'x'; open('left', 'w').close()"
+    look = (
+        "print(os.environ.get('LEFT'), vars(llm_provider).get('left'), globals().get('left'), os.listdir())"
+    )
+    assert outcome(f"import os, llm_provider; {leave}", "leaves") == (0, "")
+    assert outcome(f"import os, llm_provider; {look}", "looks") == (0, "None None None []\n")
+    status, text = outcome("import warnings; warnings.warn('old', DeprecationWarning)", "warns")
+    assert status == 1
+    assert 'File "warns", line 1' in text
+    assert text.endswith("DeprecationWarning: old\n")
 
 
 @pytest.mark.parametrize("code", blocks(README, "python"))
