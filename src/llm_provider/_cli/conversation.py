@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 import sqlite3
 import time
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class Conversation:
 
 def new_conversation() -> Conversation:
     """A conversation without messages."""
-    return Conversation(secrets.token_hex(6))
+    return Conversation(os.urandom(6).hex())
 
 
 def last_conversation() -> Conversation:
