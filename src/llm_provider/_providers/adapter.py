@@ -221,7 +221,11 @@ class StreamAssembler(Protocol):
 
 
 class Adapter(Protocol):
-    """The shape of an adapter module."""
+    """The shape of an adapter module.
+
+    A format whose provider may pause a turn has one more function, `is_paused(reply) -> bool`: whether the
+    model goes on if its message is sent back.
+    """
 
     def assembler(self, encoded: EncodedRequest) -> StreamAssembler:
         """A new object that folds the stream of one request."""
