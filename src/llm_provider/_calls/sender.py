@@ -12,6 +12,7 @@ import contextlib
 import random
 import time
 from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from .._money.pricing import PriceTable
     from .._requests.api_keys import APIKey
     from .reservation import Hold, Spending
+    from .uploads import Uploads
 
 
 class Sender:
@@ -68,6 +70,8 @@ class Sender:
         self._limiter = Limiter(self._controller)
         self._keys = KeyPools(settings.keys, self._limiter)
         self.random = random.Random()
+        self._directory = lease_directory
+        self._uploads: Uploads | None = None
 
     def _controller(self, scope: str) -> Controller:
         rate_control = self._settings.rate_control
@@ -130,6 +134,17 @@ class Sender:
             self._connections[name] = connection
         return connection
 
+    @property
+    def uploads(self) -> Uploads:
+        """The files that were uploaded because they are too large for a request."""
+        if self._uploads is None:
+            # Only calls with such files need this module and its imports.
+            from .uploads import Uploads
+
+            directory = self._directory
+            self._uploads = Uploads(None if directory is None else directory.parent / "uploads", directory)
+        return self._uploads
+
     def statistics(self) -> list[ScopeStatistics]:
         """The state of the rate control of each scope in use."""
         return self._limiter.statistics()
@@ -137,6 +152,9 @@ class Sender:
     async def close(self) -> None:
         """Close every connection."""
         self._shared.close()
+        if self._uploads is not None:
+            with contextlib.suppress(Exception):  # as below
+                await self._uploads.close()
         for connection in self._connections.values():
             with contextlib.suppress(Exception):  # nothing can be done about it
                 await connection.close()
@@ -146,8 +164,9 @@ class _Sending:
     """The requests of one call and their outcomes so far."""
 
     __slots__ = (
-        "_call", "_costs", "_emit", "_failures", "_free", "_max_retries", "_outgoing", "_parts", "_probed",
-        "_queue", "_selection", "_sender", "_spending", "_ticket", "_tokens", "_usage", "_verdict",
+        "_call", "_costs", "_emit", "_failures", "_file_ids", "_files_renewed", "_free", "_max_retries",
+        "_outgoing", "_parts", "_probed", "_queue", "_selection", "_sender", "_spending", "_ticket",
+        "_tokens", "_usage", "_verdict",
     )  # fmt: skip
 
     def __init__(
@@ -181,6 +200,9 @@ class _Sending:
         self._usage: Usage | None = None
         """The usage that failed requests reported."""
         self._verdict = retry.FINAL
+        self._file_ids: dict[str, str] | None = None
+        """The ids of the uploaded files that the last request used."""
+        self._files_renewed = False
         self._ticket: Ticket
 
     async def run(self, connection: Connection) -> Sample:
@@ -193,6 +215,8 @@ class _Sending:
         try:
             while True:
                 hold = await self._start()
+                if self._call.encoded.uploads and not await self._refers(hold):
+                    continue
                 waited = time.perf_counter() - since
                 self._queue += waited
                 attempt = Attempt(self._call, len(self._parts), self._outgoing, self._emit, self._on_headers)
@@ -249,6 +273,33 @@ class _Sending:
             call.sent.unfailed += 1
         return hold
 
+    async def _refers(self, hold: Hold | None) -> bool:
+        """Put the ids of uploaded files into the request.
+
+        Returns:
+            False if they had to be uploaded first. No slot is held meanwhile, so it must be taken again.
+
+        Raises:
+            LLMError: a file cannot be uploaded.
+        """
+        call, selection, uploads = self._call, self._selection, self._sender.uploads
+        self._file_ids = uploads.ids(call, selection.key)
+        if self._file_ids is not None:
+            from .uploads import referring
+
+            body = call.operation.body(call, self._parts)
+            original = replace(self._outgoing, encoded=call.encoded)
+            self._outgoing = referring(original, self._file_ids, body)
+            return True
+        selection.withdrawn(self._ticket)
+        if hold is not None:
+            hold.unused()
+        if call.sent is not None:
+            call.sent.unfailed -= 1
+        self._verdict = retry.FINAL
+        await uploads.upload(call, selection.key, self._max_retries, self._sender.random)
+        return False
+
     def _on_headers(self, headers: Mapping[str, str]) -> None:
         self._selection.scope.on_headers(self._ticket, headers)
 
@@ -272,7 +323,8 @@ class _Sending:
 
     def _failed(self, attempt: Attempt, error: LLMError, waited: float, hold: Hold | None) -> bool:
         """Judge a failure. Returns whether the call backs off by itself before its next request."""
-        selection, sent, scope = self._selection, self._call.sent, self._selection.scope
+        call, selection, scope = self._call, self._selection, self._selection.scope
+        sent, key = call.sent, selection.key
         was_down = scope.outage.down_since is not None
         alone = scope.ended(self._ticket, error, caller=self) or not retry.is_congestion(error)
         cost = None
@@ -306,6 +358,11 @@ class _Sending:
             deadline=self._call.deadline,
             down=down,
         )
+        if self._file_ids and not self._verdict.retry and not self._files_renewed:
+            # The provider deleted a file that is remembered.
+            self._files_renewed = self._sender.uploads.forget(call, key, self._file_ids, error)
+            if self._files_renewed:
+                self._verdict = retry.Verdict(retry=True)
         return alone
 
     def _charged(self, usage: Usage | None) -> float | None:

@@ -86,7 +86,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: TypeForm[T],
@@ -146,7 +146,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -230,7 +231,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -290,7 +291,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -381,7 +383,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: TypeForm[T],
@@ -441,7 +443,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -525,7 +528,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -585,7 +588,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -710,7 +714,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: TypeForm[T],
@@ -770,7 +774,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -857,7 +862,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -917,7 +922,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -1004,7 +1010,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: TypeForm[T],
@@ -1064,7 +1070,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -1151,7 +1158,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -1211,7 +1218,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -1298,7 +1306,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -1358,7 +1366,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -1445,7 +1454,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -1505,7 +1514,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -1592,7 +1602,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: TypeForm[T],
@@ -1652,7 +1662,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -1739,7 +1750,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -1799,7 +1810,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -1886,7 +1898,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: TypeForm[T],
@@ -1946,7 +1958,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -2033,7 +2046,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -2093,7 +2106,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -2180,7 +2194,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -2240,7 +2254,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -2327,7 +2342,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: TypeForm[T],
@@ -2387,7 +2402,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -2474,7 +2490,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -2534,7 +2550,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -2621,7 +2638,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: TypeForm[T],
@@ -2681,7 +2698,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -2768,7 +2786,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -2828,7 +2846,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -2915,7 +2934,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -2975,7 +2994,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -3062,7 +3082,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -3122,7 +3142,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -3209,7 +3230,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: TypeForm[T],
@@ -3269,7 +3290,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -3356,7 +3378,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -3416,7 +3438,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -3503,7 +3526,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: TypeForm[T],
@@ -3563,7 +3586,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -3650,7 +3674,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -3710,7 +3734,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -3797,7 +3822,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -3857,7 +3882,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -3940,7 +3966,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -4000,7 +4026,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.

@@ -116,7 +116,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -204,7 +205,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -260,7 +261,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: TypeForm[T],
@@ -315,7 +316,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -392,7 +394,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -447,7 +449,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -524,7 +527,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: TypeForm[T],
@@ -579,7 +582,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -656,7 +660,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -711,7 +715,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -788,7 +793,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: TypeForm[T],
@@ -843,7 +848,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -920,7 +926,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -975,7 +981,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -1052,7 +1059,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: TypeForm[T],
@@ -1107,7 +1114,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -1184,7 +1192,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -1239,7 +1247,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -1332,7 +1341,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -1390,7 +1399,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
                 {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
             max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
                 most.
-            tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+            tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+                called, or `{"type": "function", "function": {"name": ...}}`.
             allowed_tools: The names of those `tools` that the model may call now; the others stay in the
                 prompt and its cache.
             parallel_tool_calls: Whether the model may call several tools at once.
@@ -1501,7 +1511,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -1558,7 +1568,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
                 {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
             max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
                 most.
-            tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+            tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+                called, or `{"type": "function", "function": {"name": ...}}`.
             allowed_tools: The names of those `tools` that the model may call now; the others stay in the
                 prompt and its cache.
             parallel_tool_calls: Whether the model may call several tools at once.

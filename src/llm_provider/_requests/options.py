@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_args
 
 from .._errors import RequestError, shown
@@ -17,6 +17,7 @@ from .checks import (
     one_of,
     text,
 )
+from .tools import checked_tools, name_of
 
 _PAIRS, _LONGEST_NAME, _LONGEST_TEXT = 16, 64, 512
 """OpenAI's limits for `metadata`: pairs, and characters of a name and of a text."""
@@ -42,6 +43,23 @@ def gathered(names: frozenset[str], checked: dict[str, Any]) -> dict[str, Any]:
             "reasoning_effort and thinking_budget both say how much to reason: leave one of them out"
         )
     return options
+
+
+def chosen_tool(choice: Any, tools: Sequence[Mapping[str, Any] | str]) -> dict[str, Any]:
+    """The `tool_choice` for a function or a class.
+
+    Raises:
+        RequestError: it is no tool, or is not among the tools of the call.
+    """
+    (wanted,) = checked_tools("tool_choice", [choice])
+    name = name_of(wanted)
+    if wanted not in tools:
+        known = [found for tool in tools if (found := name_of(tool)) is not None]
+        problem = f"is not among tools: {', '.join(known) or 'no function'}"
+        if name in known:
+            problem = "has the name of another one in tools: give the same in both"
+        raise RequestError(f"tool_choice is {name!r}, which {problem}")
+    return {"type": "function", "function": {"name": name}}
 
 
 def _check_allowed(allowed: tuple[str, ...], checked: Mapping[str, Any]) -> None:

@@ -111,6 +111,10 @@ def _with_related(checked: dict[str, Any], conversation: tuple[Message, ...]) ->
         raise RequestError("top_logprobs was given with logprobs=False; leave logprobs out or set it to True")
     if checked.get("tool_choice") is not None and not checked.get("tools"):
         raise RequestError("tool_choice was given without tools; give tools=, or leave tool_choice out")
+    if callable(checked.get("tool_choice")):
+        from .options import chosen_tool
+
+        checked["tool_choice"] = chosen_tool(checked["tool_choice"], checked["tools"])
     if "max_tool_rounds" in checked:
         from .tools import check_rounds
 
@@ -284,8 +288,11 @@ def _tools(name: str, value: Any) -> tuple[Mapping[str, Any] | str, ...]:
     return checked_tools(name, value)
 
 
-def _tool_choice(name: str, value: Any) -> str | Mapping[str, Any]:
+def _tool_choice(name: str, value: Any) -> Any:
     if isinstance(value, str) and value in ("auto", "none", "required"):
+        return value
+    if callable(value):
+        # `_with_related` looks for it among the tools.
         return value
     function = value.get("function") if isinstance(value, Mapping) else None
     if isinstance(function, Mapping) and isinstance(function.get("name"), str):
@@ -293,7 +300,7 @@ def _tool_choice(name: str, value: Any) -> str | Mapping[str, Any]:
     if isinstance(value, Mapping) and value.get("type") in ("custom", "allowed_tools"):
         return dict(value)
     raise RequestError(
-        f"{name} must be 'auto', 'none', 'required' or "
+        f"{name} must be 'auto', 'none', 'required', one of the tools (a function or a class), or "
         f"{{'type': 'function', 'function': {{'name': ...}}}}, not {shown(value)}"
     )
 

@@ -175,7 +175,7 @@ def check_rounds(checked: dict[str, Any]) -> None:
     if not checked["max_tool_rounds"]:
         del checked["max_tool_rounds"]
         return
-    if not any(isinstance(tool, FunctionTool) for tool in checked.get("tools", ())):
+    if not any(map(_has_rounds, checked.get("tools", ()))):
         raise RequestError(
             "max_tool_rounds runs Python functions, and tools has none: give tools=[your_function], or leave "
             "max_tool_rounds out"
@@ -189,6 +189,13 @@ def check_rounds(checked: dict[str, Any]) -> None:
         raise RequestError(
             "in_batch looks for one request, and max_tool_rounds sends several: leave one of them out"
         )
+
+
+def _has_rounds(tool: Any) -> bool:
+    """Whether a tool may need several rounds: it is a function of the user's, or the provider runs it."""
+    if isinstance(tool, (FunctionTool, str)):
+        return True
+    return isinstance(tool, Mapping) and tool.get("type", "custom") not in ("function", "custom")
 
 
 def _tool(where: str, tool: Any) -> Mapping[str, Any] | str:

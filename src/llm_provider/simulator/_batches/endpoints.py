@@ -29,6 +29,8 @@ def owner_of(path: str) -> tuple[str, str] | None:
     found = _PROVIDER.match(path)
     named = None if found is None else found["provider"]
     rest = path if found is None else path[found.end() :]
+    if named == "anthropic" and anthropic.FILES.fullmatch(rest):
+        return named, rest
     if anthropic.PATHS.fullmatch(rest):
         return (named or "anthropic", rest) if named in (None, "anthropic") else None
     if named == "gemini" or (named is None and not openai.PATHS.fullmatch(rest)):
