@@ -33,6 +33,7 @@ LAYERS: tuple[str, ...] = (
     "_client",
     "",
     "pytest_plugin",
+    "integrations",
     "_cli",
     "__main__",
 )
