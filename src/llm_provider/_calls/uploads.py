@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from .._errors import BadRequestError, LLMError, NotFoundError, PermissionDeniedError, RequestError
-from .._limits import retry
+from .._errors import BadRequestError, LLMError, NotFoundError, PermissionDeniedError
 from .._providers.adapter import Outgoing
 from .._providers.files import FileConnection, UploadedFile, filled, module_of
 from .._runtime.imports import when_imported
 from .._runtime.leases import Leases
 from .call import Call
+from .retrying import retried
 
 if TYPE_CHECKING:
     import random
@@ -158,30 +158,17 @@ class Uploads:
     async def _uploaded(
         self, call: Call[Any], key: APIKey, one: Attachment, max_retries: int, random_source: random.Random
     ) -> UploadedFile:
-        attempts, budget = 0, retry.RetryBudget()
-        while True:
-            attempts += 1
-            try:
-                # The name tells people who look at their files where it is from.
-                name = f"llm_provider-{one.reference[-64:-48]}.{_suffix(one.media_type)}"
-                return await self._connection(call, key).upload(one, name)
-            except RequestError:
-                raise
-            except Exception as failure:
-                error = failure if isinstance(failure, LLMError) else call.adapter.map_error(failure)
-                # Providers bill no uploads.
-                error.maybe_billed = False
-                verdict = retry.judge(
-                    error,
-                    attempts=attempts,
-                    max_retries=max_retries,
-                    random_source=random_source,
-                    budget=budget,
-                    now=asyncio.get_running_loop().time(),
-                )
-                if not verdict.retry:
-                    raise _explained(error, one, call) from None
-            await asyncio.sleep(verdict.delay)
+        # The name tells people who look at their files where it is from.
+        name = f"llm_provider-{one.reference[-64:-48]}.{_suffix(one.media_type)}"
+        try:
+            return await retried(
+                lambda: self._connection(call, key).upload(one, name),
+                call.adapter,
+                max_retries,
+                random_source,
+            )
+        except LLMError as error:
+            raise _explained(error, one, call) from None
 
     def _connection(self, call: Call[Any], key: APIKey) -> FileConnection:
         target = call.target

@@ -16,7 +16,7 @@ from .._cache.response_cache import ResponseCache
 from .._calls.chat import CHAT
 from .._calls.engine import Engine
 from .._calls.recorder import CostRecorder
-from .._errors import RequestError
+from .._errors import RequestError, shown
 from .._limits.concurrency import UNBOUNDED, Concurrency, concurrency, concurrency_of_environment, unasked
 from .._limits.retry import DEFAULT_MAX_RETRIES
 from .._limits.timeouts import DEFAULT_TIMEOUT, Timeouts
@@ -353,11 +353,30 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
 
         return quote(self._prices(), priced_as(resolve(model)), usage, service_tier, at)
 
-    def models(self, provider: str | None = None) -> list[Model]:
-        """See `llm_provider.models`. The models of the client's own price table are in the list too."""
-        from .._tokens.models import list_models
+    def models(self, provider: str | None = None, *, live: bool = False) -> list[Model]:
+        """See `llm_provider.models`. The models of the client's own price table are in the list too.
 
-        return list_models(self._prices(), provider)
+        `live=True` asks with the `keys`, the `api_key` and the `base_url` of the client, if it has any.
+        """
+        from .._tokens.models import check_provider, list_models, live_models
+
+        if not isinstance(live, bool):
+            raise RequestError(f"live must be True or False, not {shown(live)}")
+        if not live:
+            return list_models(self._prices(), provider)
+        if provider is None:
+            raise RequestError("live=True asks one provider: write models('openai', live=True)")
+        check_provider(provider)
+        from .._calls.model_list import destination, listed
+        from .._runtime import event_loop
+
+        event_loop.refuse_own_thread("models")
+        self._engine.refuse_closed()
+        settings, given = self._engine.settings, self._defaults
+        target, key = destination(provider, given.get("base_url"), given.get("api_key"), settings)
+        self._start()
+        found = event_loop.wait(event_loop.submit(listed(target, key, settings.max_retries)))
+        return live_models(self._prices(), provider, found)
 
     def batches(self) -> list[Batch]:
         """See `llm_provider.batches`."""

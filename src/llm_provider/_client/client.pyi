@@ -1655,8 +1655,13 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
     def models(
         self,
         provider: str | None = None,
+        *,
+        live: bool = False,
     ) -> list[Model]:
-        """See `llm_provider.models`. The models of the client's own price table are in the list too."""
+        """See `llm_provider.models`. The models of the client's own price table are in the list too.
+
+        `live=True` asks with the `keys`, the `api_key` and the `base_url` of the client, if it has any.
+        """
         ...
 
     def batches(

@@ -23,6 +23,8 @@ from llm_provider._types.token_count import TokenCount
 
 def models(
     provider: str | None = None,
+    *,
+    live: bool = False,
 ) -> list[Model]:
     """The models that can be called, with their limits and prices, sorted by provider and name.
 
@@ -32,9 +34,13 @@ def models(
     Args:
         provider: The only provider to list, such as "openai", "groq" or "openrouter"; default all. Your own
             servers ("local") and litellm's other providers have no list here.
+        live: Whether the provider is asked which models the key reaches, "local" too. Its own limits and
+            modalities come before those of the tables; prices are those of the tables. It needs a provider.
 
     Raises:
         RequestError: there is no such provider. The message names near ones.
+        MissingAPIKeyError: with `live`, a key is required and none is set.
+        ProviderError: with `live`, the provider gave no list, and retries did not help.
 
     >>> [model.name for model in models("anthropic") if "haiku-5" in model.name]
     ['claude-haiku-5-5']

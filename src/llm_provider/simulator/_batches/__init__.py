@@ -2,5 +2,5 @@
 
 `jobs` keeps files and batches and works them off on a clock that can run fast. `openai`, `anthropic` and
 `gemini` speak the wire formats, `multipart` reads uploads, and `endpoints` finds the format that serves a
-path. `references` refuses messages that refer to files which were not uploaded.
+path, and `models` lists models. `references` refuses messages that refer to files which were not uploaded.
 """
