@@ -128,11 +128,16 @@ def test_a_second_evaluation_sends_nothing(llm_simulator: Simulator, run_tool: R
 
 
 @pytest.mark.parametrize(
-    "model",
-    ["gpt-6.1-sol", "anthropic/claude-sonnet-5-5", "gemini/gemini-3.8-flash", "together_ai/zai-org/GLM-5.3"],
+    ("model", "kept"),
+    [
+        ("gpt-6.1-sol", "rs_"),
+        ("anthropic/claude-sonnet-5-5", "signature"),
+        ("gemini/gemini-3.8-flash", "thoughtSignature"),
+        ("together_ai/zai-org/GLM-5.3", "reasoning_content"),
+    ],
 )
 def test_reasoning_goes_back_between_calls_of_tools(
-    evaluate: Evaluate, simulator: Simulator, model: str
+    evaluate: Evaluate, simulator: Simulator, model: str, kept: str
 ) -> None:
     from inspect_ai.solver import generate, use_tools
 
@@ -147,10 +152,6 @@ def test_reasoning_goes_back_between_calls_of_tools(
     assert [message.role for message in messages] == ["user", "assistant", "tool", "assistant"]
     assert messages[1].tool_calls[0].arguments == {"x": 1, "y": 2}
     assert messages[1].content[0].type == "reasoning"
-    kept = {
-        "gpt-6.1-sol": "rs_", "anthropic/claude-sonnet-5-5": "signature", "gemini/gemini-3.8-flash": "thoughtSignature",
-        "together_ai/zai-org/GLM-5.3": "reasoning_content",
-    }[model]  # fmt: skip
     assert kept in json.dumps(second.body)
     assert kept not in json.dumps(first.body)
 
