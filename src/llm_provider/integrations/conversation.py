@@ -66,14 +66,18 @@ class Variant:
 def kept_state(message: Message) -> dict[str, Any] | None:
     """The fields of an assistant message that a tool has no place for, such as signatures of reasoning.
 
-    They go back with the message, so that the model continues its reasoning between calls of tools.
+    They go back with the message, so that the model continues its reasoning between calls of tools. The calls
+    are among them, because a tool keeps their arguments as values, and not the text that the model wrote.
 
     >>> kept_state({"role": "assistant", "content": "Hi", "reasoning_content": "They greet me."})
     {'reasoning_content': 'They greet me.'}
     >>> kept_state({"role": "assistant", "content": "Hi"}) is None
     True
     """
-    return {name: value for name, value in message.items() if name not in _TRANSLATED} or None
+    state = {name: value for name, value in message.items() if name not in _TRANSLATED}
+    if state and message.get("tool_calls"):
+        state["tool_calls"] = message["tool_calls"]
+    return state or None
 
 
 def assistant_message(
@@ -84,12 +88,30 @@ def assistant_message(
     >>> assistant_message("Hi", [], None)
     {'role': 'assistant', 'content': 'Hi'}
     """
-    message: dict[str, Any] = {"role": "assistant", "content": text or None, **(state or {})}
+    kept = dict(state or {})
+    original = {call["id"]: call for call in kept.pop("tool_calls", ())}
+    message: dict[str, Any] = {"role": "assistant", "content": text or None, **kept}
     if calls:
-        message["tool_calls"] = calls
+        message["tool_calls"] = [_original(call, original.get(call["id"])) for call in calls]
     elif message["content"] is None and state is None:
         message["content"] = ""
     return message
+
+
+def _original(call: dict[str, Any], original: dict[str, Any] | None) -> dict[str, Any]:
+    """The call as the model wrote it, unless it was edited since."""
+    if original is None or original.get("type") != "function":
+        return original or call
+    written, now = original["function"], call["function"]
+    same = written["name"] == now["name"] and _values(written["arguments"]) == _values(now["arguments"])
+    return original if same else call
+
+
+def _values(arguments: str) -> Any:
+    try:
+        return json.loads(arguments or "{}")
+    except (ValueError, RecursionError):
+        return arguments
 
 
 def tool_call(call_id: str, name: str, arguments: Any) -> dict[str, Any]:

@@ -25,17 +25,22 @@ from inspect_ai.model import (
     Logprobs,
     ModelAPI,
     ModelCall,
+    ModelCost,
+    ModelInfo,
     ModelOutput,
     ModelUsage,
     modelapi,
+    set_model_info,
 )
 from inspect_ai.model._cache import epoch as current_epoch
 from inspect_ai.model._call_tools import parse_tool_call
-from inspect_ai.model._model_data.model_data import ModelCost
+from inspect_ai.model._model_info import _get_model_info_direct
 from inspect_ai.model._model_output import ServedModelUsage
 from inspect_ai.tool import ToolChoice, ToolFunction, ToolInfo
 
+from .._client.functions import default_client
 from .._errors import ContextWindowExceededError, OutputError, RefusalError, RequestError, SchemaMismatchError
+from .._requests.routing import resolve
 from .._runtime.canonical_json import canonical
 from .conversation import (
     NAME,
@@ -125,6 +130,7 @@ class LLMProviderAPI(ModelAPI):  # type: ignore[misc]  # inspect_ai is no requir
         given = {"unsupported": "drop", "base_url": base_url, "api_key": self.api_key, **model_args}
         self._variant = Variant(given)
         _ = self._variant.client  # a wrong value ends the evaluation before it begins
+        _register(model_name)
 
     def max_connections(self) -> int:
         """The rate control of this library decides; this is for `--adaptive-connections false`."""
@@ -215,6 +221,30 @@ class LLMProviderAPI(ModelAPI):  # type: ignore[misc]  # inspect_ai is no requir
             output.usage = _usage(error.usage, error.cost)
         output.metadata = {NAME: {"cost": error.cost, "error": type(error).__name__}}
         return output
+
+
+def _register(model: str) -> None:
+    """Tell inspect the prices of a model, without which `--cost-limit` is refused, and its context window."""
+    target = resolve(model)
+    names = (target.model, f"{target.provider}/{target.model}")
+    try:
+        entries = default_client().models(target.provider)
+    except RequestError:
+        return  # a provider without a list of models
+    name = f"{NAME}/{model}"
+    known = _get_model_info_direct(name) or ModelInfo()
+    entry = next((entry for entry in entries if entry.name in names), None)
+    if entry is None or entry.input_price is None or entry.output_price is None or known.cost is not None:
+        return
+    read = entry.input_price if entry.cached_input_price is None else entry.cached_input_price
+    cost = ModelCost(
+        input=entry.input_price,
+        output=entry.output_price,
+        input_cache_read=read,
+        input_cache_write=entry.input_price,
+    )
+    window = known.context_length or entry.context_window
+    set_model_info(name, known.model_copy(update={"cost": cost, "context_length": window}))
 
 
 def parameters_of(config: GenerateConfig, tools: list[ToolInfo], tool_choice: ToolChoice) -> dict[str, Any]:
