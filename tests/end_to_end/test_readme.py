@@ -16,7 +16,7 @@ from end_to_end.warm_python import WarmPython
 from llm_provider.simulator import Simulator
 
 README = Path(__file__).parents[2] / "README.md"
-PAGES = (README, *sorted((README.parent / "docs").glob("*.md")))
+PAGES = (README, *sorted((README.parent / "docs").rglob("*.md")))
 BLOCK = re.compile(r"(<!-- not run: [^>]*-->\n)?```(python|sh)\n(.*?)```", re.DOTALL)
 
 
@@ -26,8 +26,20 @@ def blocks(page: Path, language: str) -> list[str]:
     return [code for skipped, named, code in found if named == language and not skipped]
 
 
-EXAMPLES = [pytest.param(code, f"{page.stem}-{number}", id=f"{page.stem}-{number}")
+def page_name(page: Path) -> str:
+    """The path of a page without its suffix."""
+    return page.relative_to(README.parent).with_suffix("").as_posix().removeprefix("docs/")
+
+
+EXAMPLES = [pytest.param(code, name := f"{page_name(page)}-{number}", id=name)
             for page in PAGES for number, code in enumerate(blocks(page, "python"))]  # fmt: skip
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of the headings of a page, as GitHub and mkdocs make them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +129,7 @@ def test_both_commands_are_named() -> None:
     assert "make test" in text
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_every_name_it_mentions_exists(page: Path) -> None:
     import llm_provider
 
@@ -125,7 +137,9 @@ def test_every_name_it_mentions_exists(page: Path) -> None:
         assert name in llm_provider.__all__ or hasattr(builtins, name), name
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_every_file_it_links_to_exists(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
-        assert (page.parent / target).exists(), target
+    for target, anchor in re.findall(r"\]\(([^)#:\s]*)(?:#([^)]*))?\)", page.read_text(encoding="utf-8")):
+        linked = page.parent / target if target else page
+        assert linked.exists(), target
+        assert not anchor or anchor in anchors(linked), f"{target}#{anchor}"
