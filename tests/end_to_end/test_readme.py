@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -42,31 +41,25 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
 
 
-@pytest.fixture(scope="module")
-def python() -> Iterator[WarmPython]:
-    """One process that has imported the SDKs and forks for each example."""
-    started = WarmPython()
-    yield started
-    started.close()
-
-
 def test_there_are_examples() -> None:
     assert len(blocks(README, "python")) >= 5
     assert {page.name for page in PAGES if blocks(page, "python")} >= {"calls.md", "errors.md", "cache.md"}
 
 
 @pytest.mark.parametrize(("code", "name"), EXAMPLES)
-def test_example(code: str, name: str, simulator: Simulator, python: WarmPython, tmp_path: Path) -> None:
+def test_example(code: str, name: str, simulator: Simulator, warm_python: WarmPython, tmp_path: Path) -> None:
     (directory := tmp_path / "example").mkdir()
-    shown = python.run(code, name, directory)
+    shown = warm_python.run(code, name, directory)
     assert (shown.returncode, shown.stderr) == (0, "")
     assert shown.stdout.strip()
 
 
-def test_an_example_meets_warnings_and_nothing_of_another_example(python: WarmPython, tmp_path: Path) -> None:
+def test_an_example_meets_warnings_and_nothing_of_another_example(
+    warm_python: WarmPython, tmp_path: Path
+) -> None:
     def outcome(code: str, name: str) -> tuple[int, str]:
         (directory := tmp_path / name).mkdir()
-        shown = python.run(code, name, directory)
+        shown = warm_python.run(code, name, directory)
         return shown.returncode, shown.stdout + shown.stderr
 
     leave = "os.environ['LEFT'] = llm_provider.left = left = 'x'; open('left', 'w').close()"
