@@ -36,8 +36,8 @@ export UV_SYSTEM_CERTS := true
 .DELETE_ON_ERROR:
 .PRECIOUS: .venv-%/.ready
 .SECONDEXPANSION:
-.PHONY: help setup demo test coverage test-matrix test-long test-integration test-plugins matrix fuzz reliability stubs features lint types \
-	format lock build bench clean
+.PHONY: help setup demo test coverage test-matrix test-long test-integration test-plugins matrix fuzz reliability stubs \
+	features docs lint types format lock build bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -113,6 +113,7 @@ lock: .venv/.uv ## resolve every file of constraints/ anew; UPGRADE= keeps pins 
 	@$(call lock,integration,pyproject.toml --extra simulator --group build --group test --group integration)
 	@$(call lock,plugins,pyproject.toml --extra simulator --extra dspy --extra inspect --extra llm --group build --group test)
 	@$(call lock,proxy,--group proxy)
+	@$(call lock,docs,--group docs)
 	@$(call lock,bootstrap,--group build -c constraints/with-litellm.txt)
 	@for source in benchmarks/requirements/*.in; do $(COMPILE) --generate-hashes $$source -o $${source%.in}.txt || exit 1; done
 
@@ -125,7 +126,10 @@ stubs: setup ## write the signatures of the public functions anew from _requests
 features: setup ## write docs/features.md anew from what passes tests/conformance
 	@PYTHONPATH=tests $(RUN) -m conformance.features
 
-bench: setup .venv-highest/.ready ## measure everything (half an hour) and write docs/performance.md
+docs: .venv-docs/.ready ## build the website into build/site; every warning is an error
+	@PATH="$(CURDIR)/.venv-docs/bin:$$PATH" NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict
+
+bench: setup .venv-highest/.ready ## measure everything (half an hour) and write docs/performance*.md
 	@$(RUN) -m benchmarks all --write
 	@$(RUN) -m benchmarks report
 
@@ -156,9 +160,9 @@ endef
 	@$(call install,.venv-$*,$(firstword $(subst -3., 3.,$*)))
 
 # install,<environment>,<resolution>: installs exactly the pinned packages, then this project in editable form. The
-# proxy runs without it. Only llama-cpp-python has no wheel, so no other resolution may build a package.
+# proxy and the website do without it. Only llama-cpp-python has no wheel, so no other resolution may build a package.
 define install
 $(UV) pip sync --quiet --require-hashes $(if $(filter integration,$(2)),,--no-build) --python $(1)/bin/python constraints/$(2).txt \
-	$(if $(filter proxy,$(2)),,&& $(UV) pip install --quiet --no-deps --no-build-isolation --python $(1)/bin/python --editable .) \
+	$(if $(filter proxy docs,$(2)),,&& $(UV) pip install --quiet --no-deps --no-build-isolation --python $(1)/bin/python --editable .) \
 	&& touch $(1)/.ready
 endef

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from end_to_end.warm_python import WarmPython
 from llm_provider.simulator import Simulator
 
 README = Path(__file__).parents[2] / "README.md"
-PAGES = (README, *sorted((README.parent / "docs").glob("*.md")))
+PAGES = (README, *sorted((README.parent / "docs").rglob("*.md")))
 BLOCK = re.compile(r"(<!-- not run: [^>]*-->\n)?```(python|sh)\n(.*?)```", re.DOTALL)
 
 
@@ -26,16 +25,20 @@ def blocks(page: Path, language: str) -> list[str]:
     return [code for skipped, named, code in found if named == language and not skipped]
 
 
-EXAMPLES = [pytest.param(code, f"{page.stem}-{number}", id=f"{page.stem}-{number}")
+def page_name(page: Path) -> str:
+    """The path of a page without its suffix."""
+    return page.relative_to(README.parent).with_suffix("").as_posix().removeprefix("docs/")
+
+
+EXAMPLES = [pytest.param(code, name := f"{page_name(page)}-{number}", id=name)
             for page in PAGES for number, code in enumerate(blocks(page, "python"))]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def python() -> Iterator[WarmPython]:
-    """One process that has imported the SDKs and forks for each example."""
-    started = WarmPython()
-    yield started
-    started.close()
+def anchors(page: Path) -> set[str]:
+    """The anchors of the headings of a page, as GitHub and mkdocs make them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
 
 
 def test_there_are_examples() -> None:
@@ -44,17 +47,19 @@ def test_there_are_examples() -> None:
 
 
 @pytest.mark.parametrize(("code", "name"), EXAMPLES)
-def test_example(code: str, name: str, simulator: Simulator, python: WarmPython, tmp_path: Path) -> None:
+def test_example(code: str, name: str, simulator: Simulator, warm_python: WarmPython, tmp_path: Path) -> None:
     (directory := tmp_path / "example").mkdir()
-    shown = python.run(code, name, directory)
+    shown = warm_python.run(code, name, directory)
     assert (shown.returncode, shown.stderr) == (0, "")
     assert shown.stdout.strip()
 
 
-def test_an_example_meets_warnings_and_nothing_of_another_example(python: WarmPython, tmp_path: Path) -> None:
+def test_an_example_meets_warnings_and_nothing_of_another_example(
+    warm_python: WarmPython, tmp_path: Path
+) -> None:
     def outcome(code: str, name: str) -> tuple[int, str]:
         (directory := tmp_path / name).mkdir()
-        shown = python.run(code, name, directory)
+        shown = warm_python.run(code, name, directory)
         return shown.returncode, shown.stdout + shown.stderr
 
     leave = "os.environ['LEFT'] = llm_provider.left = left = 'x'; open('left', 'w').close()"
@@ -117,7 +122,7 @@ def test_both_commands_are_named() -> None:
     assert "make test" in text
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_every_name_it_mentions_exists(page: Path) -> None:
     import llm_provider
 
@@ -125,7 +130,9 @@ def test_every_name_it_mentions_exists(page: Path) -> None:
         assert name in llm_provider.__all__ or hasattr(builtins, name), name
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_every_file_it_links_to_exists(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
-        assert (page.parent / target).exists(), target
+    for target, anchor in re.findall(r"\]\(([^)#:\s]*)(?:#([^)]*))?\)", page.read_text(encoding="utf-8")):
+        linked = page.parent / target if target else page
+        assert linked.exists(), target
+        assert not anchor or anchor in anchors(linked), f"{target}#{anchor}"
