@@ -7,7 +7,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
-from ._errors import RequestError
+from ._errors import RequestError, shown
+from ._json_values import plain_number
 from ._limits.timeouts import DEFAULT_TIMEOUTS, Timeouts
 from ._requests.api_keys import Accounts, KeyList, sealed
 from ._requests.checks import number
@@ -95,8 +96,11 @@ _size = number(1, 2**40, whole=True)
 
 
 def _one_of(name: str, value: T, known: tuple[T, ...]) -> T:
-    if value not in known:
-        raise RequestError(f"{name} must be one of {', '.join(map(str, known))}, not {value!r}")
+    if not isinstance(value, str) or value not in known:
+        from ._requests.remedies import word_remedy
+
+        remedy = word_remedy(name, value, known)
+        raise RequestError(f"{name} must be one of {', '.join(map(str, known))}, not {shown(value)}{remedy}")
     return value
 
 
@@ -126,9 +130,14 @@ def _cache_mode() -> str:
 
 def _kept(finish_reasons: Collection[str]) -> frozenset[str]:
     known = {*get_args(FinishReason), "empty"}
-    if isinstance(finish_reasons, str) or not set(finish_reasons) <= known:
+    if (
+        isinstance(finish_reasons, str)
+        or not isinstance(finish_reasons, Collection)
+        or any(not isinstance(reason, str) or reason not in known for reason in finish_reasons)
+    ):
         raise RequestError(
-            f"cache_finish_reasons must be some of {', '.join(sorted(known))}, not {finish_reasons!r}"
+            f"cache_finish_reasons must be some of {', '.join(sorted(known))}, in a list such as "
+            f"['stop', 'length'], not {shown(finish_reasons)}"
         )
     return frozenset(finish_reasons)
 
@@ -141,6 +150,18 @@ def dollars(name: str, amount: float | None) -> float | None:
     """
     if amount is None:
         return None
-    if isinstance(amount, bool) or not isinstance(amount, (int, float)) or not 0 <= amount < float("inf"):
-        raise RequestError(f"{name} must be a number of USD, 0 or more, not {amount!r}")
-    return float(amount)
+    plain = plain_number(amount)
+    if plain is None or not 0 <= plain < float("inf"):
+        raise RequestError(f"{name} must be a number of USD, 0 or more, not {shown(amount)}")
+    return float(plain)
+
+
+def callback(name: str, function: T | None) -> T | None:
+    """A function that is called with each result, checked.
+
+    Raises:
+        RequestError: it cannot be called.
+    """
+    if function is not None and not callable(function):
+        raise RequestError(f"{name} must be a function of a result, such as print, not {shown(function)}")
+    return function

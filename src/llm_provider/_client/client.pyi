@@ -234,6 +234,17 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
     ) -> None:
         ...
 
+    def _open(
+        self,
+        cache_dir: str | os.PathLike[str] | None,
+        prices: str | os.PathLike[str] | None,
+        ledger: str | os.PathLike[str] | None,
+        *,
+        strict: bool,
+    ) -> None:
+        """Make the objects that use files."""
+        ...
+
     def _start(
         self,
     ) -> None:
@@ -1312,6 +1323,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         messages: Prompt,
         parameters: Parameters,
         allowed: Concurrency,
+        function: str = 'call',
     ) -> Call[Response]:
         ...
 

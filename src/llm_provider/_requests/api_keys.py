@@ -40,9 +40,13 @@ class APIKey:
         if not text or not text.isascii() or not text.isprintable() or " " in text:
             # HTTP clients refuse such a header too, but their error quotes the key. A traceback that shows
             # local variables must not contain the key either, and must be able to show `self`.
+            bearer = text[:7].lower() == "bearer "
             del text
             self.identity = "invalid"
-            raise RequestError("an API key must be printable ASCII without spaces; is it cut or mistyped?")
+            raise RequestError(
+                "an API key must be printable ASCII without spaces; "
+                + ("write it without the word Bearer" if bearer else "is it cut or mistyped?")
+            )
         self._text = text
         self.identity = hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -110,7 +114,11 @@ def find_key(provider: str, variables: Sequence[str], *, required: bool) -> APIK
     for variable in variables:
         if os.environ.get(variable, "").strip():
             # Not in a variable of its own: if the key is invalid, the traceback shows this frame.
-            return _of_environment(os.environ[variable].strip())
+            try:
+                return _of_environment(os.environ[variable].strip())
+            except RequestError as error:
+                problem = error.message
+            raise RequestError(f"{variable}: {problem}", provider=provider)
     if required:
         raise MissingAPIKeyError(
             f"no API key for {provider}: set {' or '.join(variables)}, or pass api_key=", provider=provider
@@ -159,7 +167,10 @@ def sealed(keys: Mapping[str, KeyList], providers: Collection[str]) -> dict[str,
     {'openai': ((APIKey(...),), (APIKey(...), APIKey(...)))}
     """
     if not isinstance(keys, Mapping):
-        raise RequestError(f"keys must be a dict of keys by provider, not {type(keys).__name__}")
+        raise RequestError(
+            f"keys must be a dict of keys by provider, not {type(keys).__name__}: write "
+            "{'openai': 'sk-...'}"
+        )
     # A name that looks like a key in the wrong place is not shown.
     unknown = [
         name if isinstance(name, str) and name.isidentifier() and len(name) <= 20 else "***"
@@ -167,7 +178,13 @@ def sealed(keys: Mapping[str, KeyList], providers: Collection[str]) -> dict[str,
         if name not in providers
     ]
     if unknown:
-        raise RequestError(f"keys names no provider: {', '.join(unknown)}; known: {', '.join(providers)}")
+        import difflib
+
+        near = difflib.get_close_matches(unknown[0].lower(), providers, n=1)
+        guess = f"; did you mean {near[0]!r}?" if near else ""
+        raise RequestError(
+            f"keys names no provider: {', '.join(unknown)}; known: {', '.join(providers)}{guess}"
+        )
     return {provider: _accounts(provider, given) for provider, given in keys.items()}
 
 
@@ -175,19 +192,43 @@ def _accounts(provider: str, given: KeyList) -> Accounts:
     where = f"keys[{provider!r}]"
     listed = [given] if isinstance(given, str) else given
     if not isinstance(listed, (list, tuple)) or not listed:
-        raise RequestError(f"{where} must be a non-empty str, or a list of keys and of lists of keys")
+        raise RequestError(
+            f"{where} must be a non-empty str, or a list of keys and of lists of keys, not "
+            f"{'an empty list' if listed in ([], ()) else type(given).__name__}; leave {provider!r} out to "
+            "use the key of the environment"
+        )
     accounts = []
     for place, account in enumerate(listed):
         keys = [account] if isinstance(account, str) else account
         if not isinstance(keys, (list, tuple)) or not keys:
-            raise RequestError(f"{where}[{place}] must be a non-empty str, or a list of keys of one account")
+            raise RequestError(
+                f"{where}[{place}] must be a non-empty str, or a list of keys of one account, not "
+                f"{type(account).__name__}"
+            )
         for key in keys:
             if not isinstance(key, str) or not key:
-                raise RequestError(f"{where}[{place}] holds {type(key).__name__}, not a non-empty str")
+                raise RequestError(
+                    f"{where}[{place}] holds {type(key).__name__}, not a non-empty str: leave "
+                    f"{provider!r} out to use the key of the environment"
+                )
             if "," in key:
                 raise RequestError(f"{where}[{place}] holds a comma; several keys are given as a list of str")
-        accounts.append([APIKey(key) for key in keys])
+        accounts.append([named_key(f"{where}[{place}]", [key]) for key in keys])
     return _distinct(accounts)
+
+
+def named_key(where: str, given: list[str]) -> APIKey:
+    """The key in a list of one, whose error names its place.
+
+    Raises:
+        RequestError: it cannot be sent.
+    """
+    try:
+        return APIKey(given.pop())
+    except RequestError as error:
+        problem = error.message
+    # A new error, because the traceback of the first one may show the text among its local variables.
+    raise RequestError(f"{where}: {problem}")
 
 
 def _listed(name: str) -> Accounts:

@@ -86,7 +86,9 @@ def list_models(prices: PriceTable, provider: str | None = None) -> list[Model]:
 
 def _check(provider: object) -> None:
     if not isinstance(provider, str):
-        raise RequestError(f"provider must be the name of a provider, not {type(provider).__name__}")
+        raise RequestError(
+            f"provider must be the name of a provider, not {type(provider).__name__}: write models('openai')"
+        )
     if provider in ROUTES:
         return
     raise RequestError(f"there is no provider {provider!r}{_nearest(provider)}; one of {', '.join(ROUTES)}")
