@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from ._money.budget import Budget
+    from ._requests.env_file import EnvFile
 
 T = TypeVar("T")
 
@@ -54,6 +55,7 @@ class Settings:
     """None means the transport of the route."""
     keys: Mapping[str, Accounts]
     budget: Budget | None
+    env_file: EnvFile | None = None
 
     def transport_of(self, route: Route) -> Transport:
         """The HTTP client of a route."""
@@ -72,6 +74,7 @@ def decide(
     transport: Transport | None,
     keys: Mapping[str, KeyList],
     budget: float | Decimal | Budget | None,
+    env_file: str | os.PathLike[str] | None = None,
 ) -> Settings:
     """The settings of a client from its arguments, which `Client` documents.
 
@@ -89,7 +92,15 @@ def decide(
         transport=None if transport is None else _one_of("transport", transport, get_args(Transport)),
         keys=sealed(keys, ROUTES),
         budget=_budget_of_environment() if budget is None else check("budget", budget),
+        env_file=None if env_file is None else _env_file(env_file),
     )
+
+
+def _env_file(path: str | os.PathLike[str]) -> EnvFile:
+    # Imported here because few clients have one.
+    from ._requests.env_file import EnvFile
+
+    return EnvFile(path)
 
 
 _size = number(1, 2**40, whole=True)

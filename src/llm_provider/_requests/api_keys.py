@@ -12,9 +12,12 @@ import hashlib
 import os
 import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from .._errors import MissingAPIKeyError, RequestError
+
+if TYPE_CHECKING:
+    from .env_file import EnvFile
 
 KeyList: TypeAlias = str | Sequence[str | Sequence[str]]
 """One key, or a list of accounts: each a key, or a list of the keys that share one account."""
@@ -100,13 +103,16 @@ _of_environment = functools.lru_cache(maxsize=64)(APIKey)
 """`APIKey`, cached, because every call finds the same few keys."""
 
 
-def find_key(provider: str, variables: Sequence[str], *, required: bool) -> APIKey:
-    """The single key that the environment has for a provider.
+def find_key(
+    provider: str, variables: Sequence[str], *, required: bool, env_file: EnvFile | None = None
+) -> APIKey:
+    """The single key that the environment has for a provider, else that of a `.env` file.
 
     Args:
         provider: The route's name.
         variables: The environment variables of the key, of which the first that is set counts.
         required: False where the server may need no key; `NO_KEY` is sent then.
+        env_file: The client's `.env` file.
 
     Raises:
         MissingAPIKeyError: a key is required and there is none; the message names the variables.
@@ -119,23 +125,34 @@ def find_key(provider: str, variables: Sequence[str], *, required: bool) -> APIK
             except RequestError as error:
                 problem = error.message
             raise RequestError(f"{variable}: {problem}", provider=provider)
+    for variable in variables:
+        if env_file is not None and env_file.get(variable):
+            return named_key(f"{variable} in {env_file.path}", [env_file.get(variable)])
     if required:
+        where = "" if env_file is None else f" (it is not in {env_file.path} either)"
         raise MissingAPIKeyError(
-            f"no API key for {provider}: set {' or '.join(variables)}, or pass api_key=", provider=provider
+            f"no API key for {provider}: set {' or '.join(variables)}, or pass api_key={where}",
+            provider=provider,
         )
     return NO_KEY
 
 
 def find_accounts(
-    provider: str, variables: Sequence[str], configured: Mapping[str, Accounts]
+    provider: str,
+    variables: Sequence[str],
+    configured: Mapping[str, Accounts],
+    env_file: EnvFile | None = None,
 ) -> Accounts | None:
     """The accounts of a provider: the client's, else those of the first variable that lists any.
+
+    The environment comes before the `.env` file, also with a single key.
 
     Args:
         provider: The route's name.
         variables: The environment variables of a single key. For `OPENAI_API_KEY`, lists are read from
             `OPENAI_API_KEYS`, then from `OPENAI_KEYS`.
         configured: The client's accounts by provider.
+        env_file: The client's `.env` file.
 
     Returns:
         None where neither is set. Then there is at most one key, which `find_key` finds.
@@ -145,12 +162,18 @@ def find_accounts(
     """
     if provider in configured:
         return configured[provider]
-    for variable in variables:
-        for name in (f"{variable}S", f"{variable.removesuffix('_API_KEY')}_KEYS"):
-            accounts = _listed(name)
-            if accounts:
-                return accounts
-    return None
+    names = [
+        name
+        for variable in variables
+        for name in (f"{variable}S", f"{variable.removesuffix('_API_KEY')}_KEYS")
+    ]
+    for name in names:
+        accounts = _listed(name, os.environ)
+        if accounts:
+            return accounts
+    if env_file is None or any(os.environ.get(variable, "").strip() for variable in variables):
+        return None
+    return next(filter(None, (_listed(name, env_file) for name in names)), None)
 
 
 def sealed(keys: Mapping[str, KeyList], providers: Collection[str]) -> dict[str, Accounts]:
@@ -231,18 +254,18 @@ def named_key(where: str, given: list[str]) -> APIKey:
     raise RequestError(f"{where}: {problem}")
 
 
-def _listed(name: str) -> Accounts:
+def _listed(name: str, source: Mapping[str, str] | EnvFile) -> Accounts:
     """The accounts in a variable.
 
     Commas or line breaks separate accounts; spaces separate the keys of one account.
     """
-    texts = [account.split() for account in re.split(r"[,\r\n]", os.environ.get(name, ""))]
+    texts = [account.split() for account in re.split(r"[,\r\n]", source.get(name) or "")]
     try:
         return _distinct([[_of_environment(text) for text in account] for account in texts])
     except RequestError as error:
         problem = error.message
     # A new error, because the traceback of the first one shows the texts among its local variables.
-    del texts
+    del texts, source
     raise RequestError(f"{name}: {problem}")
 
 

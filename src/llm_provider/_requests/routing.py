@@ -12,9 +12,12 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from .._errors import UnknownModelError
+
+if TYPE_CHECKING:
+    from .env_file import EnvFile
 
 Transport = Literal["aiohttp", "http2", "http1"]
 """The HTTP client that carries an SDK's requests."""
@@ -317,13 +320,14 @@ class Target:
         return self.route.provider
 
 
-def resolve(model: str, base_url: str | None = None) -> Target:
+def resolve(model: str, base_url: str | None = None, env_file: EnvFile | None = None) -> Target:
     """Find the route of a model.
 
     Args:
         model: A bare name (`gpt-6.1-sol`) or a name with a prefix (`groq/openai/gpt-oss-120b`).
         base_url: The server given by the user. Without one, the route's environment variable decides, else
-            the route's own server.
+            that of `env_file`, else the route's own server.
+        env_file: A client's `.env` file.
 
     Raises:
         UnknownModelError: no row has this bare name; the message suggests near names and prefixes.
@@ -337,7 +341,10 @@ def resolve(model: str, base_url: str | None = None) -> Target:
     'litellm'
     """
     route, _ = _route(model)
-    return _target(model, base_url or os.environ.get(route.base_url_variable, "").strip())
+    server = base_url or os.environ.get(route.base_url_variable, "").strip()
+    if not server and env_file is not None:
+        server = env_file.get(route.base_url_variable)
+    return _target(model, server)
 
 
 @functools.lru_cache(maxsize=1024)
