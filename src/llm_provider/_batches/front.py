@@ -53,7 +53,7 @@ def chosen(
     Raises:
         RequestError: a batch was asked for, and there is no batch API for the call.
     """
-    target = resolve(model, parameters.get("base_url"))
+    target = resolve(model, parameters.get("base_url"), engine.settings.env_file)
     route = target.route
     has_batches = module_of(route.adapter) is not None and (
         route.adapter != "openai" or route.batches is not None

@@ -84,7 +84,7 @@ class Engine:
         started = time.perf_counter()
         if self.closed:
             self.refuse_closed()
-        target = resolve(request.model, request.base_url)
+        target = resolve(request.model, request.base_url, self.settings.env_file)
         adapter = registry.load(target.route.adapter)
         encoded = operation.encode(request, target, adapter)
         body = canonical(encoded.payload)

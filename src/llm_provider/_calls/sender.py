@@ -25,6 +25,7 @@ from .._limits.rate_estimator import Ticket
 from .._limits.scopes import Controller, Limiter, ScopeStatistics
 from .._limits.shared_controller import SharedController, SharedStateFile
 from .._providers.adapter import Connection, Outgoing
+from .._providers.certificates import check_certificates
 from .._providers.proxies import check_proxy
 from .._runtime.exact_decimal import total
 from .._runtime.imports import LONGEST_IMPORT, PAUSE, when_imported
@@ -68,7 +69,7 @@ class Sender:
         self._servers: set[tuple[str, str | None]] = set()
         self.recorder = recorder
         self._limiter = Limiter(self._controller)
-        self._keys = KeyPools(settings.keys, self._limiter)
+        self._keys = KeyPools(settings.keys, self._limiter, settings.env_file)
         self.random = random.Random()
         self._directory = lease_directory
         self._uploads: Uploads | None = None
@@ -126,6 +127,7 @@ class Sender:
         if server not in self._servers:
             # litellm has clients of its own.
             check_proxy(call.target.base_url, "litellm" if name[0] == "litellm" else transport)
+            check_certificates(call.target.base_url)
             self._servers.add(server)
         connection = self._connections.get(name)
         if connection is None:

@@ -43,7 +43,7 @@ class Answers(ABC):
         self,
         name: str,
         operation: Operation[T],
-        build: Callable[[str, Any, Any], Any],
+        build: Callable[[str, Any, Any, str], Any],
         model: str,
         asked: Any,
         parameters: Any,
@@ -53,7 +53,7 @@ class Answers(ABC):
         try:
             if self._defaults:
                 self._fill(parameters, embeds=operation is EMBED)
-            call = self._engine.prepare(operation, build(model, asked, parameters), allowed)
+            call = self._engine.prepare(operation, build(model, asked, parameters, name), allowed)
             if call.encoded.dropped:
                 self._warn_of_dropped(call)
             result = self._engine.lookup(call)
@@ -82,7 +82,7 @@ class Answers(ABC):
         self,
         name: str,
         operation: Operation[T],
-        build: Callable[[str, Any, Any], Any],
+        build: Callable[[str, Any, Any, str], Any],
         model: str,
         asked: Any,
         parameters: Any,
@@ -94,7 +94,7 @@ class Answers(ABC):
         try:
             if self._defaults:
                 self._fill(parameters, embeds=operation is EMBED)
-            call = self._engine.prepare(operation, build(model, asked, parameters), self._concurrency)
+            call = self._engine.prepare(operation, build(model, asked, parameters, name), self._concurrency)
             if call.encoded.dropped:
                 self._warn_of_dropped(call)
             result = await self._engine.lookup_soon(call)

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 from typing import Literal
-from typing import TypeAlias
 from typing import TypeVar
 from typing import overload
 from typing_extensions import TypeForm
@@ -19,6 +18,8 @@ from llm_provider._batches.handle import Batch
 from llm_provider._calls.batch import Work
 from llm_provider._calls.call import Call
 from llm_provider._client.answers import Answers
+from llm_provider._client.batch_arguments import Models
+from llm_provider._client.batch_arguments import OnError
 from llm_provider._errors import LLMError
 from llm_provider._estimates.estimate import Estimate
 from llm_provider._estimates.estimate import Estimator
@@ -49,8 +50,6 @@ from llm_provider._types.response import Result
 from llm_provider._types.results import Results
 
 T = TypeVar('T')
-OnError = Literal['return', 'raise']
-Models: TypeAlias = list[str] | tuple[str, ...]
 class BatchMethods(Answers):
     """The methods of a client for many inputs. `Client` has the attributes that they use."""
     _prices: Callable[[], PriceTable]

@@ -27,7 +27,8 @@ from .._requests.api_keys import KeyList
 from .._requests.request import Request, check, seal
 from .._requests.routing import Transport, priced_as, resolve
 from .._requests.signatures import documented, with_parameters
-from .._settings import KEPT_BY_DEFAULT, MAX_RESPONSE_BYTES, RateControl, decide, dollars
+from .._runtime.paths import checked_path
+from .._settings import KEPT_BY_DEFAULT, MAX_RESPONSE_BYTES, RateControl, callback, decide, dollars
 from .._types.messages import FinishReason, Prompt
 from .._types.response import Response
 from .._types.usage import Usage
@@ -75,6 +76,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         keys: API keys by provider name, before those of the environment: one key (`{"openai": "sk-..."}`),
             or a list over which calls are spread. A list within it holds the keys of one account:
             docs/keys.md.
+        env_file: A `.env` file, such as ".env", with API keys and base URLs, which come after those of the
+            environment. The file is read once and changes no variable. No file is read without this setting.
         prices: A CSV file with the columns of `prices.csv`, whose rows replace the shipped ones.
         budget: USD that all calls of this client may cost at most, or a `Budget`, which clients, batches and
             processes can share; default `LLM_PROVIDER_BUDGET`, else none. docs/budgets.md has the rules.
@@ -125,6 +128,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         cache_finish_reasons: Collection[FinishReason | Literal["empty"]] = KEPT_BY_DEFAULT,
         max_concurrent: int | None = None,
         keys: Mapping[str, KeyList] | None = None,
+        env_file: str | os.PathLike[str] | None = None,
         prices: str | os.PathLike[str] | None = None,
         budget: float | Decimal | Budget | None = None,
         timeout: float | Timeouts = DEFAULT_TIMEOUT,
@@ -140,8 +144,6 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         **defaults: Unpack[Defaults],
     ) -> None:
         seal(defaults)
-        if on_result is not None and not callable(on_result):
-            raise RequestError(f"on_result must be callable, not {type(on_result).__name__}")
         settings = decide(
             timeout=timeout,
             max_retries=max_retries,
@@ -153,6 +155,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
             transport=transport,
             keys=keys or {},
             budget=budget,
+            env_file=env_file,
         )
         self._settings = settings
         self._defaults: Mapping[str, Any] = {}
@@ -167,23 +170,37 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         asked = concurrency(max_concurrent) or concurrency_of_environment()
         self._concurrency = asked or unasked()
         self._concurrency_of_threads = asked or UNBOUNDED
-        self._prices = functools.cache(lambda: _price_table(prices))
-        if prices is not None:
-            # An invalid file must be found before the first answer is paid for.
-            self._prices()
-        self._on_result = on_result
+        self._on_result = callback("on_result", on_result)
         self._show_estimate_above = dollars("show_estimate_above", show_estimate_above)
-        ledger = os.environ.get("LLM_PROVIDER_LEDGER", "").strip() or None if ledger is None else ledger
-        self._ledger_file = None if ledger is None else LedgerFile(ledger)
-        recorder = CostRecorder(self._prices, self._ledger_file, strict=check("strict_model", strict_model))
-        self._usage = Ledger(recorder.totals)
-        self._cache = ResponseCache(cache_dir, saved=recorder.saved)
-        self._engine = Engine(settings, self._cache, recorder)
+        self._open(cache_dir, prices, ledger, strict=check("strict_model", strict_model))
         self._started = False
         self._starting = threading.Lock()
         _clients.add(self)
         # For a client that is dropped without `close`. The thread that drops it must not wait.
         weakref.finalize(self, self._cache.close, wait=False).atexit = False
+
+    def _open(
+        self,
+        cache_dir: str | os.PathLike[str] | None,
+        prices: str | os.PathLike[str] | None,
+        ledger: str | os.PathLike[str] | None,
+        *,
+        strict: bool,
+    ) -> None:
+        """Make the objects that use files."""
+        cache_dir = None if cache_dir is None else checked_path("cache_dir", cache_dir)
+        own_prices = None if prices is None else checked_path("prices", prices)
+        self._prices = functools.cache(lambda: _price_table(own_prices))
+        if prices is not None:
+            # An invalid file must be found before the first answer is paid for.
+            self._prices()
+        if ledger is None:
+            ledger = os.environ.get("LLM_PROVIDER_LEDGER", "").strip() or None
+        self._ledger_file = None if ledger is None else LedgerFile(checked_path("ledger", ledger))
+        recorder = CostRecorder(self._prices, self._ledger_file, strict=strict)
+        self._usage = Ledger(recorder.totals)
+        self._cache = ResponseCache(cache_dir, saved=recorder.saved)
+        self._engine = Engine(self._settings, self._cache, recorder)
 
     def _start(self) -> None:
         """Prepare the end of the process, before the first call that has to be sent."""
@@ -238,7 +255,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         from .._runtime import event_loop
 
         event_loop.refuse_own_thread(name)
-        call = self._prepare(model, messages, parameters, allowed)
+        call = self._prepare(model, messages, parameters, allowed, name)
         if call.request.in_batch is not None:
             raise RequestError(f"in_batch cannot be {call.request.in_batch!r} for a stream: use call()")
         hit = self._engine.lookup(call)
@@ -259,10 +276,15 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         return start
 
     def _prepare(
-        self, model: str, messages: Prompt, parameters: Parameters, allowed: Concurrency
+        self,
+        model: str,
+        messages: Prompt,
+        parameters: Parameters,
+        allowed: Concurrency,
+        function: str = "call",
     ) -> Call[Response]:
         self._fill(parameters)
-        call = self._engine.prepare(CHAT, Request.build(model, messages, parameters), allowed)
+        call = self._engine.prepare(CHAT, Request.build(model, messages, parameters, function), allowed)
         if call.encoded.dropped:
             self._warn_of_dropped(call)
         return call
@@ -342,7 +364,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         payload.reasoning_effort: stored "low", asked "high"
         """
         seal(parameters)
-        call = self._prepare(model, messages, parameters, self._concurrency_of_threads)
+        call = self._prepare(model, messages, parameters, self._concurrency_of_threads, "explain_miss")
         return self._cache.explain_miss(call.asked(call.parts[0]))
 
     def price(
@@ -441,7 +463,7 @@ def _price_table(prices: str | os.PathLike[str] | None) -> PriceTable:
     try:
         return PriceTable.load(overrides=prices)
     except (OSError, ValueError) as error:
-        raise RequestError(f"prices: {error}") from None
+        raise RequestError(f"prices: {error}; docs/prices.md has the columns of such a file") from None
 
 
 def _close_all() -> None:

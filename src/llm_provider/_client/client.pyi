@@ -72,6 +72,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         keys: API keys by provider name, before those of the environment: one key (`{"openai": "sk-..."}`),
             or a list over which calls are spread. A list within it holds the keys of one account:
             docs/keys.md.
+        env_file: A `.env` file, such as ".env", with API keys and base URLs, which come after those of the
+            environment. The file is read once and changes no variable. No file is read without this setting.
         prices: A CSV file with the columns of `prices.csv`, whose rows replace the shipped ones.
         budget: USD that all calls of this client may cost at most, or a `Budget`, which clients, batches and
             processes can share; default `LLM_PROVIDER_BUDGET`, else none. docs/budgets.md has the rules.
@@ -179,6 +181,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         cache_finish_reasons: Collection[FinishReason | Literal['empty']] = KEPT_BY_DEFAULT,
         max_concurrent: int | None = None,
         keys: Mapping[str, KeyList] | None = None,
+        env_file: str | os.PathLike[str] | None = None,
         prices: str | os.PathLike[str] | None = None,
         budget: float | Decimal | Budget | None = None,
         timeout: float | Timeouts = DEFAULT_TIMEOUT,
@@ -233,6 +236,17 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         api_key: str | None = None,
         base_url: str | None = None,
     ) -> None:
+        ...
+
+    def _open(
+        self,
+        cache_dir: str | os.PathLike[str] | None,
+        prices: str | os.PathLike[str] | None,
+        ledger: str | os.PathLike[str] | None,
+        *,
+        strict: bool,
+    ) -> None:
+        """Make the objects that use files."""
         ...
 
     def _start(
@@ -1321,6 +1335,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         messages: Prompt,
         parameters: Parameters,
         allowed: Concurrency,
+        function: str = 'call',
     ) -> Call[Response]:
         ...
 

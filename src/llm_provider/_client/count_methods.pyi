@@ -297,6 +297,7 @@ class CountMethods(Answers):
 
     def _counted(
         self,
+        function: str,
         model: str,
         messages: Prompt,
         parameters: Parameters,

@@ -17,8 +17,8 @@ from typing_extensions import TypeForm
 from llm_provider._batches.handle import Batch
 from llm_provider._calls.stream import AsyncStream
 from llm_provider._calls.stream import Stream
-from llm_provider._client.batch_methods import Models
-from llm_provider._client.batch_methods import OnError
+from llm_provider._client.batch_arguments import Models
+from llm_provider._client.batch_arguments import OnError
 from llm_provider._client.client import Client
 from llm_provider._errors import LLMError
 from llm_provider._estimates.estimate import Estimate

@@ -31,6 +31,8 @@ from .._errors import (
     RefusalError,
 )
 from .._limits.retry import ORDERLY_END, retry_after
+from .certificates import trust_remedy
+from .proxies import proxy_in
 
 _LONGEST_MESSAGE = 500
 _LONGEST_NAME = 200
@@ -234,11 +236,13 @@ def from_exception(error: BaseException) -> LLMError:
     if _has_any(names, _UNSENDABLE):
         return APIConnectionError(f"the request cannot be sent: {detail}", retryable=False)
     if _has_any(names, _TLS):
-        return APIConnectionError(f"the server's certificate is not trusted: {detail}", retryable=False)
+        return APIConnectionError(
+            f"the server's certificate is not trusted: {detail}{trust_remedy()}", retryable=False
+        )
     if _has_any(names, _CONNECT_TIMED_OUT):
         return APITimeoutError("no connection could be made in time", phase="connect", maybe_billed=False)
     if _has_any(names, _NOT_SENT):
-        return APIConnectionError(f"no connection could be made: {detail}")
+        return APIConnectionError(f"no connection could be made: {detail}{proxy_in(detail)}")
     if _has_any(names, _CUT) and "ContentEncodingError" not in names:
         return APIConnectionError(f"the connection broke: {detail}", maybe_billed=True)
     if _has_any(names, _MALFORMED):

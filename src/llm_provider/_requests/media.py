@@ -16,7 +16,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .._errors import RequestError
+from .._errors import RequestError, shown
 from .._types.messages import Message
 from .attachments import Attachment
 
@@ -146,7 +146,11 @@ def with_parts(message: Message, where: str) -> Message:
 
 def prompt_remedy(prompt: Any) -> str:
     """How to write a prompt that is neither text nor a list."""
-    return ": give a list, as in ['What is this?', Path('a.png')]" if is_medium(prompt) else _hint(prompt)
+    if is_medium(prompt):
+        return ": give a list, as in ['What is this?', Path('a.png')]"
+    from . import remedies
+
+    return _hint(prompt) or remedies.prompt_remedy(prompt)
 
 
 def is_medium(content: Any) -> bool:
@@ -168,9 +172,7 @@ def part_of(content: Any, where: str) -> Mapping[str, Any]:
     {'type': 'text', 'text': 'Hello'}
     """
     if isinstance(content, Mapping):
-        if not isinstance(content.get("type"), str):
-            raise RequestError(f"{where} must be a dict with a 'type'")
-        return content
+        return _checked_part(content, where)
     if isinstance(content, str):
         if not content:
             raise RequestError(f"{where} is an empty text; leave it out")
@@ -181,10 +183,37 @@ def part_of(content: Any, where: str) -> Mapping[str, Any]:
         return _bytes(bytes(content), where)
     if is_image(content):
         return _of_bytes(_png(content, where), "image/png")
+    from . import remedies
+
     raise RequestError(
         f"{where} must be a str, a Path, bytes, a PIL image or a dict with a 'type', not "
-        f"{type(content).__name__}{_hint(content)}"
+        f"{type(content).__name__}{_hint(content) or remedies.part_remedy(content)}"
     )
+
+
+def _checked_part(part: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    """A content part as the user wrote it.
+
+    Raises:
+        RequestError: it has no type, or not what its type needs. Providers check the parts of other types.
+    """
+    kind = part.get("type")
+    if not isinstance(kind, str):
+        raise RequestError(f"{where} must be a dict with a 'type', such as {{'type': 'text', 'text': '...'}}")
+    if kind == "text" and not isinstance(part.get("text"), str):
+        raise RequestError(
+            f"{where} has no text: 'text' must be a str, not {shown(part.get('text'))}: write "
+            "{'type': 'text', 'text': '...'}"
+        )
+    if kind == "image_url":
+        image = part.get("image_url")
+        url = image.get("url") if isinstance(image, Mapping) else image
+        if not isinstance(url, str) or ":" not in url:
+            raise RequestError(
+                f"{where} must look like {{'type': 'image_url', 'image_url': {{'url': 'https://...'}}}}, and "
+                f"its URL is {shown(url)}: for a file on this machine, give Path('cat.png') and no part"
+            )
+    return part
 
 
 def _hint(content: Any) -> str:

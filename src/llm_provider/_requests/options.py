@@ -104,7 +104,10 @@ def _modalities(name: str, value: Any) -> tuple[str, ...]:
     words = tuple(word.lower() if isinstance(word, str) else word for word in value)
     for word in words:
         if word not in known:
-            raise RequestError(f"{name} must be some of {', '.join(known)}, not {shown(word)}")
+            from .remedies import word_remedy
+
+            remedy = word_remedy(name, word, known)
+            raise RequestError(f"{name} must be some of {', '.join(known)}, not {shown(word)}{remedy}")
     return words
 
 
@@ -121,14 +124,20 @@ _bias = number(-100, 100)
 
 def _logit_bias(name: str, value: Any) -> dict[str, float]:
     if not isinstance(value, Mapping):
-        raise RequestError(f"{name} must be a dict of token ids and numbers, not {type(value).__name__}")
+        raise RequestError(
+            f"{name} must be a dict of token ids and numbers such as {{1234: -100}}, not "
+            f"{type(value).__name__}"
+        )
     biases: dict[str, float] = {}
     for token, bias in value.items():
         is_text = isinstance(token, str)
         if isinstance(token, bool) or not (
             (is_text and token.isdecimal()) or (not is_text and hasattr(token, "__index__") and token >= 0)
         ):
-            raise RequestError(f"{name} has the key {shown(token)}, which is not the id of a token, a number")
+            raise RequestError(
+                f"{name} has the key {shown(token)}, which is not the id of a token: write a number, such as "
+                "tiktoken's encoding.encode(text)[0]"
+            )
         biases[str(int(token))] = _bias(f"{name}[{token}]", bias)
     return biases
 
@@ -137,7 +146,10 @@ def _safety_settings(name: str, value: Any) -> tuple[dict[str, str], ...]:
     if isinstance(value, Mapping):
         value = [{"category": category, "threshold": threshold} for category, threshold in value.items()]
     if not isinstance(value, (list, tuple)):
-        raise RequestError(f"{name} must be a dict or a list of dicts, not {type(value).__name__}")
+        raise RequestError(
+            f"{name} must be a dict or a list of dicts, such as "
+            f"{{'HARM_CATEGORY_HARASSMENT': 'BLOCK_NONE'}}, not {type(value).__name__}"
+        )
     for index, setting in enumerate(value):
         fields = dict(setting) if isinstance(setting, Mapping) else {}
         if not {"category", "threshold"} <= fields.keys() or not all(
@@ -152,7 +164,9 @@ def _safety_settings(name: str, value: Any) -> tuple[dict[str, str], ...]:
 
 def _metadata(name: str, value: Any) -> dict[str, str]:
     if not isinstance(value, Mapping):
-        raise RequestError(f"{name} must be a dict of texts, not {type(value).__name__}")
+        raise RequestError(
+            f"{name} must be a dict of texts such as {{'run': '7'}}, not {type(value).__name__}"
+        )
     if len(value) > _PAIRS:
         raise RequestError(f"{name} has {len(value)} pairs, and OpenAI takes {_PAIRS}")
     for key, content in value.items():
@@ -161,7 +175,10 @@ def _metadata(name: str, value: Any) -> dict[str, str]:
                 f"{name} has the key {shown(key)}: it must be a str of 1 to {_LONGEST_NAME} characters"
             )
         if not isinstance(content, str) or len(content) > _LONGEST_TEXT:
-            raise RequestError(f"{name}[{key!r}] must be a str of at most {_LONGEST_TEXT} characters")
+            found = f"one of {len(content):,}" if isinstance(content, str) else shown(content)
+            raise RequestError(
+                f"{name}[{key!r}] must be a str of at most {_LONGEST_TEXT} characters, not {found}"
+            )
     return dict(value)
 
 

@@ -117,8 +117,8 @@ def checked_tools(name: str, value: Any) -> tuple[Mapping[str, Any] | str, ...]:
     {'description': 'The name of the city.', 'type': 'string'}
     """
     if not isinstance(value, (list, tuple)):
-        hint = f"write {name}=[{value.__name__}]" if hasattr(value, "__name__") else f"not {shown(value)}"
-        raise RequestError(f"{name} must be a list of tools: {hint}")
+        written = getattr(value, "__name__", None) or shown(value)
+        raise RequestError(f"{name} must be a list of tools, not {shown(value)}: write {name}=[{written}]")
     tools = tuple(_tool(f"{name}[{index}]", tool) for index, tool in enumerate(value))
     places: dict[str, int] = {}
     for index, tool in enumerate(tools):
@@ -225,12 +225,14 @@ def _checked_server_tool(where: str, name: str) -> str:
 
 def _checked_mapping(where: str, tool: Mapping[str, Any]) -> Mapping[str, Any]:
     function = tool.get("function")
-    if function is None and tool and tool.get("type") != "function":
+    flat = "name" in tool and not {"type", "input_schema"} & tool.keys()
+    if function is None and tool and tool.get("type") != "function" and not flat:
         # A tool that its provider defines. The adapters know their own.
         return tool
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
         raise RequestError(
-            f"{where} must look like {{'type': 'function', 'function': {{'name': ..., 'parameters': ...}}}}"
+            f"{where} must look like {{'type': 'function', 'function': {{'name': ..., 'parameters': ...}}}}, "
+            f"not {shown(tool)}"
         )
     if callable(function.get("parameters")):
         raise RequestError(

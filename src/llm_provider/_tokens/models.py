@@ -119,7 +119,9 @@ def check_provider(provider: object) -> None:
         RequestError: the message names near ones.
     """
     if not isinstance(provider, str):
-        raise RequestError(f"provider must be the name of a provider, not {type(provider).__name__}")
+        raise RequestError(
+            f"provider must be the name of a provider, not {type(provider).__name__}: write models('openai')"
+        )
     if provider in ROUTES:
         return
     raise RequestError(f"there is no provider {provider!r}{_nearest(provider)}; one of {', '.join(ROUTES)}")

@@ -320,6 +320,11 @@ class Response(Generic[T_co]):
         >>> Response.from_dict(json.loads(json.dumps(answer.to_dict()))) == answer
         True
         """
+        if not isinstance(facts, Mapping):
+            raise RequestError(
+                f"from_dict takes the dict that to_dict wrote, not {type(facts).__name__}: write "
+                "Response.from_dict(json.loads(text)) for JSON"
+            )
         known = {name: facts[name] for name in _RESPONSE_FIELDS if name in facts}
         try:
             known["choices"] = tuple(map(_choice, known["choices"]))
