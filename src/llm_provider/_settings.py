@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 from ._errors import RequestError
 from ._limits.timeouts import DEFAULT_TIMEOUTS, Timeouts
 from ._requests.api_keys import Accounts, KeyList, sealed
-from ._requests.checks import number
+from ._requests.checks import flag, number
 from ._requests.request import check
 from ._requests.routing import ROUTES, Route, Transport
+from ._telemetry.logs import install_from_environment
+from ._telemetry.telemetry import CONTENT_VARIABLE, WAITS_VARIABLE, Telemetry, checked, switch
 from ._types.messages import FinishReason
 
 if TYPE_CHECKING:
@@ -53,6 +55,11 @@ class Settings:
     """None means the transport of the route."""
     keys: Mapping[str, Accounts]
     budget: Budget | None
+    telemetry: bool | Telemetry | None
+    """None means that OpenTelemetry is used as soon as the program has configured it."""
+    log_content: bool
+    """Whether log lines and spans hold prompts and answers."""
+    show_waits: bool
 
     def transport_of(self, route: Route) -> Transport:
         """The HTTP client of a route."""
@@ -71,12 +78,17 @@ def decide(
     transport: Transport | None,
     keys: Mapping[str, KeyList],
     budget: float | Decimal | Budget | None,
+    telemetry: bool | Telemetry | None,
+    log_content: bool | None,
+    show_waits: bool | None,
 ) -> Settings:
     """The settings of a client from its arguments, which `Client` documents.
 
     Raises:
         RequestError: an argument or a variable of the environment is not valid.
+        MissingDependencyError: `telemetry` is on, and OpenTelemetry's API is not installed.
     """
+    install_from_environment()
     return Settings(
         timeout=check("timeout", timeout).over(DEFAULT_TIMEOUTS),
         max_retries=check("max_retries", max_retries),
@@ -88,7 +100,16 @@ def decide(
         transport=None if transport is None else _one_of("transport", transport, get_args(Transport)),
         keys=sealed(keys, ROUTES),
         budget=_budget_of_environment() if budget is None else check("budget", budget),
+        telemetry=checked(telemetry),
+        log_content=_switched("log_content", log_content, CONTENT_VARIABLE, default=False),
+        show_waits=_switched("show_waits", show_waits, WAITS_VARIABLE, default=True),
     )
+
+
+def _switched(name: str, value: bool | None, variable: str, *, default: bool) -> bool:
+    """A setting that is on or off: its argument, else its variable of the environment, else the default."""
+    found = switch(variable) if value is None else flag(name, value)
+    return default if found is None else found
 
 
 _size = number(1, 2**40, whole=True)

@@ -79,7 +79,7 @@ class BatchMethods(Answers):
             lookup = self._batch("iter_many", model, parameters, inputs.metadata).lookup
             return delivery.iterate(lookup, cast("Iterable[Prompt]", inputs.prompts), show)
         batches = self._batches("iter_many", asked, parameters)
-        bar = functools.partial(Progress, _length(batches), show, self.statistics)
+        bar = functools.partial(Progress, _length(batches), show, self.statistics, self._engine.waits)
         (work, prompts), *more = batches
         return watched(iterate(work, prompts, *more), show, self._on_result and self._tell, bar)
 
@@ -107,7 +107,7 @@ class BatchMethods(Answers):
             lookup = self._batch("aiter_many", model, parameters, inputs.metadata).lookup
             return delivery.aiterate(lookup, inputs.prompts, show)
         batches = self._batches("aiter_many", asked, parameters)
-        bar = functools.partial(Progress, _length(batches), show, self.statistics)
+        bar = functools.partial(Progress, _length(batches), show, self.statistics, self._engine.waits)
         (work, prompts), *more = batches
         return awatched(aiterate(work, prompts, *more), show, self._on_result and self._tell, bar)
 

@@ -28,6 +28,7 @@ from .._requests.request import Request, check, seal
 from .._requests.routing import Transport, priced_as, resolve
 from .._requests.signatures import documented, with_parameters
 from .._settings import KEPT_BY_DEFAULT, MAX_RESPONSE_BYTES, RateControl, decide, dollars
+from .._telemetry.telemetry import Telemetry
 from .._types.messages import FinishReason, Prompt
 from .._types.response import Response
 from .._types.usage import Usage
@@ -102,6 +103,13 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         show_estimate_above: USD. If a `call_many` is likely to cost more, a notebook shows its `Estimate`
             before it begins, made from a sample of its inputs. None shows none, and a script never shows
             one.
+        telemetry: OpenTelemetry spans and metrics: True, False, or a `Telemetry` with providers of its own.
+            Default `LLM_PROVIDER_OTEL`, else as soon as the program has configured OpenTelemetry's SDK. See
+            docs/observability.md.
+        log_content: Whether log lines and spans hold prompts and answers; default
+            `LLM_PROVIDER_LOG_CONTENT`, else False.
+        show_waits: Whether a wait of more than a second is told on standard error, or in the progress bar;
+            default `LLM_PROVIDER_SHOW_WAITS`, else True.
         **defaults: See `Defaults`.
 
     A call's own parameter wins over a default, and None in a call means that the default applies. `embed`
@@ -109,6 +117,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
 
     Raises:
         RequestError: a setting is not valid.
+        MissingDependencyError: `telemetry` is on, and OpenTelemetry's API is not installed.
         TypeError: there is no such setting or parameter.
 
     >>> with Client(max_concurrent=8, cache="off") as client:
@@ -137,6 +146,9 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         ledger: str | os.PathLike[str] | None = None,
         strict_model: bool = False,
         show_estimate_above: float | None = 1.0,
+        telemetry: bool | Telemetry | None = None,
+        log_content: bool | None = None,
+        show_waits: bool | None = None,
         **defaults: Unpack[Defaults],
     ) -> None:
         seal(defaults)
@@ -153,6 +165,9 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
             transport=transport,
             keys=keys or {},
             budget=budget,
+            telemetry=telemetry,
+            log_content=log_content,
+            show_waits=show_waits,
         )
         self._settings = settings
         self._defaults: Mapping[str, Any] = {}
@@ -173,8 +188,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
             self._prices()
         self._on_result = on_result
         self._show_estimate_above = dollars("show_estimate_above", show_estimate_above)
-        ledger = os.environ.get("LLM_PROVIDER_LEDGER", "").strip() or None if ledger is None else ledger
-        self._ledger_file = None if ledger is None else LedgerFile(ledger)
+        self._ledger_file = _ledger_file(ledger)
         recorder = CostRecorder(self._prices, self._ledger_file, strict=check("strict_model", strict_model))
         self._usage = Ledger(recorder.totals)
         self._cache = ResponseCache(cache_dir, saved=recorder.saved)
@@ -423,6 +437,12 @@ def _price_table(prices: str | os.PathLike[str] | None) -> PriceTable:
         return PriceTable.load(overrides=prices)
     except (OSError, ValueError) as error:
         raise RequestError(f"prices: {error}") from None
+
+
+def _ledger_file(path: str | os.PathLike[str] | None) -> LedgerFile | None:
+    if path is None:
+        path = os.environ.get("LLM_PROVIDER_LEDGER", "").strip() or None
+    return None if path is None else LedgerFile(path)
 
 
 def _close_all() -> None:
