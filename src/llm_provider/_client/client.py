@@ -154,7 +154,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         seal(defaults)
         if on_result is not None and not callable(on_result):
             raise RequestError(f"on_result must be callable, not {type(on_result).__name__}")
-        settings = decide(
+        self._settings = settings = decide(
             timeout=timeout,
             max_retries=max_retries,
             outage_patience=outage_patience,
@@ -169,7 +169,6 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
             log_content=log_content,
             show_waits=show_waits,
         )
-        self._settings = settings
         self._defaults: Mapping[str, Any] = {}
         if defaults:
             from .._requests.defaults import checked_defaults
@@ -188,8 +187,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
             self._prices()
         self._on_result = on_result
         self._show_estimate_above = dollars("show_estimate_above", show_estimate_above)
-        self._ledger_file = _ledger_file(ledger)
-        recorder = CostRecorder(self._prices, self._ledger_file, strict=check("strict_model", strict_model))
+        self._ledger_file = file = _ledger_file(ledger)
+        recorder = CostRecorder(self._prices, file, strict=check("strict_model", strict_model))
         self._usage = Ledger(recorder.totals)
         self._cache = ResponseCache(cache_dir, saved=recorder.saved)
         self._engine = Engine(settings, self._cache, recorder)

@@ -257,7 +257,7 @@ def _system_code(links: list[BaseException], names: list[str]) -> str | None:
     """The system's name of a failure to connect, such as "ECONNREFUSED"; None if it is not known."""
     if _has_any(names, ("ClientConnectorDNSError", "gaierror")):
         return "ENOTFOUND"
-    numbers = [getattr(link, "errno", None) for link in links]
+    numbers = [link.errno or 0 for link in links if isinstance(link, OSError)]
     return next((errno.errorcode[number] for number in numbers if number in errno.errorcode), None)
 
 
