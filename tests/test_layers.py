@@ -20,6 +20,7 @@ LAYERS: tuple[str, ...] = (
     "_runtime",
     "_schemas",
     "_types",
+    "_telemetry",
     "_limits",
     "_money",
     "_cache",
@@ -45,7 +46,7 @@ MAY_START_SEPARATE = frozenset({"_cli"})
 # fmt: off
 HEAVY = frozenset({
     "aiohttp", "anthropic", "cryptography", "diskcache", "google", "granian", "httpx", "httpx2", "litellm",
-    "matplotlib", "numpy", "openai", "pandas", "platformdirs", "polars", "pydantic", "tqdm",
+    "matplotlib", "numpy", "openai", "opentelemetry", "pandas", "platformdirs", "polars", "pydantic", "tqdm",
 })
 # fmt: on
 # These are themselves imported only where they are first needed.

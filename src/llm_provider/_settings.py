@@ -14,6 +14,8 @@ from ._requests.api_keys import Accounts, KeyList, sealed
 from ._requests.checks import number
 from ._requests.request import check
 from ._requests.routing import ROUTES, Route, Transport
+from ._telemetry.logs import install_from_environment
+from ._telemetry.telemetry import CONTENT_VARIABLE, WAITS_VARIABLE, Telemetry, checked
 from ._types.messages import FinishReason
 
 if TYPE_CHECKING:
@@ -55,7 +57,12 @@ class Settings:
     """None means the transport of the route."""
     keys: Mapping[str, Accounts]
     budget: Budget | None
-    env_file: EnvFile | None = None
+    env_file: EnvFile | None
+    telemetry: bool | Telemetry | None
+    """None means that OpenTelemetry is used as soon as the program has configured it."""
+    log_content: bool
+    """Whether log lines and spans hold prompts and answers."""
+    show_waits: bool
 
     def transport_of(self, route: Route) -> Transport:
         """The HTTP client of a route."""
@@ -74,13 +81,18 @@ def decide(
     transport: Transport | None,
     keys: Mapping[str, KeyList],
     budget: float | Decimal | Budget | None,
-    env_file: str | os.PathLike[str] | None = None,
+    env_file: str | os.PathLike[str] | None,
+    telemetry: bool | Telemetry | None,
+    log_content: bool | None,
+    show_waits: bool | None,
 ) -> Settings:
     """The settings of a client from its arguments, which `Client` documents.
 
     Raises:
         RequestError: an argument or a variable of the environment is not valid.
+        MissingDependencyError: `telemetry` is on, and OpenTelemetry's API is not installed.
     """
+    install_from_environment()
     return Settings(
         timeout=check("timeout", timeout).over(DEFAULT_TIMEOUTS),
         max_retries=check("max_retries", max_retries),
@@ -93,6 +105,9 @@ def decide(
         keys=sealed(keys, ROUTES),
         budget=_budget_of_environment() if budget is None else check("budget", budget),
         env_file=None if env_file is None else _env_file(env_file),
+        telemetry=checked(telemetry),
+        log_content=_switched("log_content", log_content, CONTENT_VARIABLE, default=False),
+        show_waits=_switched("show_waits", show_waits, WAITS_VARIABLE, default=True),
     )
 
 
@@ -101,6 +116,12 @@ def _env_file(path: str | os.PathLike[str]) -> EnvFile:
     from ._requests.env_file import EnvFile
 
     return EnvFile(path)
+
+
+def _switched(name: str, value: bool | None, variable: str, *, default: bool) -> bool:
+    """A setting that is on or off: its argument, else its variable of the environment, else the default."""
+    found = switch(variable) if value is None else flag(name, value)
+    return default if found is None else found
 
 
 _size = number(1, 2**40, whole=True)

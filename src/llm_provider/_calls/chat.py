@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 class Chat(Operation[Response]):
     """Text generation. Its parts are samples, numbered from `draw` on."""
 
+    name = "chat"
     nests = True
 
     def encode(self, request: Any, target: Target, adapter: Adapter) -> EncodedRequest:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 class Count(Operation[int]):
     """Counting of input tokens. It has one part."""
 
+    name = "count_tokens"
     nests = False
     billed = False
 

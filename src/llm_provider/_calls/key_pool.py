@@ -283,6 +283,11 @@ class KeySelection:
             pooled.scope.withdrawn(ticket)
             first = True
 
+    def delay(self, backoff: float) -> float:
+        """Seconds until the next request of a call that backs off for so long, as far as they are known."""
+        candidates = self._candidates() if self._pool.has_several_accounts else [self._pooled]
+        return max(backoff, min(pooled.scope.closed_for() for pooled in candidates))
+
     def withdrawn(self, ticket: Ticket) -> None:
         """Give back a slot whose request was not sent."""
         self.scope.withdrawn(ticket)

@@ -30,12 +30,15 @@ from .._providers.proxies import check_proxy
 from .._runtime.exact_decimal import total
 from .._runtime.imports import LONGEST_IMPORT, PAUSE, when_imported
 from .._settings import Settings
+from .._telemetry.reasons import reason
+from .._telemetry.waits import LEAST_SECONDS, Waits
 from .._tokens.counting import charged_tokens
 from .._types.usage import Usage
 from .attempt import Attempt
 from .call import Call, Sample
 from .delivery import Emit
 from .key_pool import KeyPools, KeySelection
+from .observed import attempted
 from .recorder import CostRecorder
 
 # Imported here: a call that ends during the exit of the interpreter must not import a module.
@@ -57,9 +60,12 @@ class Sender:
         settings: The settings of the client.
         recorder: Records the cost of each request.
         lease_directory: The directory of leases that the processes of a machine share; None if there is none.
+        waits: Tells why calls wait.
     """
 
-    def __init__(self, settings: Settings, recorder: CostRecorder, lease_directory: Path | None) -> None:
+    def __init__(
+        self, settings: Settings, recorder: CostRecorder, lease_directory: Path | None, waits: Waits
+    ) -> None:
         self._settings = settings
         self._shared = SharedStateFile(
             None if lease_directory is None else lease_directory.parent / "limits",
@@ -68,7 +74,8 @@ class Sender:
         self._connections: dict[tuple[str, str], Connection] = {}
         self._servers: set[tuple[str, str | None]] = set()
         self.recorder = recorder
-        self._limiter = Limiter(self._controller)
+        self.waits = waits
+        self._limiter = Limiter(self._controller, waits)
         self._keys = KeyPools(settings.keys, self._limiter, settings.env_file)
         self.random = random.Random()
         self._directory = lease_directory
@@ -233,7 +240,7 @@ class _Sending:
                     raise
                 since = time.perf_counter()
                 if attempt.error is None:
-                    return self._answered(attempt, hold)
+                    return self._answered(attempt, waited, hold)
                 alone = self._failed(attempt, attempt.error, waited, hold)
                 if not self._verdict.retry:
                     raise attempt.error
@@ -255,7 +262,9 @@ class _Sending:
         first = bool(self._failures) and not self._probed
         if self._spending is not None:
             self._verdict = retry.FINAL
-            self._ticket, hold = await self._spending.acquire(selection, self._tokens, first=first)
+            self._ticket, hold = await self._spending.acquire(
+                selection, self._tokens, first=first, waits=self._sender.waits
+            )
         else:
             self._ticket = await selection.acquire(
                 call.max_concurrent,
@@ -312,7 +321,7 @@ class _Sending:
         if hold is not None:
             hold.lost()
 
-    def _answered(self, attempt: Attempt, hold: Hold | None) -> Sample:
+    def _answered(self, attempt: Attempt, waited: float, hold: Hold | None) -> Sample:
         sample = attempt.sample(self._queue, self._failures)
         self._selection.scope.ended(self._ticket, None, tokens=self._charged(sample.answer.usage))
         self._sender.recorder.answered(self._call, sample, self._bound)
@@ -321,6 +330,8 @@ class _Sending:
         self._selection.served()
         if self._call.early_stop is not None:
             self._call.early_stop.answered()
+        if self._call.watch is not None:
+            attempted(self._call, sample.attempts, waited, sample.sending)
         return sample
 
     def _failed(self, attempt: Attempt, error: LLMError, waited: float, hold: Hold | None) -> bool:
@@ -365,7 +376,19 @@ class _Sending:
             self._files_renewed = self._sender.uploads.forget(call, key, self._file_ids, error)
             if self._files_renewed:
                 self._verdict = retry.Verdict(retry=True)
+        self._tell(error, alone=alone)
         return alone
+
+    def _tell(self, error: LLMError, *, alone: bool) -> None:
+        """Tell observers of a failed request, and the user of the wait for the next one."""
+        delay, failure, number = None, self._failures[-1], len(self._failures)
+        if self._verdict.retry:
+            delay = self._selection.delay(self._verdict.delay if alone else 0.0)
+            if delay > LEAST_SECONDS:
+                scope = self._selection.scope
+                self._sender.waits.retrying(scope.name, delay, reason(error), number, scope.waiting)
+        if self._call.watch is not None:
+            attempted(self._call, number, failure.waited, failure.seconds, failure, delay)
 
     def _charged(self, usage: Usage | None) -> float | None:
         """Tokens that the request counted against the provider's limit; None if the answer has no usage."""

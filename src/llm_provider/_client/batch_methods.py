@@ -73,7 +73,7 @@ class BatchMethods(Answers):
             jobs = self._batches("iter_many", asked, parameters)
             return delivery.iterate([(work.lookup, prompts) for work, prompts in jobs], show)
         batches = self._batches("iter_many", asked, parameters)
-        bar = functools.partial(Progress, _length(batches), show, self.statistics)
+        bar = functools.partial(Progress, _length(batches), show, self.statistics, self._engine.waits)
         (work, prompts), *more = batches
         return watched(iterate(work, prompts, *more), show, self._on_result and self._tell, bar)
 
@@ -102,7 +102,7 @@ class BatchMethods(Answers):
             jobs = self._batches("aiter_many", asked, parameters)
             return delivery.aiterate([(work.lookup, prompts) for work, prompts in jobs], show)
         batches = self._batches("aiter_many", asked, parameters)
-        bar = functools.partial(Progress, _length(batches), show, self.statistics)
+        bar = functools.partial(Progress, _length(batches), show, self.statistics, self._engine.waits)
         (work, prompts), *more = batches
         return awatched(aiterate(work, prompts, *more), show, self._on_result and self._tell, bar)
 

@@ -29,6 +29,7 @@ from .._requests.routing import Transport, priced_as, resolve
 from .._requests.signatures import documented, with_parameters
 from .._runtime.paths import checked_path
 from .._settings import KEPT_BY_DEFAULT, MAX_RESPONSE_BYTES, RateControl, callback, decide, dollars
+from .._telemetry.telemetry import Telemetry
 from .._types.messages import FinishReason, Prompt
 from .._types.response import Response
 from .._types.usage import Usage
@@ -105,6 +106,13 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         show_estimate_above: USD. If a `call_many` is likely to cost more, a notebook shows its `Estimate`
             before it begins, made from a sample of its inputs. None shows none, and a script never shows
             one.
+        telemetry: OpenTelemetry spans and metrics: True, False, or a `Telemetry` with providers of its own.
+            Default `LLM_PROVIDER_OTEL`, else as soon as the program has configured OpenTelemetry's SDK. See
+            docs/observability.md.
+        log_content: Whether log lines and spans hold prompts and answers; default
+            `LLM_PROVIDER_LOG_CONTENT`, else False.
+        show_waits: Whether a wait of more than a second is told on standard error, or in the progress bar;
+            default `LLM_PROVIDER_SHOW_WAITS`, else True.
         **defaults: See `Defaults`.
 
     A call's own parameter wins over a default, and None in a call means that the default applies. `embed`
@@ -112,6 +120,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
 
     Raises:
         RequestError: a setting is not valid.
+        MissingDependencyError: `telemetry` is on, and OpenTelemetry's API is not installed.
         TypeError: there is no such setting or parameter.
 
     >>> with Client(max_concurrent=8, cache="off") as client:
@@ -141,10 +150,13 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         ledger: str | os.PathLike[str] | None = None,
         strict_model: bool = False,
         show_estimate_above: float | None = 1.0,
+        telemetry: bool | Telemetry | None = None,
+        log_content: bool | None = None,
+        show_waits: bool | None = None,
         **defaults: Unpack[Defaults],
     ) -> None:
         seal(defaults)
-        settings = decide(
+        self._settings = decide(
             timeout=timeout,
             max_retries=max_retries,
             outage_patience=outage_patience,
@@ -156,8 +168,10 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
             keys=keys or {},
             budget=budget,
             env_file=env_file,
+            telemetry=telemetry,
+            log_content=log_content,
+            show_waits=show_waits,
         )
-        self._settings = settings
         self._defaults: Mapping[str, Any] = {}
         if defaults:
             from .._requests.defaults import checked_defaults

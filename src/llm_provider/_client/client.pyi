@@ -47,6 +47,7 @@ from llm_provider._requests.tools import Tool
 from llm_provider._settings import KEPT_BY_DEFAULT
 from llm_provider._settings import MAX_RESPONSE_BYTES
 from llm_provider._settings import RateControl
+from llm_provider._telemetry.telemetry import Telemetry
 from llm_provider._tokens.models import Model
 from llm_provider._types.messages import FinishReason
 from llm_provider._types.messages import Prompt
@@ -101,6 +102,13 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         show_estimate_above: USD. If a `call_many` is likely to cost more, a notebook shows its `Estimate`
             before it begins, made from a sample of its inputs. None shows none, and a script never shows
             one.
+        telemetry: OpenTelemetry spans and metrics: True, False, or a `Telemetry` with providers of its own.
+            Default `LLM_PROVIDER_OTEL`, else as soon as the program has configured OpenTelemetry's SDK. See
+            docs/observability.md.
+        log_content: Whether log lines and spans hold prompts and answers; default
+            `LLM_PROVIDER_LOG_CONTENT`, else False.
+        show_waits: Whether a wait of more than a second is told on standard error, or in the progress bar;
+            default `LLM_PROVIDER_SHOW_WAITS`, else True.
         system: A system prompt, which precedes the conversation.
         max_tokens: The longest answer, in tokens, reasoning included.
         temperature: Randomness of the answer, from 0 to 2.
@@ -167,6 +175,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
 
     Raises:
         RequestError: a setting is not valid.
+        MissingDependencyError: `telemetry` is on, and OpenTelemetry's API is not installed.
         TypeError: there is no such setting or parameter.
 
     >>> with Client(max_concurrent=8, cache="off") as client:
@@ -194,6 +203,9 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         ledger: str | os.PathLike[str] | None = None,
         strict_model: bool = False,
         show_estimate_above: float | None = 1.0,
+        telemetry: bool | Telemetry | None = None,
+        log_content: bool | None = None,
+        show_waits: bool | None = None,
         system: str | None = None,
         max_tokens: int | None = None,
         temperature: float | None = None,

@@ -8,6 +8,7 @@ imported here.
 from __future__ import annotations
 
 import contextlib
+import errno
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -242,7 +243,9 @@ def from_exception(error: BaseException) -> LLMError:
     if _has_any(names, _CONNECT_TIMED_OUT):
         return APITimeoutError("no connection could be made in time", phase="connect", maybe_billed=False)
     if _has_any(names, _NOT_SENT):
-        return APIConnectionError(f"no connection could be made: {detail}{proxy_in(detail)}")
+        return APIConnectionError(
+            f"no connection could be made: {detail}{proxy_in(detail)}", code=_system_code(links, names)
+        )
     if _has_any(names, _CUT) and "ContentEncodingError" not in names:
         return APIConnectionError(f"the connection broke: {detail}", maybe_billed=True)
     if _has_any(names, _MALFORMED):
@@ -254,6 +257,14 @@ def from_exception(error: BaseException) -> LLMError:
     return APIConnectionError(
         f"the call failed in its SDK: {type(error).__name__}: {detail}", retryable=False
     )
+
+
+def _system_code(links: list[BaseException], names: list[str]) -> str | None:
+    """The system's name of a failure to connect, such as "ECONNREFUSED"; None if it is not known."""
+    if _has_any(names, ("ClientConnectorDNSError", "gaierror")):
+        return "ENOTFOUND"
+    numbers = [link.errno or 0 for link in links if isinstance(link, OSError)]
+    return next((errno.errorcode[number] for number in numbers if number in errno.errorcode), None)
 
 
 def _has_any(names: list[str], wanted: tuple[str, ...]) -> bool:
