@@ -152,8 +152,6 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         **defaults: Unpack[Defaults],
     ) -> None:
         seal(defaults)
-        if on_result is not None and not callable(on_result):
-            raise RequestError(f"on_result must be callable, not {type(on_result).__name__}")
         self._settings = settings = decide(
             timeout=timeout,
             max_retries=max_retries,
@@ -185,7 +183,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         if prices is not None:
             # An invalid file must be found before the first answer is paid for.
             self._prices()
-        self._on_result = on_result
+        self._on_result = _checked_observer(on_result)
         self._show_estimate_above = dollars("show_estimate_above", show_estimate_above)
         self._ledger_file = file = _ledger_file(ledger)
         recorder = CostRecorder(self._prices, file, strict=check("strict_model", strict_model))
@@ -436,6 +434,12 @@ def _price_table(prices: str | os.PathLike[str] | None) -> PriceTable:
         return PriceTable.load(overrides=prices)
     except (OSError, ValueError) as error:
         raise RequestError(f"prices: {error}") from None
+
+
+def _checked_observer(on_result: Callable[[Any], object] | None) -> Callable[[Any], object] | None:
+    if on_result is not None and not callable(on_result):
+        raise RequestError(f"on_result must be callable, not {type(on_result).__name__}")
+    return on_result
 
 
 def _ledger_file(path: str | os.PathLike[str] | None) -> LedgerFile | None:
