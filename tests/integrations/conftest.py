@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +15,20 @@ from llm_provider._requests.routing import COMPATIBLE_HOSTS
 from llm_provider.simulator import Simulator
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "integrations.md"
+
+
+@pytest.fixture
+def examples() -> Callable[[str], list[str]]:
+    """The Python examples of docs/integrations.md that have a word."""
+
+    def found(word: str) -> list[str]:
+        blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+        return [block for block in blocks if word in block]
+
+    return found
 
 
 @pytest.fixture

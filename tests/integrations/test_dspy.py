@@ -8,14 +8,18 @@ import copy
 import json
 import pickle
 import warnings
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from llm_provider import ContextWindowExceededError, RequestError
 from llm_provider._money.pricing import default_prices_path
 from llm_provider.simulator import Fault, Simulator
+
+if TYPE_CHECKING:
+    from conftest import Run
 
 pytestmark = pytest.mark.plugins
 
@@ -225,3 +229,14 @@ def test_wrong_parameters_are_errors_at_once(dspy: Any) -> None:
         LM("gpt-4.1", temperature=9)
     with pytest.raises(RequestError, match="budget must be"):
         LM("gpt-4.1", budget="much")
+
+
+def test_the_example_of_the_page(
+    run_tool: Run, examples: Callable[[str], list[str]], llm_simulator: Simulator
+) -> None:
+    (code,) = examples("import dspy")
+    llm_simulator.configure(answer=ANSWER)
+    ended = run_tool("python", "-c", code)
+    assert ended.returncode == 0, ended.stderr
+    assert "USD" in ended.stdout
+    assert llm_simulator.ledger().requests == 1
