@@ -6,8 +6,10 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,3 +52,20 @@ def run_tool(llm_simulator: Simulator, tmp_path: Path) -> Run:
         )  # fmt: skip
 
     return run
+
+
+@pytest.fixture
+def dspy(simulator: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The package. Its own warnings are errors once it is imported."""
+    monkeypatch.setenv("DSPY_CACHEDIR", str(tmp_path / "dspy"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import dspy
+    return dspy
+
+
+@pytest.fixture
+def lm(dspy: Any) -> Any:
+    from llm_provider.integrations.dspy import LM
+
+    return LM("gpt-4.1", max_tokens=500)
