@@ -37,7 +37,7 @@ class EnvFile:
             raise RequestError(f"env_file: {str(self.path)!r} {problem}")
 
     def _read(self) -> str | None:
-        """Read the file, and return its problem. It is raised elsewhere, as tracebacks may show this frame."""
+        """Read the file, and return its problem, raised elsewhere: tracebacks may show this frame."""
         import dotenv
         from dotenv.parser import parse_stream
 
