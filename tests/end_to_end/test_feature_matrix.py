@@ -16,7 +16,8 @@ from typing import Any, Literal
 
 import pytest
 
-from llm_provider import Client, Delta, LLMError, Response, UnsupportedParameterError
+from llm_provider import Client, Delta, LLMError, RequestError, Response
+from llm_provider._requests.attachments import Attachment
 from llm_provider.simulator import Simulator
 
 MODELS = {
@@ -59,6 +60,7 @@ class Feature:
     parameters: Mapping[str, Any]
     check: Callable[[Response], object] = lambda response: response.text
     prompt: str = "What is 2+2?"
+    files: tuple[Any, ...] = ()
 
     def __str__(self) -> str:
         return self.name
@@ -67,6 +69,12 @@ class Feature:
 def plain(name: str, value: Any) -> Feature:
     return Feature(f"{name}={value!r:.20}", {name: value})
 
+
+LARGE = {
+    "type": "file",
+    "file": {"file_data": Attachment("large", "application/pdf", 23_000_000, data=b"%PDF-1.7")},
+}
+"""A file that no request can hold, as far as the library is told."""
 
 USE_ADD = 'Please use the tool add({"a": 2, "b": 3})'
 FEATURES = (
@@ -134,6 +142,15 @@ FEATURES = (
         lambda response: len(response.rounds) == 2 and response.tool_results[0].content == "5",
         USE_ADD,
     ),
+    Feature(
+        "a chosen tool",
+        {"tools": [add], "tool_choice": add},
+        lambda response: response.tool_calls[0].name == "add",
+        USE_ADD,
+    ),
+    Feature("prompt_caching", {"prompt_caching": True}),
+    Feature("an image", {}, files=(b"\x89PNG\r\n\x1a\n",)),
+    Feature("an uploaded PDF", {}, files=(LARGE,)),
 )
 
 
@@ -141,21 +158,21 @@ class Ways:
     """The ways to call. Each returns the response and the deltas that were shown."""
 
     @staticmethod
-    def call(client: Client, *asked: str, **parameters: Any) -> tuple[Response, list[Delta]]:
+    def call(client: Client, *asked: Any, **parameters: Any) -> tuple[Response, list[Delta]]:
         return client.call(*asked, **parameters), []
 
     @staticmethod
-    def acall(client: Client, *asked: str, **parameters: Any) -> tuple[Response, list[Delta]]:
+    def acall(client: Client, *asked: Any, **parameters: Any) -> tuple[Response, list[Delta]]:
         return asyncio.run(client.acall(*asked, **parameters)), []
 
     @staticmethod
-    def stream(client: Client, *asked: str, **parameters: Any) -> tuple[Response, list[Delta]]:
+    def stream(client: Client, *asked: Any, **parameters: Any) -> tuple[Response, list[Delta]]:
         with client.stream(*asked, **parameters) as stream:
             deltas = list(stream)
         return stream.response, deltas
 
     @staticmethod
-    def astream(client: Client, *asked: str, **parameters: Any) -> tuple[Response, list[Delta]]:
+    def astream(client: Client, *asked: Any, **parameters: Any) -> tuple[Response, list[Delta]]:
         async def read() -> tuple[Response, list[Delta]]:
             async with client.astream(*asked, **parameters) as stream:
                 deltas = [delta async for delta in stream]
@@ -164,7 +181,7 @@ class Ways:
         return asyncio.run(read())
 
     @staticmethod
-    def batch(client: Client, model: str, prompt: str, **parameters: Any) -> tuple[Response, list[Delta]]:
+    def batch(client: Client, model: str, prompt: Any, **parameters: Any) -> tuple[Response, list[Delta]]:
         (result,) = client.call_many(model, [prompt], progress=False, **parameters)
         if isinstance(result, LLMError):
             raise result
@@ -192,6 +209,7 @@ REFUSED = {
     "safety_settings": "chat responses anthropic together",
     "parallel_tool_calls": "gemini",
     "allowed_tools": "anthropic together litellm",
+    "an uploaded PDF": "together litellm",
 }
 """The routes whose models, those of `MODELS`, do not have a feature."""
 
@@ -230,13 +248,14 @@ def bench(server: Simulator, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 def test_a_feature(feature: Feature, route: str, way: str, bench: Client, server: Simulator) -> None:
     parameters = {"base_url": server.url(PROVIDERS[route]), **MORE.get(route, {}), **feature.parameters}
     # A prompt of its own, so that the cells do not answer each other from the cache.
-    asked = MODELS[route], f"{feature}, {way}. {feature.prompt}"
+    text = f"{feature}, {way}. {feature.prompt}"
+    asked = MODELS[route], [text, *feature.files] if feature.files else text
     server.clear()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # litellm's, and those of values that a provider takes in another way
         try:
             response, deltas = getattr(Ways, way)(bench, *asked, **parameters)
-        except UnsupportedParameterError:
+        except RequestError:
             assert route in REFUSED.get(feature.name.partition("=")[0], "").split()
             assert server.requests() == []
             return

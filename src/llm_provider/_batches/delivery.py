@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import random
 from collections.abc import AsyncIterator, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,7 @@ from .._calls.attempt import parsed
 from .._calls.call import Call, Sample
 from .._errors import InternalServerError, LLMError, PendingBatchError, RequestError
 from .._limits.timeouts import DEFAULT_BATCH_PATIENCE
+from .._providers.batches import DAY
 from .._requests.api_keys import APIKey, find_accounts, find_key
 from .._requests.routing import Target
 from .collect import Collector, RowEnd, error_of
@@ -28,6 +31,7 @@ from .submit import Submitter, chunks, content_of
 
 if TYPE_CHECKING:
     from .._calls.engine import Engine
+    from .._calls.uploads import Uploads
 
 
 class BatchDelivery:
@@ -45,6 +49,7 @@ class BatchDelivery:
         self._jobs: list[Job] = []
         self._finishing: dict[str, asyncio.Task[None]] = {}
         self._spending: dict[str, Spending] = {}
+        self._uploads: Uploads | None = None
 
     # --- jobs --------------------------------------------------------------------------------------------
 
@@ -59,7 +64,7 @@ class BatchDelivery:
             key = self._key(target, job.shared)
             remote = self._remote(target, key)
             async with self._exclusive("batches"):
-                await self._submit(job, remote, (target.provider, target.base_url, key.identity))
+                await self._submit(job, remote, key)
 
     async def run(self, job: Job) -> None:
         """Deliver every input of a job that was begun.
@@ -83,8 +88,9 @@ class BatchDelivery:
         finally:
             self._jobs.remove(job)
 
-    async def _submit(self, job: Job, remote: Remote, place: tuple[str, str | None, str]) -> None:
-        submitter = Submitter(self.journal, remote, place)
+    async def _submit(self, job: Job, remote: Remote, key: APIKey) -> None:
+        target = job.shared.target
+        submitter = Submitter(self.journal, remote, (target.provider, target.base_url, key.identity))
         self.journal.tidy()
         for record in submitter.mine(self.journal.open_records()):
             await submitter.settle(record)
@@ -106,17 +112,20 @@ class BatchDelivery:
         if groups:
             submitter.check_damaged([content_of(group) for group in groups])
         for group in groups:
-            await self._submit_group(job, submitter, group, place[2])
+            await self._submit_group(job, submitter, group, key)
 
     async def _submit_group(
-        self, job: Job, submitter: Submitter, group: Sequence[Wanted], account: str
+        self, job: Job, submitter: Submitter, group: Sequence[Wanted], key: APIKey
     ) -> None:
-        header = header_of(job.calls[group[0].kind], name=new_id(), job=job.id, account=account)
+        header = header_of(job.calls[group[0].kind], name=new_id(), job=job.id, account=key.identity)
         spending = Spending(self._engine, job.shared)
         await spending.reserve(job.call_of(row) for row in group)
         job.submitting = True
         try:
-            record = await submitter.submit(header, group, job.spool, adopt=job.shared.cache == "use")
+            file_ids = await self._uploaded(job, group, key)
+            record = await submitter.submit(
+                header, group, job.spool, adopt=job.shared.cache == "use", file_ids=file_ids
+            )
         except BaseException:
             job.submitting = False
             spending.release()
@@ -126,6 +135,33 @@ class BatchDelivery:
             row.sent += 1
         job.note(record)
         job.submitting = False
+
+    async def _uploaded(self, job: Job, group: Sequence[Wanted], key: APIKey) -> dict[str, str]:
+        """Upload the files of some rows that the account does not have, and return all their ids.
+
+        Raises:
+            LLMError: a file cannot be uploaded.
+        """
+        files = job.files_of(group)
+        if not files:
+            return {}
+        call, settings = copy(job.calls[group[0].kind]), self._engine.settings
+        call.encoded = replace(call.encoded, uploads=files)
+        retries = call.request.max_retries
+        found = await self._files().upload(
+            call, key, settings.max_retries if retries is None else retries, random.Random()
+        )
+        job.referred.append((call, key, found))
+        return found
+
+    def _files(self) -> Uploads:
+        if self._uploads is None:
+            from .._calls.uploads import Uploads
+
+            leases = self._engine.cache.lease_directory
+            directory = None if leases is None else leases.parent / "uploads"
+            self._uploads = Uploads(directory, leases, kept=DAY)
+        return self._uploads
 
     async def _deliver(self, job: Job, record: Record) -> None:
         """Wait for a batch, and give its rows to a job."""
@@ -246,6 +282,10 @@ class BatchDelivery:
 
     def _row_ended(self, custom_id: str, end: RowEnd) -> None:
         for number, job in enumerate([job for job in self._jobs if custom_id in job.wanted]):
+            if end.error is not None:
+                for call, key, file_ids in job.referred:
+                    # The next batch uploads a file that the provider has deleted.
+                    self._files().forget(call, key, file_ids, end.error)
             samples = [sample.shared() for sample in end.samples] if number else end.samples
             job.ended(self._engine, custom_id, RowEnd(samples, end.error))
 
@@ -301,6 +341,9 @@ class BatchDelivery:
             with contextlib.suppress(Exception):  # nothing can be done about it
                 await remote.close()
         self._remotes.clear()
+        if self._uploads is not None:
+            with contextlib.suppress(Exception):  # as above
+                await self._uploads.close()
 
     # --- accounts ----------------------------------------------------------------------------------------
 

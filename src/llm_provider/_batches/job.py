@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,8 @@ from .rows import Pending, Spool, Wanted, call_of, header_of, rows_of_call
 
 if TYPE_CHECKING:
     from .._calls.engine import Engine
+    from .._requests.api_keys import APIKey
+    from .._requests.attachments import Attachment
 
 RESENT = 1
 """How often such a row is sent again, or less if `max_retries` is less."""
@@ -61,6 +63,10 @@ class Job:
         """Whether one more batch may have reached the provider."""
         self.failed: dict[str, LLMError] = {}
         """Rows that ended without an answer and are sent again."""
+        self.uploads: dict[str, Attachment] = {}
+        """The files that are too large for its rows, by their reference."""
+        self.referred: list[tuple[Call[Any], APIKey, dict[str, str]]] = []
+        """The ids of the files that its batches refer to, each with a call and the key of the batch."""
 
     def add(self, engine: Engine, index: int, call: Call[Any]) -> None:
         """Add an input. It is called in the user's thread.
@@ -78,6 +84,7 @@ class Job:
             index, call.parts, call.started, call if texts else None, found, metadata=call.metadata
         )
         encoded = call.encoded
+        self.uploads.update((one.reference, one) for one in encoded.uploads)
         kind = (encoded.operation, tuple(sorted(encoded.headers.items())), encoded.most_samples)
         self.calls.setdefault(kind, call)
         missing = [part for part in call.parts if part not in found]
@@ -113,7 +120,17 @@ class Job:
         header = header_of(like, name="", job=self.id, account="")
         call = call_of(header, self.line_of(row), like)
         call.metadata = row.waiting[0][0].metadata
+        call.encoded.uploads = self.files_of([row])
         return call
+
+    def files_of(self, rows: Iterable[Wanted]) -> tuple[Attachment, ...]:
+        """The files that some rows refer to."""
+        if not self.uploads:
+            return ()
+        lines = [self.spool.read(row.place) for row in rows]
+        return tuple(
+            one for name, one in self.uploads.items() if any(name.encode() in line for line in lines)
+        )
 
     def ended(self, engine: Engine, custom_id: str, end: RowEnd) -> None:
         """Take the end of a row; a second one is ignored."""
@@ -175,19 +192,13 @@ def _limits_of_call(call: Call[Any]) -> BatchLimits:
     """How much one batch of such calls may hold.
 
     Raises:
-        RequestError: the provider has no batches for it, or it needs uploaded files.
+        RequestError: the provider has no batches for it.
     """
     limits = limits_of(call.target, call.encoded.operation)
     if limits is None:
         raise RequestError(
             f"{call.target.provider} has no batch API for {call.encoded.operation}: use delivery='live', or "
             "delivery='auto', which sends live where there is none",
-            provider=call.target.provider,
-            model=call.request.model,
-        )
-    if call.encoded.uploads:
-        raise RequestError(
-            "a file is too large for a request, and only live calls upload files: use delivery='live'",
             provider=call.target.provider,
             model=call.request.model,
         )

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from .._errors import LLMError, NotFoundError, UncertainBatchError
 from .._providers.batches import BatchLimits, BatchSpec, RemoteBatch
+from .._providers.files import with_ids
 from .journal import Header, Journal, Record, content_hash, rows_of
 from .remote import Remote, surely_refused
 from .rows import Spool, Wanted, body_of
@@ -139,7 +141,15 @@ class Submitter:
             if remote.content not in contents:
                 raise _uncertain(record, (remote.identifier,), "its file in the journal is damaged")
 
-    async def submit(self, header: Header, rows: Sequence[Wanted], spool: Spool, *, adopt: bool) -> Record:
+    async def submit(
+        self,
+        header: Header,
+        rows: Sequence[Wanted],
+        spool: Spool,
+        *,
+        adopt: bool,
+        file_ids: Mapping[str, str] = MappingProxyType({}),
+    ) -> Record:
         """Submit rows as one batch.
 
         Args:
@@ -147,6 +157,7 @@ class Submitter:
             rows: The rows, of which none is in an open batch.
             spool: Has their lines.
             adopt: Whether to take over a batch with the same rows that the journal has lost.
+            file_ids: The ids of the uploaded files that the rows refer to, by their references.
 
         Raises:
             LLMError: the provider does not accept it.
@@ -163,7 +174,7 @@ class Submitter:
                     damaged.remove()
             return record
         try:
-            await self._send(record, _spec(header, content))
+            await self._send(record, _spec(header, content), file_ids)
         except LLMError:
             record.reload()
             if record.remote is None and record.submitting is None:
@@ -185,10 +196,10 @@ class Submitter:
                 return remote
         return None
 
-    async def _send(self, record: Record, spec: BatchSpec) -> None:
+    async def _send(self, record: Record, spec: BatchSpec, file_ids: Mapping[str, str]) -> None:
         path = record.path.with_suffix(".upload")
         try:
-            await asyncio.to_thread(self._write, record, spec, path)
+            await asyncio.to_thread(self._write, record, spec, path, file_ids)
             if record.file is None:
                 file = await self._remote.upload(path)
                 if file is not None:
@@ -215,11 +226,11 @@ class Submitter:
         finally:
             path.unlink(missing_ok=True)
 
-    def _write(self, record: Record, spec: BatchSpec, path: Path) -> None:
+    def _write(self, record: Record, spec: BatchSpec, path: Path, file_ids: Mapping[str, str]) -> None:
         """Write the file that is sent."""
         with path.open("wb") as file:
             for row in rows_of(record):
-                body = body_of(record.header, row)
+                body = with_ids(body_of(record.header, row), file_ids)
                 file.write(self._remote.line(spec, row.custom_id, body) + b"\n")
 
 

@@ -52,7 +52,8 @@ class Chat(Operation[Response]):
             encoded.structure = structure_of(request.response_format)
         if request.options and request.options.get("prompt_caching"):
             encoded.prefix = _mark(encoded, target)
-        encoded.uploads = uploads
+        if uploads:
+            encoded.uploads = uploads
         return encoded
 
     def parts(self, request: Any) -> Sequence[int]:

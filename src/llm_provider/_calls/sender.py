@@ -212,8 +212,8 @@ class _Sending:
         self._file_ids: dict[str, str] | None = None
         """The ids of the uploaded files that the last request used."""
         self._files_renewed = False
-        self._uploaded: dict[APIKey, dict[str, str]] = {}
-        """The ids of files that this call has just uploaded, for its next request with the key."""
+        self._uploaded: tuple[APIKey, dict[str, str]] | None = None
+        """The ids of the files that this call has just uploaded, and their key."""
         self._ticket: Ticket
 
     async def run(self, connection: Connection) -> Sample:
@@ -296,7 +296,11 @@ class _Sending:
             LLMError: a file cannot be uploaded.
         """
         call, selection, uploads = self._call, self._selection, self._sender.uploads
-        self._file_ids = self._uploaded.pop(selection.key, None) or uploads.ids(call, selection.key)
+        just, self._uploaded = self._uploaded, None
+        if just is not None and just[0] == selection.key:
+            self._file_ids = just[1]
+        else:
+            self._file_ids = uploads.ids(call, selection.key)
         if self._file_ids is not None:
             from .uploads import referring
 
@@ -311,7 +315,8 @@ class _Sending:
             call.sent.unfailed -= 1
         self._verdict, key = retry.FINAL, selection.key
         try:
-            self._uploaded[key] = await uploads.upload(call, key, self._max_retries, self._sender.random)
+            found = await uploads.upload(call, key, self._max_retries, self._sender.random)
+            self._uploaded = key, found
         except LLMError as error:
             # Another account may have the rights or the quota that this one lacks.
             if not selection.failed(error):

@@ -54,9 +54,11 @@ class Uploads:
     Args:
         directory: The directory in which ids are remembered; None to remember them in this process alone.
         leases: The directory of leases that processes share; None if there is none.
+        kept: Seconds for which the provider must keep a file after its use begins.
     """
 
-    def __init__(self, directory: Path | None, leases: Path | None) -> None:
+    def __init__(self, directory: Path | None, leases: Path | None, *, kept: float = 0.0) -> None:
+        self._kept = kept
         self._directory = directory
         self._leases = Leases(leases)
         self._known: dict[str, UploadedFile] = {}
@@ -208,9 +210,9 @@ class Uploads:
                 # A file that another version wrote, or that was damaged, is written again.
                 return None
             self._known[name] = known
-        if known is None or (known.expires is not None and known.expires - time.time() < _MARGIN_SECONDS):
-            return None
-        return known
+        if known is None or known.expires is None:
+            return known
+        return known if known.expires - time.time() >= self._kept + _MARGIN_SECONDS else None
 
     def _remember(self, name: str, found: UploadedFile) -> None:
         self._known[name] = found

@@ -176,11 +176,20 @@ def filled(encoded: EncodedRequest, body: bytes, identifiers: Mapping[str, str])
         body: Its body, with references too.
         identifiers: The id of each reference.
     """
-    payload = orjson.dumps(encoded.payload)
+    payload = with_ids(orjson.dumps(encoded.payload), identifiers)
+    return orjson.loads(payload), with_ids(body, identifiers)
+
+
+def with_ids(body: bytes, identifiers: Mapping[str, str]) -> bytes:
+    """A JSON body in which the files have the ids that the provider gave them.
+
+    >>> with_ids(b'{"file_id":"llm_provider:sha256:0"}', {"llm_provider:sha256:0": "file-1"})
+    b'{"file_id":"file-1"}'
+    """
     for reference, identifier in identifiers.items():
-        old, new = orjson.dumps(str(reference)), orjson.dumps(identifier)
-        payload, body = payload.replace(old, new), body.replace(old, new)
-    return orjson.loads(payload), body
+        # The whole text: a question may quote a reference.
+        body = body.replace(orjson.dumps(str(reference)), orjson.dumps(identifier))
+    return body
 
 
 def reference_of(value: Any) -> UploadReference | None:

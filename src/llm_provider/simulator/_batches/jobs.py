@@ -7,8 +7,11 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from .._behaviour.answers import complete
 from ..formats.wire_format import Problem, Prompt, Request
+from .references import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -234,6 +237,8 @@ class BatchStore:
             prompt = Problem(status=500)
             if not failing:
                 prompt = form.read(Request(batch.provider, row.body, {}, row.path))
+                raw = orjson.dumps(row.body)
+                prompt = refusal(self, batch.provider, batch.key, raw, row.body) or prompt
             if not isinstance(prompt, Problem) and settings.reject_parameters:
                 prompt = form.rejection(prompt) or prompt
             if not isinstance(prompt, Problem):
