@@ -20,6 +20,7 @@ LAYERS: tuple[str, ...] = (
     "_runtime",
     "_schemas",
     "_types",
+    "_telemetry",
     "_limits",
     "_money",
     "_cache",
@@ -33,6 +34,7 @@ LAYERS: tuple[str, ...] = (
     "_client",
     "",
     "pytest_plugin",
+    "integrations",
     "_cli",
     "__main__",
 )
@@ -44,12 +46,17 @@ MAY_START_SEPARATE = frozenset({"_cli"})
 # fmt: off
 HEAVY = frozenset({
     "aiohttp", "anthropic", "cryptography", "diskcache", "google", "granian", "httpx", "httpx2", "litellm",
-    "matplotlib", "numpy", "openai", "pandas", "platformdirs", "polars", "pydantic", "tqdm",
+    "matplotlib", "numpy", "openai", "opentelemetry", "pandas", "platformdirs", "polars", "pydantic", "tqdm",
 })
 # fmt: on
 # These are themselves imported only where they are first needed.
 MAY_BE_HEAVY = frozenset(
-    {"_cache.storage.row_format", "simulator._server.certificate", "simulator._server.process"}
+    {
+        "_cache.storage.row_format",
+        "integrations.llm",
+        "simulator._server.certificate",
+        "simulator._server.process",
+    }
 )
 
 MAX_MODULE_LINES = 500

@@ -18,10 +18,10 @@ MODELS = ["gpt-5.5", "claude-haiku-5-5", "gemini/gemini-3.8-flash"]
 def test_errored_and_expired_rows_are_sent_once_more(
     client: Client, simulator: Simulator, model: str
 ) -> None:
-    simulator.configure(batch_errored=0.1, batch_expired=0.1)
-    results = client.call_many(model, [f"{n}+1?" for n in range(20)], delivery="batch")
-    assert [one.text for one in results] == [str(n + 1) for n in range(20)]  # type: ignore[union-attr]  # known to be set here
-    assert simulator.ledger().answered == 20
+    simulator.configure(batch_errored=0.05, batch_expired=0.05)
+    results = client.call_many(model, [f"{n}+1?" for n in range(1000)], delivery="batch")
+    assert results.texts == [str(n + 1) for n in range(1000)]
+    assert simulator.ledger().answered == 1000
     assert client.call_many(model, ["3+1?"])[0].cached  # type: ignore[union-attr]  # stored
 
 

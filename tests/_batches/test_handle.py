@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from pathlib import Path
 
 import pytest
 
@@ -24,6 +26,20 @@ def test_a_batch_is_left_and_found_again(client: Client, simulator: Simulator) -
         assert (found.status, found.counts.done) == ("completed", 2)
     assert [one.text for one in batch.results()] == ["2", "echo: stored before", "4"]
     assert simulator.ledger().answered == 3
+
+
+def test_metadata_reaches_the_process_that_collects(
+    client: Client, simulator: Simulator, tmp_path: Path
+) -> None:
+    simulator.configure(batch_seconds=10_000.0)
+    ids = [{"id": 1, "payload": '"'}, object()]
+    client.call_many("gpt-5.5", ["1+1?", "2+2?"], delivery="batch", wait=False, metadata=ids)
+    with Client(cache_dir=client.cache.directory, ledger=tmp_path / "ledger.jsonl") as another:
+        results = another.batches()[0].results()
+    assert (results.texts, results[0].metadata) == (["2", "4"], ids[0])
+    assert results[1].metadata.startswith("<object object")
+    lines = [json.loads(line) for line in (tmp_path / "ledger.jsonl").read_text().splitlines()]
+    assert ids[0] in [line.get("metadata") for line in lines]
 
 
 def test_the_same_call_attaches(client: Client, simulator: Simulator) -> None:

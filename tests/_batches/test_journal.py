@@ -20,6 +20,7 @@ from .conftest import MakeRecord, header
         RowLine("a", (0,), b'{"x":[1.50,"\\"payload\\":"]}', None, ("a",)),
         RowLine("b", (0, 1), b"{}", None, ("k0", "k1")),
         RowLine("c", (0, 1), None, ('one ,"payload":', "two"), ("k0", "k1")),
+        RowLine("d", (0,), b"{}", None, ("d",), {"id": 7, "payload": '"payload":{'}),
     ],
 )
 def test_a_row_keeps_its_bytes(line: RowLine) -> None:

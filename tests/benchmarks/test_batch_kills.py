@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.batch_kills import MODELS, STEPS, Found, run
+from benchmarks.scenarios import Options, batch_rows
 from benchmarks.scenarios.batch_kills import result, steps_of
 
 
@@ -38,3 +39,11 @@ def test_every_step_is_met_as_often() -> None:
 def test_the_page_has_every_provider() -> None:
     page = result({"openai": Found(kills=3, rows=9, paid=9)}, 3)
     assert page.tables[0].rows[0][:3] == ("openai", 3, 9)
+
+
+@pytest.mark.long
+def test_rows_are_measured_beside_live_calls() -> None:
+    options = Options(quick=True, rounds=1, clients=("anthropic",))
+    ((provider, *figures),) = batch_rows.run(options).tables[0].rows
+    assert provider == "anthropic"
+    assert all(isinstance(figure, float) and figure > 0 for figure in figures)

@@ -169,7 +169,8 @@ class Collector:
         try:
             line = record.row(reply.custom_id)
             call = call_of(record.header, line, self._shared)
-            call.metadata = self._metadata(reply.custom_id)
+            waiting = self._metadata(reply.custom_id)
+            call.metadata = call.metadata if waiting is None else waiting
         except KeyError as problem:
             return RowEnd(error=InternalServerError(f"the journal is damaged: {problem}")), []
         if reply.error is not None or reply.body is None:

@@ -7,13 +7,15 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from .._calls.batch_lookup import with_metadata
 from .._calls.call import Call, Sample
 from .._errors import InternalServerError, LLMError, RequestError
 from .._runtime import event_loop
+from .._types.results import Results
 from .collect import error_of
 from .delivery import kept_samples
 from .iterate import BatchWork, delivery_of
-from .journal import Journal, Record
+from .journal import Journal, Record, RowLine
 from .rows import call_of, call_without_request
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ class Batch:
         *,
         work: BatchWork | None = None,
         results: dict[int, Any] | None = None,
-        ordered: Callable[[dict[int, Any]], list[Any]] | None = None,
+        ordered: Callable[[dict[int, Any]], Results[Any]] | None = None,
     ) -> None:
         header = next((record.header for record in records if record.header is not None), None)
         self.id = name
@@ -147,7 +149,7 @@ class Batch:
             future.cancel()
         return self
 
-    def results(self, timeout: float | None = None) -> list[Any]:
+    def results(self, timeout: float | None = None) -> Results[Any]:
         """The results, for which it waits.
 
         For the value of `call_many` they are in the order of the inputs, stored ones included. For a batch
@@ -166,7 +168,7 @@ class Batch:
             return self._ordered(self._results)
         return self._wait("results", self._stored())
 
-    async def aresults(self) -> list[Any]:
+    async def aresults(self) -> Results[Any]:
         """`results` for any event loop."""
         await event_loop.run(self._finish())
         if self._ordered is not None:
@@ -226,24 +228,25 @@ class Batch:
         for record in self._records:
             await delivery_of(self._engine).finish(record)
 
-    async def _stored(self) -> list[Any]:
+    async def _stored(self) -> Results[Any]:
         """The results of the rows as the cache and the journal have them."""
-        return [
-            await self._stored_row(record, custom_id)
-            for record in self._records
-            if record.state != "forgotten"
-            for custom_id in record.rows
-        ]
+        found: Results[Any] = Results()
+        for record in self._records:
+            if record.state != "forgotten":
+                for custom_id in record.rows:
+                    try:
+                        line = record.row(custom_id)
+                    except KeyError:
+                        found.append(InternalServerError(f"the journal is damaged: {record.path}"))
+                    else:
+                        found.append(with_metadata(await self._stored_row(record, line), line.metadata))
+        return found
 
-    async def _stored_row(self, record: Record, custom_id: str) -> Any:
+    async def _stored_row(self, record: Record, line: RowLine) -> Any:
         header, here = record.header, self._engine.here().loop
-        try:
-            line = record.row(custom_id)
-        except KeyError:
-            header = None
         if header is None:
             return InternalServerError(f"the journal is damaged: {record.path}")
-        kept = record.kept_row(custom_id)
+        kept = record.kept_row(line.custom_id)
         if kept is not None and "error" in kept:
             error = error_of(kept["error"])
             error.provider, error.model = header.provider, header.model
@@ -299,6 +302,6 @@ class Batch:
 def found_batches(engine: Engine) -> list[Batch]:
     """The batches of the journal beside a client's cache, oldest first."""
     jobs: dict[str, list[Record]] = {}
-    for record in Journal(engine.cache.directory / "batches").records():
+    for record in Journal(engine.cache.own_directory / "batches").records():
         jobs.setdefault(record.header.job if record.header is not None else record.id, []).append(record)
     return [Batch(engine, name, records) for name, records in jobs.items()]

@@ -56,6 +56,8 @@ class RowLine(NamedTuple):
     """The texts of an embedding."""
     keys: tuple[str, ...] = ()
     """The cache keys of the parts."""
+    metadata: Any = None
+    """The user's value for the first input that waits for the row, as JSON holds it."""
 
     def encoded(self) -> bytes:
         """The line, without its line break."""
@@ -64,6 +66,9 @@ class RowLine(NamedTuple):
             facts["keys"] = self.keys
         if self.texts is not None:
             facts["texts"] = self.texts
+        if self.metadata is not None:
+            # As text, in which a quotation mark is escaped.
+            facts["metadata"] = orjson.dumps(self.metadata).decode()
         line = orjson.dumps(facts)
         return line if self.payload is None else b'%s,"payload":%s}' % (line[:-1], self.payload)
 
@@ -80,13 +85,14 @@ class RowLine(NamedTuple):
             facts = orjson.loads(line if place < 0 else line[:place] + b"}")
             if place >= 0:
                 orjson.loads(line[place + len(_PAYLOAD) : -1])
-            custom_id, texts = facts["row"], facts.get("texts")
+            custom_id, texts, metadata = facts["row"], facts.get("texts"), facts.get("metadata")
             return cls(
                 custom_id,
                 tuple(facts["parts"]),
                 None if place < 0 else line[place + len(_PAYLOAD) : -1],
                 None if texts is None else tuple(texts),
                 tuple(facts.get("keys", (custom_id,))),
+                None if metadata is None else orjson.loads(metadata),
             )
         except (ValueError, TypeError, AttributeError):
             raise KeyError("a line of the journal is damaged") from None

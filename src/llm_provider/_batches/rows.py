@@ -16,6 +16,7 @@ import orjson
 from .._calls.call import Call, Operation, Sample
 from .._calls.chat import CHAT, sent_payload
 from .._calls.embed import EMBED
+from .._calls.recorder import plain_metadata
 from .._errors import LLMError
 from .._limits.timeouts import Patience
 from .._money.track import Tracks
@@ -118,17 +119,17 @@ def rows_of_call(
     groups = call.operation.groups(call, parts)
     if most is not None:
         groups = [group[at : at + most] for group in groups for at in range(0, len(group), most)]
-    found = []
+    found, metadata = [], plain_metadata(call)
     for group in map(tuple, groups):
         keys = tuple(call.key(part) for part in group)
         if isinstance(call.request, EmbedRequest):
             texts = tuple(call.request.inputs[part] for part in group)
-            line = RowLine(name_of(keys), tuple(range(len(group))), None, texts, keys)
+            line = RowLine(name_of(keys), tuple(range(len(group))), None, texts, keys, metadata)
             size = sum(len(text) for text in texts) + 100
         else:
             # As in `Operation.body`, a schema keeps the order of its fields.
             payload = call.body if call.encoded.structure is None else orjson.dumps(call.encoded.payload)
-            line = RowLine(name_of(keys), group, payload, None, keys)
+            line = RowLine(name_of(keys), group, payload, None, keys, metadata)
             size = len(payload)
         found.append((line, group, size))
     return found
@@ -189,7 +190,7 @@ def call_of(header: Header | None, line: RowLine, shared: Call[Any] | None = Non
         structure=structure,
     )
     call.body = b"" if line.payload is None else canonical(payload)
-    call.parts, call.first_key, call.metadata = line.parts, None, None
+    call.parts, call.first_key, call.metadata = line.parts, None, line.metadata
     if line.texts is not None:
         call.request = replace(shared.request, inputs=line.texts)
     return call

@@ -6,7 +6,7 @@ import base64
 import importlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias
 
 from .._errors import (
@@ -132,6 +132,23 @@ class Response(Generic[T_co]):
     def logprobs(self) -> Any:
         """Log probabilities of the first sample in the provider's form, or None."""
         return self.choices[0].logprobs
+
+    @property
+    def samples(self) -> list[Response[T_co]]:
+        """A response for each of the `n` samples, with its own text, `raw`, `citations` and `images`.
+
+        Their `usage`, `cost` and `timing` are those of the whole call, because the samples of one request
+        share them.
+        """
+        if len(self.choices) == 1:
+            return [self]
+        raw = self.raw
+        alike = isinstance(raw, list) and len(raw) == len(self.choices)
+        replies = raw if alike else [raw] * len(self.choices)
+        return [
+            replace(self, choices=(choice,), body=json.dumps(reply).encode())
+            for choice, reply in zip(self.choices, replies, strict=True)
+        ]
 
     @property
     def citations(self) -> list[Citation]:
@@ -303,6 +320,11 @@ class Response(Generic[T_co]):
         >>> Response.from_dict(json.loads(json.dumps(answer.to_dict()))) == answer
         True
         """
+        if not isinstance(facts, Mapping):
+            raise RequestError(
+                f"from_dict takes the dict that to_dict wrote, not {type(facts).__name__}: write "
+                "Response.from_dict(json.loads(text)) for JSON"
+            )
         known = {name: facts[name] for name in _RESPONSE_FIELDS if name in facts}
         try:
             known["choices"] = tuple(map(_choice, known["choices"]))

@@ -1,0 +1,294 @@
+"""A language model of DSPy: `dspy.configure(lm=LM("gpt-6.1-sol"))`.
+
+The requests go through the cache, rate control, retries, budgets and ledger of this library, and DSPy's own
+cache and retries are off. docs/integrations.md describes the use.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import dspy
+from dspy import lm15
+
+from .conversation import NAME, Variant, parameter_names
+from .dspy_requests import StreamParts, answered, asked, stream_end, translated
+
+if TYPE_CHECKING:
+    from .._types.response import Response
+
+_OF_DSPY = frozenset(
+    {
+        "temperature", "max_tokens", "top_p", "top_k", "stop", "n", "seed", "frequency_penalty",
+        "presence_penalty", "logit_bias", "logprobs", "top_logprobs", "reasoning_effort", "verbosity",
+        "response_format", "tools", "tool_choice", "parallel_tool_calls", "service_tier", "store", "metadata",
+        "user",
+    }
+)  # fmt: skip
+"""Parameters that are in `LM.kwargs`, where optimizers read them, and in DSPy's requests."""
+
+_DRAWS = 2**31 - 1
+
+
+@dataclass
+class _Scope:
+    """One call of an `LM`: the client, and the samples that it asks for.
+
+    DSPy asks its engine for each of `n` samples by itself. All come from one call, of which each next request
+    takes the next sample.
+    """
+
+    variant: Variant
+    own: Mapping[str, Any] = field(default_factory=dict)
+    samples: int = 1
+    rollout: int = 0
+    response: Response | None = None
+    taken: int = 0
+
+    def asked(self, request: lm15.Request) -> tuple[str, list[dict[str, Any]], dict[str, Any]]:
+        """The model, the conversation and the parameters of a call for all samples.
+
+        Another rollout has other samples.
+        """
+        model, messages, parameters = asked(request)
+        found = {**parameters, **self.own}
+        if self.samples > 1:
+            found["n"] = self.samples
+        if self.rollout:
+            found["draw"] = self.rollout * self.samples % (_DRAWS - self.samples)
+        return model, messages, found
+
+    def asked_next(self, request: lm15.Request) -> tuple[str, list[dict[str, Any]], dict[str, Any]]:
+        """The same for the next sample alone, as each is a stream by itself."""
+        model, messages, found = self.asked(request)
+        found.pop("n", None)
+        found["draw"] = found.get("draw", 0) + self.taken
+        self.taken += 1
+        return model, messages, found
+
+    def next_response(self, response: Response, request: lm15.Request) -> lm15.Response:
+        """The next sample. The first carries the usage and the cost of all."""
+        self.response = response if self.samples > 1 else None
+        place = self.taken
+        self.taken += 1
+        return answered(response, response.choices[place], request, first=place == 0)
+
+
+_scope: ContextVar[_Scope | None] = ContextVar("llm_provider_dspy_scope", default=None)
+
+
+class LM(dspy.LM):  # type: ignore[misc]  # dspy is no requirement, so its types are not known
+    """A model of this library for DSPy.
+
+    It works with modules, adapters, optimizers, `dspy.Evaluate`, threads, `acall` and `dspy.streamify`. The
+    history has the cost and the usage of each call. An answer from the cache costs 0 and adds no usage.
+    `rollout_id` and `n` ask for further samples.
+
+    Args:
+        model: The model as `llm_provider.call` takes it.
+        callbacks: DSPy's callbacks.
+        num_retries: The same as `max_retries`.
+        **parameters: The parameters of `llm_provider.call`, and DSPy's `rollout_id`. `budget` is one for all
+            calls of the LM and its copies. `unsupported` is "drop" by default, because optimizers set a
+            temperature for every model; `adaptations` in the history lists what was left out.
+
+    Raises:
+        RequestError: a parameter is not valid.
+        TypeError: a parameter does not exist.
+    """
+
+    _variant: Variant
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        callbacks: list[Any] | None = None,
+        num_retries: int | None = None,
+        **parameters: Any,
+    ) -> None:
+        own, dspys = _divided(parameters)
+        unknown = sorted(set(dspys) - _OF_DSPY - {"rollout_id", "prompt_cache"})
+        if unknown:
+            raise TypeError(f"LM() got an unexpected keyword argument {unknown[0]!r}")
+        if num_retries is not None:
+            own.setdefault("max_retries", num_retries)
+        checked = {name: value for name, value in dspys.items() if name in _OF_DSPY}
+        _ = Variant({**own, **checked}).client  # a wrong value is an error now, not in the first call
+        self._variant = Variant({"unsupported": "drop", **own})
+        super().__init__(
+            model,
+            temperature=dspys.pop("temperature", None),
+            max_tokens=dspys.pop("max_tokens", None),
+            cache=False,
+            callbacks=callbacks,
+            num_retries=0,
+            engine=Engine(self._variant),
+            async_engine=AsyncEngine(self._variant),
+            **dspys,
+        )
+
+    def _get_initial_kwargs(self, *, temperature: Any, max_tokens: Any, **kwargs: Any) -> dict[str, Any]:
+        # dspy.LM knows rules of OpenAI's models here. This library has its own for every model.
+        given = {key: value for key, value in kwargs.items() if value is not None}
+        return {"temperature": temperature, "max_tokens": max_tokens, **given}
+
+    def __call__(self, prompt: Any = None, *, messages: Any = None, **kwargs: Any) -> Any:
+        """As `dspy.LM`; parameters of this library, such as `cache`, may be given to a call too."""
+        with self._scoped(kwargs) as dspys:
+            return super().__call__(prompt, messages=messages, **dspys)
+
+    async def acall(self, prompt: Any = None, *, messages: Any = None, **kwargs: Any) -> Any:
+        """The asynchronous version of a call."""
+        with self._scoped(kwargs) as dspys:
+            return await super().acall(prompt, messages=messages, **dspys)
+
+    @contextmanager
+    def _scoped(self, kwargs: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        own, dspys = _divided(kwargs)
+        merged = {**self.kwargs, **dspys}
+        token = _scope.set(_Scope(self._variant, own, merged.get("n") or 1, merged.get("rollout_id") or 0))
+        try:
+            yield dspys
+        finally:
+            _scope.reset(token)
+
+    def update_history(self, entry: dict[str, Any]) -> None:
+        """Add a call to the history, with its cost in USD."""
+        response = entry["response"]
+        found = response if isinstance(response, tuple) else (response,)
+        costs = [((part.provider_data or {}).get(NAME) or {}).get("cost") for part in found]
+        entry["cost"] = None if None in costs else sum(costs)
+        entry.pop("cost_details", None)  # says that DSPy has no price for the model
+        super().update_history(entry)
+
+    def copy(self, **kwargs: Any) -> LM:
+        """A copy with other parameters. It shares the budget."""
+        own, dspys = _divided(kwargs)
+        copied: LM = super().copy(**dspys)
+        if own:
+            copied._use(Variant(own, self._variant))
+        return copied
+
+    def _use(self, variant: Variant) -> None:
+        self._variant = variant
+        self._engine_spec, self._async_engine_spec = Engine(variant), AsyncEngine(variant)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> LM:
+        """A copy with a history of its own. It shares the budget."""
+        copied: LM = copy.copy(self)
+        memo[id(self)] = copied
+        copied.kwargs = copy.deepcopy(self.kwargs, memo)
+        copied.history, copied.callbacks = list(self.history), list(self.callbacks)
+        return copied
+
+    def dump_state(self) -> dict[str, Any]:
+        """The state that `program.save` writes: the model and its parameters.
+
+        API keys are left out, and so are objects that JSON cannot hold, such as a `Budget`.
+        """
+        state: dict[str, Any] = dspy.BaseLM.dump_state(self)
+        for name in ("model_type", "cache", "num_retries"):
+            state.pop(name, None)
+        own = {name: value for name, value in self._variant.defaults.items() if _savable(name, value)}
+        return {name: value for name, value in {**state, **own}.items() if value is not None}
+
+    @classmethod
+    def load_state(cls, state: dict[str, Any], *, allow_custom_lm_class: bool = False) -> LM:
+        """The LM that `dump_state` wrote."""
+        return cls(**{name: value for name, value in state.items() if name != "_dspy_lm_class"})
+
+
+class _Engine:
+    """What both engines have in common: a client, and what they can do."""
+
+    supports_function_calling = True
+    supports_reasoning = True
+    supports_response_schema = True
+    supported_params = frozenset(_OF_DSPY)
+
+    def __init__(self, variant: Variant) -> None:
+        self._variant = variant
+
+    def _scope(self) -> _Scope:
+        """That of the call of the `LM`; `LM.forward` has none."""
+        return _scope.get() or _Scope(self._variant)
+
+
+class Engine(_Engine):
+    """The engine under `LM`: it makes one call for one request of DSPy."""
+
+    def complete(self, request: lm15.Request) -> lm15.Response:
+        """Answer a request."""
+        scope = self._scope()
+        model, messages, parameters = scope.asked(request)
+        with translated():
+            found = scope.response or scope.variant.client.call(model, messages, **parameters)
+        return scope.next_response(found, request)
+
+    def stream(self, request: lm15.Request) -> Iterator[Any]:
+        """Answer a request in events."""
+        scope = self._scope()
+        model, messages, parameters = scope.asked_next(request)
+        with translated(), scope.variant.client.stream(model, messages, **parameters) as deltas:
+            yield lm15.StreamStartEvent(model=request.model)
+            parts = StreamParts()
+            for delta in deltas:
+                yield from parts.events(delta)
+            yield stream_end(deltas.response)
+
+    def close(self) -> None:
+        """There is nothing to close: the client is that of the module's functions."""
+
+
+class AsyncEngine(_Engine):
+    """The asynchronous version of `Engine`."""
+
+    async def complete(self, request: lm15.Request) -> lm15.Response:
+        """Answer a request."""
+        scope = self._scope()
+        model, messages, parameters = scope.asked(request)
+        with translated():
+            found = scope.response or await scope.variant.client.acall(model, messages, **parameters)
+        return scope.next_response(found, request)
+
+    async def stream(self, request: lm15.Request) -> AsyncIterator[Any]:
+        """Answer a request in events."""
+        scope = self._scope()
+        model, messages, parameters = scope.asked_next(request)
+        with translated():
+            async with scope.variant.client.astream(model, messages, **parameters) as deltas:
+                yield lm15.StreamStartEvent(model=request.model)
+                parts = StreamParts()
+                async for delta in deltas:
+                    for event in parts.events(delta):
+                        yield event
+                yield stream_end(deltas.response)
+
+    async def aclose(self) -> None:
+        """There is nothing to close."""
+
+
+def _divided(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The parameters that only this library knows, and those that DSPy handles."""
+    own = parameter_names() - _OF_DSPY
+    return (
+        {name: value for name, value in parameters.items() if name in own},
+        {name: value for name, value in parameters.items() if name not in own},
+    )
+
+
+def _savable(name: str, value: Any) -> bool:
+    if name == "api_key":
+        return False
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError):
+        return False
+    return True
