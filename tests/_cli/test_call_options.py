@@ -64,5 +64,11 @@ def test_a_schema_is_a_file_or_json(tmp_path: Path) -> None:
         schema(str(path))
     with pytest.raises(RequestError, match=r"absent\.json: the file cannot be read: No such file"):
         schema("absent.json")
-    with pytest.raises(RequestError, match="--schema is not JSON"):
-        schema("{")
+    for text, message in (
+        ("{", "--schema is not JSON"),
+        ('{"type": "objct"}', r"--schema is not a valid JSON schema: \$\.type is 'objct'"),
+        ('{"city": "string"}', "not a valid JSON schema: write one such as"),
+    ):
+        with pytest.raises(RequestError, match=message):
+            schema(text)
+    assert schema('{"type": "json_object"}') == {"type": "json_object"}

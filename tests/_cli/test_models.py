@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from llm_provider.simulator import Simulator
 from support import RunCommand
 
 
@@ -30,3 +31,13 @@ def test_a_pattern_or_a_provider_without_models_is_an_error(run: RunCommand) -> 
     ended = run("models", "--provider", "opnai")
     assert ended.code == 2
     assert "did you mean openai?" in ended.err
+
+
+def test_a_provider_is_asked_which_models_it_has(run: RunCommand, simulator: Simulator) -> None:
+    found = json.loads(run("models", "--provider", "openai", "--live", "--json").out)
+    assert found
+    assert [request.path for request in simulator.requests()] == ["/openai/v1/models"]
+    assert "local/" in run("models", "--provider", "local", "--live").out
+    ended = run("models", "--live")
+    assert (ended.code, ended.out) == (2, "")
+    assert "as in --provider openai" in ended.err

@@ -63,6 +63,12 @@ def test_an_interrupted_command_says_what_comes_next(capsys: pytest.CaptureFixtu
             raise KeyboardInterrupt
         say_interrupted(caught.value)
         assert capsys.readouterr().err == line
+    noted = KeyboardInterrupt()
+    noted.add_note("the batch goes on")
+    with pytest.raises(KeyboardInterrupt), when_interrupted("run it again"):
+        raise noted
+    say_interrupted(noted)
+    assert capsys.readouterr().err == "llm-provider: interrupted: the batch goes on\n"
     say_interrupted(KeyboardInterrupt())
     assert capsys.readouterr().err == "llm-provider: interrupted: the same command begins again\n"
 

@@ -113,7 +113,7 @@ def schema(text: str) -> dict[str, Any]:
     """The JSON schema that an option gives as JSON or by the name of its file.
 
     Raises:
-        RequestError: it is not a JSON object, or the file cannot be read.
+        RequestError: it is not a JSON schema, or the file cannot be read.
     """
     where = "--schema"
     if not text.lstrip().startswith("{"):
@@ -131,4 +131,14 @@ def schema(text: str) -> dict[str, Any]:
         raise RequestError(f"{where} is not JSON: {error}") from None
     if not isinstance(found, dict):
         raise RequestError(f"{where} must be a JSON object, not {type(found).__name__}")
+    if found.get("type") in ("json_object", "json_schema"):
+        # Forms of `response_format`, which the call checks.
+        return found
+    from .._schemas.json_schema import looks_like_schema, problem_of
+
+    problem = problem_of(found)
+    if problem is None and not looks_like_schema(found):
+        problem = 'write one such as {"type": "object", "properties": {"city": {"type": "string"}}}'
+    if problem is not None:
+        raise RequestError(f"{where} is not a valid JSON schema: {problem}")
     return found

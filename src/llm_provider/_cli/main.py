@@ -5,6 +5,7 @@ This module imports no other package: a Ctrl-C while one is imported ends the pr
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -44,6 +45,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         with warnings_in_one_line(), flushed_output():
             return _run(list(sys.argv[1:] if argv is None else argv))
     except KeyboardInterrupt as interrupt:
+        if argv is None:
+            # The process cancels its requests before it ends. A second Ctrl-C ends it at once.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
         say_interrupted(interrupt)
         return INTERRUPTED
     except BrokenPipeError:

@@ -54,10 +54,10 @@ options, is refused. --overwrite replaces it; answers that are in the cache cost
 {EXIT_CODES}"""
 
 _DELIVERY_OPTIONS = ("budget", "max_concurrent", "delivery", "deadline", "cache", "progress")
-"""Parameters that change how rows are asked, and not what."""
-_ALSO_OF_DELIVERY = frozenset(
-    {"timeout", "max_retries", "outage_patience", "in_batch", "strict_model", "user", "metadata"}
+_NOT_ASKED = frozenset(
+    {*_DELIVERY_OPTIONS, "timeout", "max_retries", "outage_patience", "in_batch", "strict_model", "user"}
 )
+"""Parameters that do not change an answer, so a later run may have others."""
 
 
 @command("ask a model about every row of a file", _EPILOG)
@@ -172,7 +172,7 @@ class _Work:
         self.rows = self.before = 0
         self._file = file
         self._maker = maker
-        self._parameters = {name: parameters[name] for name in parameters if name not in _ALSO_OF_DELIVERY}
+        self._parameters = {name: parameters[name] for name in parameters if name not in _NOT_ASKED}
         self._answered: set[bytes] = set()
         self._pending: dict[int, _Asked] = {}
 
@@ -256,7 +256,8 @@ def _id(row: Row, column: str) -> Any:
     value = row.fields.get(column)
     if value is None or isinstance(value, (dict, list)):
         found = "no value" if value is None else f"a {type(value).__name__}"
-        raise RequestError(f"{row.where} has {found} for {column!r}, the column of --id")
+        columns = ", ".join(row.fields)
+        raise RequestError(f"{row.where} has {found} for {column!r}, the column of --id; it has: {columns}")
     return value
 
 

@@ -182,7 +182,9 @@ class OutputFile:
             RequestError: another process writes the file.
             OSError: the file cannot be written.
         """
-        descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+        descriptor = os.open(
+            self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666
+        )
         self._descriptor = descriptor
         if self.is_kept:
             with contextlib.suppress(ImportError):

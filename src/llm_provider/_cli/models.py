@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _EPILOG = f"""\
   {PROGRAM} models haiku --json
+  {PROGRAM} models --provider openai --live
 
 PATTERN is a part of the name (`{PROGRAM} models haiku`) or has wildcards (`{PROGRAM} models 'groq/*120b'`).
 A model that is missing can be called too; only its price is not known.
@@ -29,12 +30,15 @@ _COLUMNS = ("name", "kind", "context", "output", "input USD", "cached USD", "out
 @command("list the models that can be called, with their limits and prices", _EPILOG)
 @click.argument("pattern", metavar="[PATTERN]", required=False)
 @click.option("--provider", metavar="P", help="only the models of this provider")
+@click.option("--live", is_flag=True, help="ask the provider which models your key reaches; needs --provider")
 @click.option("--json", "as_json", is_flag=True, help="print a JSON list; null is unknown")
-def models(pattern: str | None, provider: str | None, *, as_json: bool) -> int:
+def models(pattern: str | None, provider: str | None, *, live: bool, as_json: bool) -> int:
     """Run the command."""
     from .._client import model_functions
 
-    found = model_functions.models(provider)
+    if live and provider is None:
+        raise RequestError("--live asks one provider: name it, as in --provider openai")
+    found = model_functions.models(provider, live=live)
     if pattern is not None:
         found = [model for model in found if _matches(model.name, pattern)]
         if not found:

@@ -36,7 +36,13 @@ exit codes:
 
 def say(kind: str, text: str) -> None:
     """Print one line to standard error, even if a provider's message has several or moves the cursor."""
-    print(f"{PROGRAM}: {kind}: {' '.join(printable(text).split())}", file=sys.stderr)
+    line = f"{PROGRAM}: {kind}: {' '.join(printable(text).split())}"
+    progress = sys.modules.get("tqdm")
+    if progress is None or sys.stderr is None:
+        print(line, file=sys.stderr)
+    else:
+        # A progress bar makes room for the line, and is drawn again below it.
+        progress.tqdm.write(line, file=sys.stderr)
 
 
 def printable(text: str, *, also: str = "") -> str:
@@ -64,13 +70,16 @@ def json_text(value: Any) -> str:
 def when_interrupted(*texts: str) -> Iterator[None]:
     """Says what a Ctrl-C in the block means: what is kept, and what the same command does next time.
 
+    It says nothing where the library has noted it already, as for a batch.
+
     Args:
         *texts: Parts of one line. Without any, nothing is printed.
     """
     try:
         yield
     except KeyboardInterrupt as interrupt:
-        interrupt.add_note("; ".join(texts))
+        if not getattr(interrupt, "__notes__", None):
+            interrupt.add_note("; ".join(texts))
         raise
 
 

@@ -6,7 +6,6 @@ an API key, because other users of the machine can read command lines, and shell
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 import time
@@ -120,8 +119,8 @@ class Group(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """See click. An unknown name is an error that suggests a near one."""
         if not ctx.resilient_parsing and args[0] not in self.list_commands(ctx):
-            near = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
-            hint = f"did you mean {near[0]}?" if near else self._names(ctx)
+            near = _nearest(args[0], self.list_commands(ctx))
+            hint = f"did you mean {near}?" if near else self._names(ctx)
             ctx.fail(f"there is no {self.kind} of this name; {hint}")
         return super().resolve_command(ctx, args)
 
@@ -171,14 +170,20 @@ def message_of(error: click.UsageError) -> str:
     if isinstance(error, click.NoSuchOption):
         name = error.option_name.partition("=")[0]
         known = [] if error.ctx is None else _options(error.ctx.command)
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else "an argument that begins with a dash goes after --"
+        near = _nearest(name, known)
+        hint = f"did you mean {near}?" if near else "an argument that begins with a dash goes after --"
         text = f"there is no option {name}; {hint}"
     elif isinstance(error, click.MissingParameter) and error.param is not None:
         text = f"the {error.param.param_type_name} {error.param.make_metavar(_context(error))} is missing"
     path = PROGRAM if error.ctx is None else error.ctx.command_path
     text = text[:1].lower() + text[1:] if text[1:2].islower() else text
     return f"{text.rstrip('.')}; see {path} --help"
+
+
+def _nearest(name: str, known: Sequence[str]) -> str | None:
+    import difflib
+
+    return next(iter(difflib.get_close_matches(name, known, n=1)), None)
 
 
 def _context(error: click.UsageError) -> click.Context:
