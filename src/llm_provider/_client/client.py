@@ -87,8 +87,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         max_response_bytes: The most bytes of an answer after decompression. A larger one is not read to its
             end, and its call fails.
         on_result: For logs and metrics. It is called with the `Response` or `Embeddings` of each call, stored
-            ones too, or with its `LLMError`, in the thread or task of the call. An exception that it raises
-            becomes a warning.
+            ones too, or with its `LLMError`, in the thread or task of the call. A function of two arguments
+            also gets the `AskedCall`. An exception that it raises becomes a warning.
         rate_control: "adaptive" learns how many requests and tokens a second an account may send. After the
             first refusal it learns together with the other processes of this machine that use the same cache
             directory; "shared" does so from the first request on, "independent" never. "aimd" only halves
@@ -140,7 +140,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         max_retries: int = DEFAULT_MAX_RETRIES,
         outage_patience: float | None = None,
         max_response_bytes: int = MAX_RESPONSE_BYTES,
-        on_result: Callable[[Any], object] | None = None,
+        on_result: Callable[..., object] | None = None,
         rate_control: RateControl = "adaptive",
         transport: Transport | None = None,
         ledger: str | os.PathLike[str] | None = None,
@@ -183,13 +183,13 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         if prices is not None:
             # An invalid file must be found before the first answer is paid for.
             self._prices()
-        self._on_result = _checked_observer(on_result)
         self._show_estimate_above = dollars("show_estimate_above", show_estimate_above)
         self._ledger_file = file = _ledger_file(ledger)
         recorder = CostRecorder(self._prices, file, strict=check("strict_model", strict_model))
         self._usage = Ledger(recorder.totals)
         self._cache = ResponseCache(cache_dir, saved=recorder.saved)
         self._engine = Engine(settings, self._cache, recorder)
+        self._observe(on_result)
         self._started = False
         self._starting = threading.Lock()
         _clients.add(self)
@@ -434,12 +434,6 @@ def _price_table(prices: str | os.PathLike[str] | None) -> PriceTable:
         return PriceTable.load(overrides=prices)
     except (OSError, ValueError) as error:
         raise RequestError(f"prices: {error}") from None
-
-
-def _checked_observer(on_result: Callable[[Any], object] | None) -> Callable[[Any], object] | None:
-    if on_result is not None and not callable(on_result):
-        raise RequestError(f"on_result must be callable, not {type(on_result).__name__}")
-    return on_result
 
 
 def _ledger_file(path: str | os.PathLike[str] | None) -> LedgerFile | None:

@@ -83,7 +83,8 @@ _PARAMETERS = {
 _OF_BATCHES = ("max_concurrent", "progress")
 _SETTINGS = frozenset(
     {"cache_dir", "cache_finish_reasons", "max_concurrent", "keys", "prices", "max_response_bytes",
-     "on_result", "rate_control", "transport", "ledger", "show_estimate_above"}
+     "on_result", "rate_control", "transport", "ledger", "show_estimate_above",
+     "telemetry", "log_content", "show_waits"}
 )  # fmt: skip
 
 
