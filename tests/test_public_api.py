@@ -72,6 +72,7 @@ ERRORS = [
     "UnsupportedParameterError",
 ]
 CLASSES = [
+    "AskedCall",
     "AsyncStream",
     "Batch",
     "BatchCounts",

@@ -83,6 +83,7 @@ if TYPE_CHECKING:
     from ._money.track import track
     from ._requests.api_keys import KeyWarning
     from ._requests.parameters import BatchParameters, EmbedParameters, Parameters
+    from ._telemetry.facts import AskedCall
     from ._telemetry.telemetry import Telemetry
     from ._tokens.models import Model
     from ._tokens.range import Range
@@ -109,6 +110,7 @@ __all__ = [
     "APIConnectionError",
     "APIResponseValidationError",
     "APITimeoutError",
+    "AskedCall",
     "AsyncStream",
     "AuthenticationError",
     "BadRequestError",
@@ -235,6 +237,7 @@ _HOMES = (
     "_estimates.estimate",
     "_money.budget",
     "_telemetry.telemetry",
+    "_telemetry.facts",
     "_requests.parameters",
     "_limits.shared_controller",
     "_batches.handle",

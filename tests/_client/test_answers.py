@@ -6,10 +6,11 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from llm_provider import BadRequestError, Client, LLMError, RequestError, Response
+from llm_provider import AskedCall, BadRequestError, Client, LLMError, RequestError, Response, track
 from llm_provider.simulator import Fault, Simulator
 
 MODEL = "gpt-6.1-sol"
@@ -54,3 +55,31 @@ def test_an_on_result_that_raises_loses_no_answer(simulator: Simulator, tmp_path
         assert client.call(MODEL, "1+1?").text == "2"
     with pytest.raises(RequestError, match="on_result"):
         Client(on_result="print")  # type: ignore[arg-type]  # wrong on purpose
+
+
+def test_an_on_result_of_two_arguments_gets_the_call_too(simulator: Simulator, tmp_path: Path) -> None:
+    told: list[tuple[Any, AskedCall | None]] = []
+    with Client(cache_dir=tmp_path, on_result=lambda result, asked: told.append((result, asked))) as client:
+        with track("outer"), track("inner"):
+            client.call("openai/gpt-6.1-sol", "Hi")
+        client.call_many("gpt-6.1-sol", ["Hi", "new"], metadata=["first", "second"])
+        client.call_many("gpt-6.1-sol", ["Hi", "new"], metadata=["third", "fourth"])
+        with client.stream("claude-sonnet-5-5", "streamed", max_tokens=50) as deltas:
+            assert "".join(delta.text for delta in deltas)
+        client.embed("text-embedding-3-small", ["one", "two"])
+        simulator.inject(Fault(status=400), times=1)
+        with pytest.raises(LLMError):
+            client.call("gpt-6.1-sol", "bad")
+        with pytest.raises(RequestError):
+            client.call("gpt-6.1-sol", "bad", max_tokens=-1)
+    *calls, (_, refused) = told
+    assert refused is None
+    asked = [one for _, one in calls if one is not None]
+    assert len(asked) == len(calls) == 8
+    assert (asked[0].model, asked[0].tag, asked[0].operation) == ("openai/gpt-6.1-sol", "outer/inner", "chat")
+    assert asked[0].messages == ({"role": "user", "content": "Hi"},)
+    batches = {one.metadata: one.messages[0]["content"] for one in asked[1:5]}
+    assert batches == {"first": "Hi", "second": "new", "third": "Hi", "fourth": "new"}
+    assert [one.provider for one in asked[5:]] == ["anthropic", "openai", "openai"]
+    assert asked[6].messages == ("one", "two")
+    assert asked[7].messages[0]["content"] == "bad"

@@ -20,9 +20,9 @@ def test_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for text, exports in (("1", True), ("off", False), ("", False)):
         monkeypatch.setenv("LLM_PROVIDER_OTEL", text)
         with Client() as client:
-            assert client._engine.observer.is_exporting is exports
+            assert client._engine.observer.is_on is exports
     with Client(telemetry=Telemetry()) as client:
-        assert client._engine.observer.is_exporting
+        assert client._engine.observer.is_on
     monkeypatch.setenv("LLM_PROVIDER_OTEL", "perhaps")
     with pytest.raises(RequestError, match="LLM_PROVIDER_OTEL must be 1 or 0, not 'perhaps'"):
         Client()

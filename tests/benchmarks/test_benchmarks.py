@@ -34,6 +34,7 @@ SCENARIOS = {
     "open_loop": ("aiohttp",),
     "streams": ("ours",),
     "sweep": ("aiohttp",),
+    "telemetry": ("ours_untraced", "ours_traced"),
     "threads": ("ours_default",),
     "transports": ("ours_http2",),
 }

@@ -74,10 +74,11 @@ def _by_template(
 ) -> Iterator[Result | Call[Response]]:
     cache, call = engine.cache, shared.call
     reads = call.cache in READING
+    by_template = call.watch is None or not call.watch.observer.reads_prompts
     # The next prompt of a generator may take long, and the prompts before it must not wait.
     for prompts in _groups(inputs, _GROUP if reads and isinstance(inputs, (list, tuple)) else 1):
         started = time.perf_counter()
-        texts = [shared.fits(prompt) for prompt in prompts]
+        texts = [shared.fits(prompt) if by_template else None for prompt in prompts]
         keys = [shared.key(text) if text and reads else None for text in texts]
         ahead = cache.read_ahead([key for key in keys if key]) if len(keys) > 1 else {}
         for prompt, text, key in zip(prompts, texts, keys, strict=True):

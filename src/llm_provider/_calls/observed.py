@@ -27,6 +27,7 @@ def facts_of(call: Call[Any], *, streamed: bool = False) -> CallFacts:
         call.request,
         call.tracks.tag,
         streamed,
+        call.metadata,
     )
 
 

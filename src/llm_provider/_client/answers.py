@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Mapping, Sequence, Sized
@@ -11,6 +12,7 @@ from .._calls.call import Operation
 from .._calls.embed import EMBED
 from .._errors import LLMError, RequestError
 from .._limits.concurrency import Concurrency
+from .._settings import callback
 
 if TYPE_CHECKING:
     from .._batches.front import BatchFront
@@ -30,7 +32,9 @@ class Answers(ABC):
     _prices: Callable[[], PriceTable]
     _defaults: Mapping[str, Any]
     _warned: set[Any]
-    _on_result: Callable[[Any], object] | None
+    _on_result: Callable[..., object] | None
+    _takes_request: bool
+    """Whether `on_result` gets the call too."""
 
     @abstractmethod
     def _start(self) -> None: ...
@@ -174,9 +178,32 @@ class Answers(ABC):
 
             fill(parameters, self._defaults, embeds=embeds)
 
+    def _observe(self, on_result: Any) -> None:
+        """Note the client's function for results, and whether it takes the call as a second argument.
+
+        Raises:
+            RequestError: it is no function.
+        """
+        self._on_result, self._takes_request = callback("on_result", on_result), False
+        if on_result is None:
+            return
+        # Few clients have such a function.
+        import inspect
+
+        with contextlib.suppress(TypeError, ValueError):  # some functions of C have no signature
+            taken = inspect.signature(on_result).parameters.values()
+            kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+            required = [one for one in taken if one.kind in kinds and one.default is inspect.Parameter.empty]
+            self._takes_request = len(required) >= 2
+        if self._takes_request:
+            self._engine.observer.remember_calls()
+
     def _tell(self, result: Any) -> None:
         if self._on_result is not None:
             try:
-                self._on_result(result)
+                if self._takes_request:
+                    self._on_result(result, self._engine.observer.asked_for(result))
+                else:
+                    self._on_result(result)
             except Exception as error:  # an error of the user's function must not lose an answer
                 warnings.warn(f"on_result raised {error!r}; calls go on", RuntimeWarning, stacklevel=3)

@@ -29,7 +29,7 @@ from .._requests.request import Request, check, seal
 from .._requests.routing import Transport, priced_as, resolve
 from .._requests.signatures import documented, with_parameters
 from .._runtime.paths import checked_path
-from .._settings import KEPT_BY_DEFAULT, MAX_RESPONSE_BYTES, RateControl, callback, decide, dollars
+from .._settings import KEPT_BY_DEFAULT, MAX_RESPONSE_BYTES, RateControl, decide, dollars
 from .._telemetry.telemetry import Telemetry
 from .._types.messages import FinishReason, Prompt
 from .._types.response import Response
@@ -95,8 +95,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         max_response_bytes: The most bytes of an answer after decompression. A larger one is not read to its
             end, and its call fails.
         on_result: For logs and metrics. It is called with the `Response` or `Embeddings` of each call, stored
-            ones too, or with its `LLMError`, in the thread or task of the call. An exception that it raises
-            becomes a warning.
+            ones too, or with its `LLMError`, in the thread or task of the call. A function of two arguments
+            also gets the `AskedCall`. An exception that it raises becomes a warning.
         rate_control: "adaptive" learns how many requests and tokens a second an account may send. After the
             first refusal it learns together with the other processes of this machine that use the same cache
             directory; "shared" does so from the first request on, "independent" never. "aimd" only halves
@@ -150,7 +150,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         max_retries: int = DEFAULT_MAX_RETRIES,
         outage_patience: float | None = None,
         max_response_bytes: int = MAX_RESPONSE_BYTES,
-        on_result: Callable[[Any], object] | None = None,
+        on_result: Callable[..., object] | None = None,
         rate_control: RateControl = "adaptive",
         transport: Transport | None = None,
         ledger: str | os.PathLike[str] | None = None,
@@ -190,11 +190,11 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         asked = concurrency(max_concurrent) or concurrency_of_environment()
         self._concurrency = asked or unasked()
         self._concurrency_of_threads = asked or UNBOUNDED
-        self._on_result = callback("on_result", on_result)
         self._show_estimate_above = dollars("show_estimate_above", show_estimate_above)
         if cache_shared is not None:
             flag("cache_shared", cache_shared)
         self._open(cache_dir, prices, ledger, shared=cache_shared, strict=check("strict_model", strict_model))
+        self._observe(on_result)
         self._started = False
         self._starting = threading.Lock()
         _clients.add(self)

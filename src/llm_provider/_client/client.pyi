@@ -90,8 +90,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         max_response_bytes: The most bytes of an answer after decompression. A larger one is not read to its
             end, and its call fails.
         on_result: For logs and metrics. It is called with the `Response` or `Embeddings` of each call, stored
-            ones too, or with its `LLMError`, in the thread or task of the call. An exception that it raises
-            becomes a warning.
+            ones too, or with its `LLMError`, in the thread or task of the call. A function of two arguments
+            also gets the `AskedCall`. An exception that it raises becomes a warning.
         rate_control: "adaptive" learns how many requests and tokens a second an account may send. After the
             first refusal it learns together with the other processes of this machine that use the same cache
             directory; "shared" does so from the first request on, "independent" never. "aimd" only halves
@@ -202,7 +202,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         max_retries: int = DEFAULT_MAX_RETRIES,
         outage_patience: float | None = None,
         max_response_bytes: int = MAX_RESPONSE_BYTES,
-        on_result: Callable[[Any], object] | None = None,
+        on_result: Callable[..., object] | None = None,
         rate_control: RateControl = 'adaptive',
         transport: Transport | None = None,
         ledger: str | os.PathLike[str] | None = None,

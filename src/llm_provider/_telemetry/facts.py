@@ -11,6 +11,23 @@ if TYPE_CHECKING:
     from .._errors import FailedAttempt
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedCall:
+    """A call as it was asked for: the second argument of `Client(on_result=...)`."""
+
+    operation: str
+    """"chat", "embeddings" or "count_tokens"."""
+    provider: str
+    model: str
+    """The name of the model as the call gave it. `Response.model` is the model that answered."""
+    messages: tuple[Any, ...] = ()
+    """The conversation, or the texts of an `embed`."""
+    tag: str = ""
+    """The names of the `track` blocks around the call, joined by slashes."""
+    metadata: Any = None
+    """The value of `metadata` for this input of a batch."""
+
+
 @dataclass(slots=True)
 class CallFacts:
     """A call as it was asked for."""
@@ -28,6 +45,19 @@ class CallFacts:
     tag: str = ""
     """The names of the `track` blocks around the call."""
     streamed: bool = False
+    metadata: Any = None
+
+    def shown(self) -> AskedCall:
+        """The call for the user's function."""
+        messages: Any = getattr(self.request, "messages", None) or getattr(self.request, "inputs", ())
+        return AskedCall(
+            operation=self.operation,
+            provider=self.provider,
+            model=self.asked,
+            messages=tuple(messages),
+            tag=self.tag,
+            metadata=self.metadata,
+        )
 
 
 @dataclass(slots=True)

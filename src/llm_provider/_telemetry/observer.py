@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import time
 import weakref
+from collections import OrderedDict
 from logging import DEBUG, INFO
 from typing import TYPE_CHECKING, Any
 
 from . import telemetry as setting
-from .facts import AttemptFacts, CallFacts, Paid
+from .facts import AskedCall, AttemptFacts, CallFacts, Paid
 from .logs import attempt_line, call_line, is_logging, outcome_of
 from .telemetry import Telemetry
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from .._types.usage import Usage
     from .metrics import Metrics
     from .spans import Spans, Started
+
+_MOST_UNTOLD = 10_000
+"""Results whose calls are kept. A batch that the user does not read to its end leaves some."""
 
 
 class Observer:
@@ -35,15 +39,9 @@ class Observer:
     """
 
     __slots__ = (
-        "__weakref__",
-        "_content",
-        "_searches",
-        "_statistics",
-        "idle",
-        "is_exporting",
-        "metrics",
-        "spans",
-    )
+        "__weakref__", "_asked", "_content", "_searches", "_statistics", "idle", "is_on", "metrics",
+        "reads_prompts", "spans",
+    )  # fmt: skip
 
     def __init__(
         self, telemetry: bool | Telemetry | None, *, content: bool, statistics: Callable[[], list[Any]]
@@ -55,8 +53,11 @@ class Observer:
         self.metrics: Metrics | None = None
         self.idle = Watch(self, None, 0.0)
         """For calls that are observed and not sent."""
-        self.is_exporting = False
-        """Whether there are spans and metrics."""
+        self.is_on = False
+        """Whether every call is observed, and not only those that are logged."""
+        self.reads_prompts = content
+        """Whether it needs the prompt of each call. Stored answers of a batch are else found without."""
+        self._asked: OrderedDict[int, tuple[Any, AskedCall]] | None = None
         self._searches = telemetry is None
         """Whether the program may still configure OpenTelemetry."""
         if telemetry:
@@ -64,9 +65,24 @@ class Observer:
 
     def found_providers(self) -> bool:
         """Begin to export if the program has configured OpenTelemetry meanwhile. Returns whether it has."""
-        if self._searches and not self.is_exporting and (configured := setting.found()) is not None:
+        if self._searches and self.spans is None and (configured := setting.found()) is not None:
             self._export(configured)
-        return self.is_exporting
+        return self.spans is not None
+
+    def remember_calls(self) -> None:
+        """Keep the call of each result until `asked_for` is asked for it."""
+        self._asked, self.is_on, self.reads_prompts = OrderedDict(), True, True
+
+    def asked_for(self, result: Any) -> AskedCall | None:
+        """The call of a result; None if it was refused before it began."""
+        found = None if self._asked is None else self._asked.pop(id(result), None)
+        return None if found is None else found[1]
+
+    def _note(self, facts: CallFacts, outcome: Any) -> None:
+        if self._asked is not None:
+            self._asked[id(outcome)] = outcome, facts.shown()
+            if len(self._asked) > _MOST_UNTOLD:
+                self._asked.popitem(last=False)
 
     def _export(self, telemetry: Telemetry) -> None:
         # The modules of OpenTelemetry's API are for programs that use it.
@@ -76,7 +92,7 @@ class Observer:
         self.spans = Spans(telemetry.tracer_provider, content=self._content)
         self.metrics = metrics_of(telemetry.meter_provider)
         self.metrics.watch(self)
-        self.is_exporting = True
+        self.is_on = True
 
     def statistics(self) -> list[Any]:
         """The state of the rate control of the client; empty after its end."""
@@ -86,6 +102,8 @@ class Observer:
     def looked_up(self, facts: CallFacts, started: float, outcome: Any) -> None:
         """Note a call that ended with the lookup: a stored answer, or the error of `cache="only"`."""
         failed = isinstance(outcome, BaseException)
+        self.found_providers()
+        self._note(facts, outcome)
         if self.metrics is not None:
             self.metrics.looked_up(facts, hit=not failed)
         if self.spans is not None:
@@ -100,6 +118,7 @@ class Observer:
             started: When the user made it, by `time.perf_counter`.
             missed: Whether its answer was looked up before, and not found.
         """
+        self.found_providers()
         if missed and self.metrics is not None:
             self.metrics.looked_up(facts, hit=False)
         return Watch(self, facts, started)
@@ -115,6 +134,7 @@ class Observer:
         """Note the end of a call that was sent, in the task that began to follow it."""
         seconds, facts = time.perf_counter() - watch.started, watch.facts
         assert facts is not None
+        self._note(facts, outcome)
         if self.metrics is not None and watch.attempts:
             # A call that was answered by the request of another one was not sent.
             self.metrics.ended(facts, seconds, outcome)
