@@ -15,7 +15,7 @@ SDK_TESTS := tests/end_to_end/test_routes.py tests/end_to_end/test_failures.py t
 PARALLEL := --numprocesses 5 --dist worksteal
 
 # With the rehearsals of the benchmarks, which `make test` leaves out.
-WITH_LONG := -m "not integration and not matrix"
+WITH_LONG := -m "not integration and not matrix and not install"
 
 UV := .venv/bin/uv
 RUN := .venv/bin/python
@@ -33,7 +33,7 @@ export UV_SYSTEM_CERTS := true
 .DELETE_ON_ERROR:
 .PRECIOUS: .venv-%/.ready
 .SECONDEXPANSION:
-.PHONY: help setup demo test coverage test-matrix test-long test-integration matrix fuzz reliability stubs features lint types \
+.PHONY: help setup demo test coverage test-matrix test-long test-install test-integration matrix fuzz reliability stubs features lint types \
 	format lock build bench clean
 
 help: ## show this list
@@ -72,6 +72,9 @@ test-matrix: .venv/.uv ## the same tests on every Python of MATRIX_PYTHONS
 
 test-long: setup ## rehearse every benchmark with a few calls
 	@$(RUN) -m pytest $(PARALLEL) -m long
+
+test-install: setup ## install by the README's lines into empty environments of three Pythons, and run its first example
+	@$(RUN) -m pytest -m install tests/end_to_end/test_install.py
 
 test-integration: .venv-integration/.ready .venv-proxy/.ready ## tests against llama.cpp (its wheel compiles for minutes, once) and litellm's proxy
 	@.venv-integration/bin/python -m pytest -m integration tests/integration
