@@ -15,7 +15,7 @@ SDK_TESTS := tests/end_to_end/test_routes.py tests/end_to_end/test_failures.py t
 PARALLEL := --numprocesses 5 --dist worksteal
 
 # With the rehearsals of the benchmarks, which `make test` leaves out.
-WITH_LONG := -m "not integration and not plugins and not matrix"
+WITH_LONG := -m "not integration and not plugins and not matrix and not install"
 
 # Those of .venv. dspy, inspect and llm are in .venv-plugins, because llm needs openai 3, and litellm openai 2.
 EXTRAS := --extra litellm --extra otel --extra plot --extra simulator
@@ -36,8 +36,8 @@ export UV_SYSTEM_CERTS := true
 .DELETE_ON_ERROR:
 .PRECIOUS: .venv-%/.ready
 .SECONDEXPANSION:
-.PHONY: help setup demo test coverage test-matrix test-long test-integration test-plugins matrix fuzz reliability stubs \
-	features docs lint types format lock build bench clean
+.PHONY: help setup demo test coverage test-matrix test-long test-install test-integration test-plugins matrix fuzz \
+	reliability stubs features docs lint types format lock build bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -75,6 +75,9 @@ test-matrix: .venv/.uv ## the same tests on every Python of MATRIX_PYTHONS
 
 test-long: setup ## rehearse every benchmark with a few calls
 	@$(RUN) -m pytest $(PARALLEL) -m long
+
+test-install: setup ## install by the README's lines into empty environments of three Pythons, and run its first example
+	@$(RUN) -m pytest -m install tests/end_to_end/test_install.py
 
 test-integration: .venv-integration/.ready .venv-proxy/.ready ## tests against llama.cpp (its wheel compiles for minutes, once) and litellm's proxy
 	@.venv-integration/bin/python -m pytest -m integration tests/integration

@@ -3,8 +3,8 @@
     python -m benchmarks.install_size            # of this environment, as far as the package requires it
     python -m benchmarks.install_size --top 15   # more rows
 
-Only packages that `llm-provider-call` requires count, without extras. Sizes are those of the files that pip
-has installed, without byte code.
+Only the packages count that `llm-provider-call` requires, without extras. Sizes are those of the files that
+pip has installed, without byte code.
 """
 
 from __future__ import annotations

@@ -11,6 +11,8 @@ import pytest
 
 from llm_provider import MissingDependencyError
 from llm_provider._runtime.imports import imported, is_unfinished, when_imported
+from llm_provider.simulator import Simulator
+from support import RunScript
 
 MODULES = {
     # Each imports the other one after a moment, so two threads that begin at once wait for each other.
@@ -86,3 +88,26 @@ def test_an_installed_package_is_imported_and_a_missing_one_is_named() -> None:
     assert imported("json.decoder", "nothing") is sys.modules["json.decoder"]
     with pytest.raises(MissingDependencyError, match="nosuchpackage is not installed: pip install its-name"):
         imported("nosuchpackage.part", "pip install its-name")
+
+
+def test_a_missing_sdk_is_named_with_the_command(simulator: Simulator, run_script: RunScript) -> None:
+    done = run_script("""
+        import sys
+        from llm_provider import Client, MissingDependencyError
+
+        models = {"openai": "gpt-6.1-sol", "anthropic": "claude-opus-5-5", "google.genai": "gemini-4-argon"}
+        with Client(cache="off") as client:
+            for package, model in models.items():
+                # Python refuses to import a module that is None here, as if it were not installed.
+                sys.modules[package] = None
+                (result,) = client.call_many(model, ["Hi"])
+                try:
+                    client.call(model, "Hi")
+                except MissingDependencyError as error:
+                    print(package in str(error), str(error) == str(result))
+                    print(str(error).partition(": ")[2])
+    """)
+    said = done.stdout.splitlines()
+    assert said[::2] == ["True True"] * 3
+    assert {line.partition(" in a checkout")[0] for line in said[1::2]} == {"pip install ."}
+    assert simulator.requests() == []

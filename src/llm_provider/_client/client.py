@@ -161,6 +161,10 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         show_waits: bool | None = None,
         **defaults: Unpack[Defaults],
     ) -> None:
+        # For `pickle`, without the API keys.
+        given = {name: value for name, value in locals().items() if name not in ("self", "defaults")}
+        self._given = {name: given[name] for name in given.keys() - {"keys"} if given[name] is not None}
+        self._has_keys = keys is not None
         seal(defaults)
         self._settings = decide(
             timeout=timeout,
@@ -224,6 +228,19 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         self._usage = Ledger(recorder.totals)
         self._cache = ResponseCache(cache_dir, saved=recorder.saved, shared=shared)
         self._engine = Engine(self._settings, self._cache, recorder)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle has the settings and no API key; docs/settings.md says what it takes."""
+        from .pickling import reduced
+
+        return reduced(self, self._original or self, self._given, has_keys=self._has_keys)
+
+    def __copy__(self) -> Self:
+        """The client itself, since a copy would count limits, budget and usage apart."""
+        return self
+
+    def __deepcopy__(self, _: object) -> Self:
+        return self
 
     def _start(self) -> None:
         """Prepare the end of the process, before the first call that has to be sent."""

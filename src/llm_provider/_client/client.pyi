@@ -267,6 +267,24 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         """Make the objects that use files."""
         ...
 
+    def __reduce__(
+        self,
+    ) -> tuple[Any, ...]:
+        """A pickle has the settings and no API key; docs/settings.md says what it takes."""
+        ...
+
+    def __copy__(
+        self,
+    ) -> Self:
+        """The client itself, since a copy would count limits, budget and usage apart."""
+        ...
+
+    def __deepcopy__(
+        self,
+        _: object,
+    ) -> Self:
+        ...
+
     def _start(
         self,
     ) -> None:

@@ -47,6 +47,7 @@ def when_imported(action: Callable[[], T]) -> T:
     """The result of an action that imports modules, which is repeated while another thread imports them.
 
     Raises:
+        MissingDependencyError: a module is not installed.
         Exception: the action has failed for another reason, or for too long.
     """
     until = time.monotonic() + LONGEST_IMPORT
@@ -55,7 +56,16 @@ def when_imported(action: Callable[[], T]) -> T:
             return action()
         except Exception as error:
             if not is_unfinished(error) or time.monotonic() >= until:
-                raise
+                missing = error.name if isinstance(error, ModuleNotFoundError) else None
+                if missing is None:
+                    raise
+                problem = f"the package {missing!r} is not installed, which this provider needs"
+            else:
+                problem = ""
+        if problem:
+            raise MissingDependencyError(
+                f"{problem}: pip install . in a checkout, or pip install llm-provider-call, installs it"
+            )
         time.sleep(PAUSE)
 
 

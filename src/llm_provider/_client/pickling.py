@@ -1,0 +1,86 @@
+"""Pickles of clients, for multiprocessing, joblib and Ray: the settings, and no key.
+
+A process makes one client of all pickles of a client, so that its tasks share connections, limits and usage.
+In the process of the client itself, a pickle gives the same client.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import uuid
+import weakref
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn, TypeAlias
+
+Client: TypeAlias = Any
+"""The class `Client`, whose module imports this one."""
+
+_PATHS = ("cache_dir", "ledger", "prices", "env_file")
+
+_lock = threading.Lock()
+_names: weakref.WeakKeyDictionary[Client, str] = weakref.WeakKeyDictionary()
+_here: weakref.WeakValueDictionary[str, Client] = weakref.WeakValueDictionary()
+"""The clients of this process that were pickled, by their names in pickles."""
+_restored: dict[str, Client] = {}
+"""The clients that were made of pickles. They are kept, because the next task brings the same pickle."""
+
+
+def reduced(client: Client, original: Client, given: Mapping[str, Any], *, has_keys: bool) -> tuple[Any, ...]:
+    """What `pickle` writes for a client.
+
+    Args:
+        client: The client.
+        original: The client of which it is a variant, else itself.
+        given: The settings that the user gave the original, without its API keys.
+        has_keys: Whether the user gave it API keys.
+
+    Raises:
+        TypeError: it holds a key, or a budget that only one process can count.
+    """
+    defaults: tuple[Mapping[str, Any], ...] = (original._defaults, client._defaults)  # noqa: SLF001  # of this package
+    if has_keys:
+        _refuse("keys= holds API keys", "set the variables of the environment, or write env_file='.env'")
+    if any("api_key" in one for one in defaults):
+        _refuse("api_key= is an API key", "set the variable of the environment, or write env_file='.env'")
+    budget = given.get("budget")
+    if isinstance(budget, (int, float)) or type(budget).__name__ == "Decimal":
+        _refuse(
+            f"budget={budget} holds within one process",
+            f"write budget=Budget({budget}, path='run.budget'), which processes share",
+        )
+    settings = dict(given)
+    for name in _PATHS:
+        if settings.get(name) is not None:
+            # The other process may have another working directory.
+            settings[name] = str(Path(os.fspath(settings[name])).expanduser().absolute())
+    with _lock:
+        name = _names.setdefault(original, uuid.uuid4().hex)
+        _here[name] = original
+    variant = None if client is original else dict(client._defaults)  # noqa: SLF001  # as above
+    return restored, (name, type(original), settings, dict(original._defaults), variant)  # noqa: SLF001  # as above
+
+
+def _refuse(reason: str, remedy: str) -> NoReturn:
+    raise TypeError(f"this Client cannot be pickled, because {reason}: {remedy}")
+
+
+def restored(
+    name: str,
+    kind: type[Client],
+    settings: dict[str, Any],
+    defaults: dict[str, Any],
+    variant: dict[str, Any] | None,
+) -> Client:
+    """The client of a pickle, which a process makes once.
+
+    Raises:
+        RequestError: a setting is not valid here, such as the path of a file.
+    """
+    with _lock:
+        client = _here.get(name) or _restored.get(name)
+        if client is None or client._engine.closed:  # noqa: SLF001  # of this package
+            client = _restored[name] = kind(**settings, **defaults)
+            _names[client] = name
+    return client if variant is None else client.with_options(**variant)

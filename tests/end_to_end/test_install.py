@@ -1,0 +1,85 @@
+"""The README's own lines install the package into an empty environment, and its first example runs there.
+
+It takes a minute for each Python, and pip downloads 50 packages: `make test-install` runs it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from end_to_end.test_readme import README, blocks
+from llm_provider.simulator import Simulator
+
+ROOT = README.parent
+PYTHONS = ("3.11", "3.12", "3.13")
+
+pytestmark = [pytest.mark.install, pytest.mark.timeout(900)]
+
+
+def install_lines() -> list[str]:
+    """The commands of the README's first block."""
+    section = README.read_text(encoding="utf-8").partition("## Install")[2].partition("```\n")[2]
+    lines = section.partition("```")[0].splitlines()
+    return [line.partition("#")[0].strip() for line in lines if line.strip()]
+
+
+def interpreter(version: str, environment: Mapping[str, str]) -> str | None:
+    """The path of an installed Python; None if there is none."""
+    uv = shutil.which("uv", path=str(Path(sys.executable).parent)) or "uv"
+    options = {**environment, "PYENV_VERSION": version, "UV_PYTHON_DOWNLOADS": "never"}
+    found = subprocess.run(
+        [uv, "python", "find", "--no-project", "--system", version],
+        env=options, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return found.stdout.strip() if found.returncode == 0 else None
+
+
+def run(command: str | list[str], environment: Mapping[str, str], folder: Path) -> str:
+    done = subprocess.run(
+        command,
+        shell=isinstance(command, str),
+        cwd=folder,
+        env=dict(environment),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def test_the_lines_are_those_of_pip() -> None:
+    lines = install_lines()
+    assert lines[0] == "pip install ."
+    assert all(re.fullmatch(r"pip install \S+", line) for line in lines)
+
+
+@pytest.mark.parametrize("version", PYTHONS)
+def test_the_first_example_runs_after_the_first_line(
+    version: str, simulator: Simulator, tmp_path: Path, users_environment: Mapping[str, str]
+) -> None:
+    python = interpreter(version, users_environment)
+    if python is None:
+        pytest.skip(f"Python {version} is not installed")
+    run([python, "-m", "venv", "environment"], users_environment, tmp_path)
+    programs = tmp_path / "environment" / "bin"
+    path = f"{programs}{os.pathsep}{users_environment['PATH']}"
+    clean = {name: value for name, value in users_environment.items() if not name.startswith("PYTHON")}
+    for place, line in enumerate(install_lines()):
+        run(line, {**clean, "PATH": path}, ROOT)
+        assert run([str(programs / "pip"), "check"], clean, tmp_path).startswith("No broken requirements")
+        called = {**{name: value for name, value in os.environ.items() if name in clean}, "PATH": path}
+        called |= {name: os.environ[name] for name in os.environ if name not in users_environment}
+        called.pop("PYTHONPATH", None)
+        example = blocks(README, "python")[0]
+        shown = run([str(programs / "python"), "-I", "-W", "error", "-c", example], called, tmp_path)
+        # The second line asks a new cache only once.
+        assert re.match(r"4\n[\d.e-]+ USD for \d+ tokens\n0\.0\n", shown), (place, shown)
