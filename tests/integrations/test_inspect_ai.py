@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.plugins,
+    pytest.mark.timeout(400),  # a package takes seconds to import, and commands import it anew
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning"),  # inspect's own
 ]
 

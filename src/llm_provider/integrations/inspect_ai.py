@@ -31,17 +31,17 @@ from inspect_ai.model import (
     ModelInfo,
     ModelOutput,
     ModelUsage,
+    ServedModelUsage,
     modelapi,
     set_model_info,
 )
-from inspect_ai.model._cache import epoch as current_epoch
 from inspect_ai.model._call_tools import parse_tool_call
 from inspect_ai.model._model_info import _get_model_info_direct
-from inspect_ai.model._model_output import ServedModelUsage
 from inspect_ai.tool import ToolChoice, ToolFunction, ToolInfo
 
 from .._client.functions import default_client
 from .._errors import ContextWindowExceededError, OutputError, RefusalError, RequestError, SchemaMismatchError
+from .._requests.api_keys import APIKey
 from .._requests.routing import resolve
 from .._runtime.canonical_json import canonical
 from .conversation import (
@@ -140,7 +140,8 @@ class LLMProviderAPI(ModelAPI):  # type: ignore[misc]  # inspect_ai is no requir
 
     def connection_key(self) -> str:
         """Each model, server and key has a pool of its own."""
-        return f"{self.initial_api_key}:{self.base_url}:{self.model_name}"
+        key = APIKey(self.initial_api_key).identity if self.initial_api_key else None
+        return f"{key}:{self.base_url}:{self.model_name}"
 
     def should_retry(self, ex: Exception) -> bool:
         """Retries have happened here already."""
@@ -307,9 +308,12 @@ def _numbered(request: Mapping[str, Any]) -> Iterator[int]:
     because inspect may repeat it.
     """
     sample = sample_active()
-    counts = Counter[bytes]() if sample is None else _asked.setdefault(sample, Counter())
+    if sample is None:
+        yield 0
+        return
+    counts = _asked.setdefault(sample, Counter())
     key = hashlib.sha256(canonical(request)).digest()
-    number: int = counts[key] * _EPOCHS + current_epoch.get(1) - 1
+    number: int = counts[key] * _EPOCHS + sample.epoch - 1
     counts[key] += 1
     samples: int = request.get("n", 1)
     try:
