@@ -48,7 +48,7 @@ def run_tool(llm_simulator: Simulator, tmp_path: Path) -> Run:
         program = Path(sys.executable).parent / command
         return subprocess.run(
             [program, *arguments],
-            input=given, env=variables, cwd=tmp_path, capture_output=True, text=True, timeout=100,
+            input=given, env=variables, cwd=tmp_path, capture_output=True, text=True, timeout=200,
         )  # fmt: skip
 
     return run

@@ -18,7 +18,7 @@ from llm_provider.simulator import Simulator
 if TYPE_CHECKING:
     from conftest import Run
 
-pytestmark = pytest.mark.plugins
+pytestmark = [pytest.mark.plugins, pytest.mark.timeout(400)]
 
 ANSWER = "[[ ## reasoning ## ]]\nbecause\n\n[[ ## answer ## ]]\n4\n\n[[ ## completed ## ]]"
 

@@ -12,7 +12,7 @@ import pytest
 from llm_provider import ContextWindowExceededError
 from llm_provider.simulator import Fault, Simulator
 
-pytestmark = pytest.mark.plugins
+pytestmark = [pytest.mark.plugins, pytest.mark.timeout(400)]
 
 
 @pytest.mark.parametrize("model", ["gpt-6.1-sol", "claude-sonnet-5-5", "gemini/gemini-3.8-flash"])

@@ -18,7 +18,11 @@ from llm_provider.simulator import Fault, Simulator
 if TYPE_CHECKING:
     from conftest import Run
 
-pytestmark = [pytest.mark.plugins, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+pytestmark = [
+    pytest.mark.plugins,
+    pytest.mark.timeout(400),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
 
 FUNCTION = "def add(x: int, y: int) -> int:\n    'Add two numbers.'\n    return x + y"
 CALL = 'Please use the tool add({"x": 1, "y": 2})'

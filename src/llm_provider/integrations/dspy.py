@@ -114,12 +114,9 @@ class LM(dspy.LM):  # type: ignore[misc]  # dspy is no requirement, so its types
         **parameters: Any,
     ) -> None:
         own, dspys = _divided(parameters)
-        unknown = sorted(set(dspys) - _OF_DSPY - {"rollout_id", "prompt_cache"})
-        if unknown:
-            raise TypeError(f"LM() got an unexpected keyword argument {unknown[0]!r}")
         if num_retries is not None:
             own.setdefault("max_retries", num_retries)
-        checked = {name: value for name, value in dspys.items() if name in _OF_DSPY}
+        checked = {name: value for name, value in dspys.items() if name not in ("rollout_id", "prompt_cache")}
         _ = Variant({**own, **checked}).client  # a wrong value is an error now, not in the first call
         self._variant = Variant({"unsupported": "drop", **own})
         super().__init__(

@@ -6,9 +6,11 @@ retries, budgets and ledger. docs/integrations.md describes the use.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -29,17 +31,17 @@ from inspect_ai.model import (
     ModelInfo,
     ModelOutput,
     ModelUsage,
+    ServedModelUsage,
     modelapi,
     set_model_info,
 )
-from inspect_ai.model._cache import epoch as current_epoch
 from inspect_ai.model._call_tools import parse_tool_call
 from inspect_ai.model._model_info import _get_model_info_direct
-from inspect_ai.model._model_output import ServedModelUsage
 from inspect_ai.tool import ToolChoice, ToolFunction, ToolInfo
 
 from .._client.functions import default_client
 from .._errors import ContextWindowExceededError, OutputError, RefusalError, RequestError, SchemaMismatchError
+from .._requests.api_keys import APIKey
 from .._requests.routing import resolve
 from .._runtime.canonical_json import canonical
 from .conversation import (
@@ -51,7 +53,6 @@ from .conversation import (
     kept_state,
     media_part,
     named_schema,
-    parameter_names,
     token_logprobs,
     tool_call,
 )
@@ -124,12 +125,13 @@ class LLMProviderAPI(ModelAPI):  # type: ignore[misc]  # inspect_ai is no requir
         **model_args: Any,
     ) -> None:
         super().__init__(model_name, base_url, api_key, [], config or GenerateConfig())
-        unknown = sorted(set(model_args) - parameter_names())
-        if unknown:
-            raise RequestError(f"-M {unknown[0]}=… is no parameter of llm_provider.call")
         given = {"unsupported": "drop", "base_url": base_url, "api_key": self.api_key, **model_args}
         self._variant = Variant(given)
-        _ = self._variant.client  # a wrong value ends the evaluation before it begins
+        try:
+            _ = self._variant.client  # a wrong value ends the evaluation before it begins
+        except TypeError as error:
+            problem = str(error).replace("with_options()", "-M")
+            raise RequestError(problem) from None
         _register(model_name)
 
     def max_connections(self) -> int:
@@ -138,7 +140,8 @@ class LLMProviderAPI(ModelAPI):  # type: ignore[misc]  # inspect_ai is no requir
 
     def connection_key(self) -> str:
         """Each model, server and key has a pool of its own."""
-        return f"{self.initial_api_key}:{self.base_url}:{self.model_name}"
+        key = APIKey(self.initial_api_key).identity if self.initial_api_key else None
+        return f"{key}:{self.base_url}:{self.model_name}"
 
     def should_retry(self, ex: Exception) -> bool:
         """Retries have happened here already."""
@@ -155,6 +158,11 @@ class LLMProviderAPI(ModelAPI):  # type: ignore[misc]  # inspect_ai is no requir
     def tool_result_documents(self) -> bool:
         """Results of tools may have documents."""
         return True
+
+    async def count_text_tokens(self, text: str) -> int:
+        """The tokens of a text. Nothing is sent or downloaded."""
+        counted: int = await self._variant.client.acount_tokens(self.model_name, text or " ", exact=False)
+        return counted
 
     def served_model_usage(self, output: ModelOutput) -> list[ServedModelUsage] | None:
         """The exact cost of a call, for inspect's totals and for `--cost-limit`.
@@ -182,13 +190,13 @@ class LLMProviderAPI(ModelAPI):  # type: ignore[misc]  # inspect_ai is no requir
         """
         messages = list(map(_message, input))
         parameters = parameters_of(config, tools, tool_choice)
-        draw = _draw(self.model_name, messages, parameters)
-        if draw:
-            parameters["draw"] = draw
         request = {"model": self.model_name, "messages": messages, **parameters}
         call = ModelCall.create(request, None, _without_media)
         try:
-            response = await self._variant.client.acall(self.model_name, messages, **parameters)
+            with _numbered(request) as draw:
+                if draw:
+                    parameters["draw"] = draw
+                response = await self._variant.client.acall(self.model_name, messages, **parameters)
         except (ContextWindowExceededError, OutputError) as error:
             output = self._failed(error)
             call.set_error(error.to_dict())
@@ -292,21 +300,27 @@ def _tool_choice(choice: ToolChoice) -> Any:
     return "required" if choice == "any" else choice
 
 
-def _draw(model: str, messages: list[dict[str, Any]], parameters: Mapping[str, Any]) -> int:
+@contextmanager
+def _numbered(request: Mapping[str, Any]) -> Iterator[int]:
     """The number of the first sample: epochs, and repetitions of a prompt within a sample, are asked anew.
 
-    A second run has the same numbers, so it is answered from the cache.
+    A second run has the same numbers, so it is answered from the cache. A request that fails is not counted,
+    because inspect may repeat it.
     """
-    repetitions = 0
     sample = sample_active()
-    if sample is not None:
-        key = canonical([model, messages, {name: parameters[name] for name in sorted(parameters)}])
-        counts = _asked.setdefault(sample, Counter())
-        repetitions = counts[key]
-        counts[key] += 1
-    number: int = repetitions * _EPOCHS + current_epoch.get(1) - 1
-    samples: int = parameters.get("n", 1)
-    return number * samples % (_DRAWS - samples)
+    if sample is None:
+        yield 0
+        return
+    counts = _asked.setdefault(sample, Counter())
+    key = hashlib.sha256(canonical(request)).digest()
+    number: int = counts[key] * _EPOCHS + sample.epoch - 1
+    counts[key] += 1
+    samples: int = request.get("n", 1)
+    try:
+        yield number * samples % (_DRAWS - samples)
+    except BaseException:
+        counts[key] -= 1
+        raise
 
 
 def _message(message: ChatMessage) -> dict[str, Any]:
