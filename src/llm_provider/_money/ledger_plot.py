@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from datetime import UTC, datetime
 from itertools import accumulate
 from typing import TYPE_CHECKING, TypeAlias
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     import matplotlib.axes
-    import matplotlib.figure
+    from matplotlib.figure import Figure
 
     from .._types.usage import Usage
     from .ledger_rows import LedgerRow
@@ -21,15 +22,28 @@ _Timeline: TypeAlias = "dict[str, list[tuple[int, Decimal]]]"
 
 _INSTALL = install_command("plot")
 
+if not TYPE_CHECKING:
+    Figure = imported("matplotlib.figure", _INSTALL).Figure
+
 _CLASSES = ("input", "cache read", "cache write", "reasoning", "output")
 
 
-def plot(by_model: list[LedgerRow], timeline: _Timeline) -> matplotlib.figure.Figure:
+class LedgerFigure(Figure):
+    """A figure that notebooks show as a picture.
+
+    They do so by themselves only after pyplot was imported.
+    """
+
+    def _repr_png_(self) -> bytes:
+        picture = io.BytesIO()
+        self.savefig(picture, format="png", bbox_inches="tight")
+        return picture.getvalue()
+
+
+def plot(by_model: list[LedgerRow], timeline: _Timeline) -> Figure:
     """See `Ledger.plot`."""
     # Without pyplot, which would choose a display and keep every figure alive.
-    figure: matplotlib.figure.Figure = imported("matplotlib.figure", _INSTALL).Figure(
-        figsize=(11, 4), layout="constrained"
-    )
+    figure = LedgerFigure(figsize=(11, 4), layout="constrained")
     left, right = figure.subplots(1, 2)
     _spending(left, timeline)
     _tokens(right, by_model)

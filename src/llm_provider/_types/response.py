@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import importlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias
 
@@ -331,18 +331,45 @@ class Response(Generic[T_co]):
         )
 
     def _repr_html_(self) -> str:
-        import html
+        from .. import _html
 
-        facts = (
-            f"{self.provider} · {self.model} · {self.finish_reason} · "
-            f"{self.usage.input_tokens} + {self.usage.output_tokens} tokens · "
-            f"{cost_text(self.cost, cached=self.cached)} · {self.timing.total:.2f} s"
+        parts = []
+        for index, choice in enumerate(self.choices[: _html.ROWS]):
+            title = f"sample {index + 1} of {len(self.choices)}" if len(self.choices) > 1 else ""
+            parts.append(_html.small(title) if title else "")
+            parts.append(_html.folded("reasoning", _html.text(choice.reasoning)) if choice.reasoning else "")
+            parts.append(_html.text(choice.text) if choice.text else "")
+            parts += [_html.code(call_text(call)) for call in choice.tool_calls]
+        # A page narrows an image to the width of the block that holds it.
+        parts += [f'<div style="max-width: 32em">{image._repr_html_()}</div>' for image in self.images]
+        parts.append("" if self.audio is None else self.audio._repr_html_())
+        return _html.block(*parts, self._sources(), _html.small(*self._facts()))
+
+    def _sources(self) -> str:
+        from .. import _html
+
+        named = [source.title or source.url or source.quote or "" for source in self.citations]
+        listed = dict.fromkeys(filter(None, named))
+        content = "\n".join(_html.cut(name) for name in listed)
+        return _html.folded(f"sources: {len(listed)}", _html.text(content)) if listed else ""
+
+    def _facts(self) -> Iterator[str]:
+        """The facts of the answer, for people."""
+        yield from (self.provider, self.model)
+        yield (
+            self.finish_reason if self.finish_reason in ("stop", "tool_calls") else f"⚠ {self.finish_reason}"
         )
-        made = "".join(image._repr_html_() for image in self.images)
-        return (
-            f'<div><div style="white-space: pre-wrap">{html.escape(self.text)}</div>{made}'
-            f"<small>{html.escape(facts)}</small></div>"
-        )
+        yield f"{self.usage.input_tokens:,} + {self.usage.output_tokens:,} tokens"
+        yield from (cost_text(self.cost, cached=self.cached), f"{self.timing.total:.2f} s")
+        if len(self.rounds) > 1:
+            yield f"{len(self.rounds)} rounds with {len(self.tool_results)} results of tools"
+        yield from (f"searched by {call.name}" for call in self.server_tool_calls[:1])
+        if self.failures:
+            yield f"{len(self.failures)} failed before"
+        if self.dropped:
+            yield f"dropped {', '.join(self.dropped)}"
+        if self.metadata is not None:
+            yield shown(self.metadata)
 
 
 _RESPONSE_FIELDS = tuple(entry.name for entry in fields(Response))
@@ -380,6 +407,15 @@ def _written(body: bytes) -> str | dict[str, str]:
 
 def _read(body: str | Mapping[str, str]) -> bytes:
     return body.encode() if isinstance(body, str) else base64.b64decode(body["base64"])
+
+
+def call_text(call: ToolCall) -> str:
+    """A tool call as one line.
+
+    >>> call_text(ToolCall(id="1", name="weather", arguments='{"city": "Bern"}'))
+    '→ weather({"city": "Bern"})'
+    """
+    return f"→ {call.name}({call.arguments})"
 
 
 Result: TypeAlias = Response[Any] | LLMError
