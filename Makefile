@@ -15,7 +15,10 @@ SDK_TESTS := tests/end_to_end/test_routes.py tests/end_to_end/test_failures.py t
 PARALLEL := --numprocesses 5 --dist worksteal
 
 # With the rehearsals of the benchmarks, which `make test` leaves out.
-WITH_LONG := -m "not integration and not matrix"
+WITH_LONG := -m "not integration and not plugins and not matrix"
+
+# Those of .venv. dspy, inspect and llm are in .venv-plugins, because llm needs openai 3, and litellm openai 2.
+EXTRAS := --extra litellm --extra otel --extra plot --extra simulator
 
 UV := .venv/bin/uv
 RUN := .venv/bin/python
@@ -33,13 +36,13 @@ export UV_SYSTEM_CERTS := true
 .DELETE_ON_ERROR:
 .PRECIOUS: .venv-%/.ready
 .SECONDEXPANSION:
-.PHONY: help setup demo test coverage test-matrix test-long test-integration matrix fuzz reliability stubs features lint types \
-	format lock build bench clean
+.PHONY: help setup demo test coverage test-matrix test-long test-integration test-plugins matrix fuzz reliability stubs \
+	features docs lint types format lock build bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-setup: .venv/.ready ## create .venv with every extra and the development tools
+setup: .venv/.ready ## create .venv with the development tools and every extra but dspy, inspect and llm
 
 demo: setup ## evaluate four simulated providers, then again from the cache
 	@$(RUN) examples/demo.py
@@ -76,6 +79,9 @@ test-long: setup ## rehearse every benchmark with a few calls
 test-integration: .venv-integration/.ready .venv-proxy/.ready ## tests against llama.cpp (its wheel compiles for minutes, once) and litellm's proxy
 	@.venv-integration/bin/python -m pytest -m integration tests/integration
 
+test-plugins: .venv-plugins/.ready ## tests inside inspect_ai, DSPy and llm, in an environment of their own
+	@.venv-plugins/bin/python -m pytest $(PARALLEL) -m plugins tests/integrations
+
 matrix: setup ## every fault and every feature on every route in every way to call; `make test` takes a sample
 	@$(RUN) -m pytest $(PARALLEL) -m "" tests/end_to_end/test_fault_matrix.py tests/end_to_end/test_feature_matrix.py
 
@@ -100,12 +106,14 @@ format: setup ## format, and fix what can be fixed
 
 lock: .venv/.uv ## resolve every file of constraints/ anew; UPGRADE= keeps pins that still fit
 	@mkdir -p build && cp constraints/*.txt build/
-	@$(call lock,with-litellm,pyproject.toml --all-extras --group build --group lint --group test --group notebook --group telemetry)
+	@$(call lock,with-litellm,pyproject.toml $(EXTRAS) --group build --group lint --group test --group notebook --group telemetry)
 	@$(call lock,highest,pyproject.toml --extra simulator --group build --group test)
 	@$(COMPILE) pyproject.toml --extra litellm --extra otel --extra plot --no-deps --resolution lowest-direct -o build/floors.txt
-	@$(call lock,lowest,pyproject.toml --all-extras --group build --group test -c build/floors.txt)
+	@$(call lock,lowest,pyproject.toml $(EXTRAS) --group build --group test -c build/floors.txt)
 	@$(call lock,integration,pyproject.toml --extra simulator --group build --group test --group integration)
+	@$(call lock,plugins,pyproject.toml --extra simulator --extra dspy --extra inspect --extra llm --group build --group test)
 	@$(call lock,proxy,--group proxy)
+	@$(call lock,docs,--group docs)
 	@$(call lock,bootstrap,--group build -c constraints/with-litellm.txt)
 	@for source in benchmarks/requirements/*.in; do $(COMPILE) --generate-hashes $$source -o $${source%.in}.txt || exit 1; done
 
@@ -118,7 +126,10 @@ stubs: setup ## write the signatures of the public functions anew from _requests
 features: setup ## write docs/features.md anew from what passes tests/conformance
 	@PYTHONPATH=tests $(RUN) -m conformance.features
 
-bench: setup .venv-highest/.ready ## measure everything (half an hour) and write docs/performance.md
+docs: .venv-docs/.ready ## build the website into build/site; every warning is an error
+	@PATH="$(CURDIR)/.venv-docs/bin:$$PATH" NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict
+
+bench: setup .venv-highest/.ready ## measure everything (half an hour) and write docs/performance*.md
 	@$(RUN) -m benchmarks all --write
 	@$(RUN) -m benchmarks report
 
@@ -149,9 +160,9 @@ endef
 	@$(call install,.venv-$*,$(firstword $(subst -3., 3.,$*)))
 
 # install,<environment>,<resolution>: installs exactly the pinned packages, then this project in editable form. The
-# proxy runs without it. Only llama-cpp-python has no wheel, so no other resolution may build a package.
+# proxy and the website do without it. Only llama-cpp-python has no wheel, so no other resolution may build a package.
 define install
 $(UV) pip sync --quiet --require-hashes $(if $(filter integration,$(2)),,--no-build) --python $(1)/bin/python constraints/$(2).txt \
-	$(if $(filter proxy,$(2)),,&& $(UV) pip install --quiet --no-deps --no-build-isolation --python $(1)/bin/python --editable .) \
+	$(if $(filter proxy docs,$(2)),,&& $(UV) pip install --quiet --no-deps --no-build-isolation --python $(1)/bin/python --editable .) \
 	&& touch $(1)/.ready
 endef

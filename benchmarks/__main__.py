@@ -36,7 +36,7 @@ def parser() -> argparse.ArgumentParser:
         description="Measure one scenario, or all of them; environments are created on first use.",
         epilog=f"scenarios:\n{listed}\n  {'all':14} all of these scenarios\n"
         f"  {'compare':14} this checkout against the one in DIRECTORY: CPU per call, in alternating rounds\n"
-        f"  {'report':14} write docs/performance.md from the committed results",
+        f"  {'report':14} write docs/performance.md and docs/performance-data.md from the committed results",
     )
     made.add_argument("scenario", choices=[*known, "all", "compare", "report"], metavar="scenario")
     made.add_argument("directory", type=Path, nargs="?", help="another checkout of this repository (compare)")
@@ -86,7 +86,7 @@ def main() -> int:
     if arguments.scenario == "compare" and (arguments.write or arguments.clients):
         parser().error("compare takes neither --write nor --clients")
     if arguments.scenario == "report":
-        print(report.write_page())
+        print(*report.write_pages(), sep="\n")
         return 0
     options = Options(
         clients=tuple(arguments.clients.split(",")) if arguments.clients else None,

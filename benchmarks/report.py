@@ -1,4 +1,4 @@
-"""Results: one JSON file, one page and one picture per scenario, and docs/performance.md from all of them."""
+"""Results: one JSON file, one page and one picture per scenario, and two pages of docs/ from all of them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,41 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from .goals import GOALS
+from .goals import GOALS, Goal
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
-PAGE = HERE.parent / "docs" / "performance.md"
-TEMPLATE = HERE / "performance.template.md"
+DOCS = HERE.parent / "docs"
+SUMMARY = "performance"
+DATA = "performance-data"
+"""The names of the two pages in `DOCS`, and of their templates."""
+
+SHOWN_CLIENTS = {
+    "raw aiohttp": "raw aiohttp",
+    "this library": "this library",
+    "this library, with a stored write": "this library, with a stored write",
+    **dict.fromkeys(
+        ("openai 3 as documented", "anthropic as documented", "google-genai as documented"),
+        "the provider's SDK as documented",
+    ),
+    "litellm": "litellm",
+}
+"""The clients in the summary, and their names there."""
+HEADLINES = (
+    "rate_of_litellm",
+    "rate_of_sdk",
+    "latency_of_litellm",
+    "stream_of_sdk",
+    "threads_of_sdk",
+    "import_of_litellm",
+    "first_call_of_sdk",
+    "many_hits",
+    "rerun",
+    "memory_growth",
+    "kills_lost",
+    "ledger_difference",
+)
+"""The goals in the summary, besides those that are missed."""
 
 Cell = str | int | float | None
 
@@ -146,8 +175,8 @@ def goals_table(scenario: str | None, measured: Mapping[str, float]) -> str:
     return _table(("goal", "limit", "measured", ""), rows) if rows else ""
 
 
-def write_page() -> Path:
-    """Write docs/performance.md from the template and every committed result."""
+def write_pages() -> tuple[Path, Path]:
+    """Write the two pages of docs/ from their templates and every committed result."""
     found = {
         path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(RESULTS.glob("*.json"))
     }
@@ -156,10 +185,45 @@ def write_page() -> Path:
     for facts in results.values():
         measured.update(facts["measured"])
     sections = [_section(name, facts) for name, facts in results.items()]
-    text = TEMPLATE.read_text(encoding="utf-8")
-    text = text.replace("<!-- goals -->", goals_table(None, measured))
-    PAGE.write_text(text.replace("<!-- results -->", "\n\n".join(sections)), encoding="utf-8")
-    return PAGE
+    missed = [goal for goal in GOALS if goal.name in measured and not goal.met(measured[goal.name])]
+    met = sum(goal.name in measured for goal in GOALS) - len(missed)
+    summary = {
+        "cpu": _cpu_of_a_call(results.get("calls")),
+        "headlines": _measured([goal for goal in GOALS if goal.name in HEADLINES], measured),
+        "met": str(met),
+        "all": str(len(GOALS)),
+        "missed": _measured(missed, measured),
+    }
+    data = {"goals": goals_table(None, measured), "results": "\n\n".join(sections)}
+    return _fill(SUMMARY, summary), _fill(DATA, data)
+
+
+def _measured(goals: Sequence[Goal], measured: Mapping[str, float]) -> str:
+    rows = [[goal.statement, goal.shown_limit, _compared(goal.name, measured)[0]] for goal in goals]
+    return _table(("", "goal", "measured"), rows)
+
+
+def _fill(name: str, parts: Mapping[str, str]) -> Path:
+    """Write a page from its template, with each comment replaced by the part of that name."""
+    text = (HERE / f"{name}.template.md").read_text(encoding="utf-8")
+    for part, content in parts.items():
+        text = text.replace(f"<!-- {part} -->", content)
+    page = DOCS / f"{name}.md"
+    page.write_text(text, encoding="utf-8")
+    return page
+
+
+def _cpu_of_a_call(facts: Mapping[str, Any] | None) -> str:
+    """The CPU time of a call by client and provider; empty if the scenario was not measured."""
+    columns: dict[str, dict[str, float]] = {}
+    for table in facts["tables"][:3] if facts else ():
+        column = columns[table["title"].partition(":")[0]] = {}
+        for client, cpu, *_ in table["rows"]:
+            if client in SHOWN_CLIENTS:
+                column[SHOWN_CLIENTS[client]] = cpu
+    clients = dict.fromkeys(SHOWN_CLIENTS.values())
+    rows = [[client, *(column.get(client) for column in columns.values())] for client in clients]
+    return _table(("client", *columns), rows)
 
 
 def _section(name: str, facts: Mapping[str, Any]) -> str:

@@ -56,6 +56,8 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     """A cache directory of the test's own, which the module's functions use as well."""
     directory = tmp_path / "cache"
     monkeypatch.setenv("LLM_PROVIDER_CACHE_DIR", str(directory))
+    # The log of `llm-provider ask`, which is in the user's data directory by default.
+    monkeypatch.setenv("LLM_PROVIDER_LOGS", str(tmp_path / "logs.db"))
     yield directory
     # They share one client, which read the environment on its first use: the next test needs a new one.
     fronts = sys.modules.get("llm_provider._client.functions")

@@ -15,7 +15,7 @@ import pytest
 from pydantic import BaseModel
 
 from llm_provider import Usage
-from llm_provider._json_values import json_value
+from llm_provider._json_values import json_value, plain_number
 
 
 class City(BaseModel):
@@ -70,3 +70,18 @@ def test_every_value_gets_a_form_that_json_has(value: Any, expected: Any) -> Non
 def test_a_missing_value_of_pandas_is_none() -> None:
     pandas = pytest.importorskip("pandas")
     assert json_value([pandas.NA, pandas.NaT]) == [None, None]
+
+
+def test_plain_number() -> None:
+    import numpy
+
+    for value, plain in [
+        (numpy.int8(3), 3),
+        (numpy.float32(0.1), 0.1),
+        (numpy.float64(0.1), 0.1),
+        (numpy.longdouble(2), 2.0),
+    ]:
+        found = plain_number(value)
+        assert (type(found), found) == (type(plain), plain)
+    for wrong in (True, numpy.bool_(True), "1", None, 1j, numpy.array(1), [1]):
+        assert plain_number(wrong) is None

@@ -21,6 +21,7 @@ LAYERS: tuple[str, ...] = (
     "_runtime",
     "_schemas",
     "_types",
+    "_telemetry",
     "_limits",
     "_money",
     "_cache",
@@ -34,6 +35,7 @@ LAYERS: tuple[str, ...] = (
     "_client",
     "",
     "pytest_plugin",
+    "integrations",
     "_cli",
     "__main__",
 )
@@ -45,7 +47,7 @@ MAY_START_SEPARATE = frozenset({"_cli"})
 # fmt: off
 HEAVY = frozenset({
     "aiohttp", "anthropic", "cryptography", "diskcache", "google", "granian", "httpx", "httpx2", "litellm",
-    "matplotlib", "numpy", "openai", "pandas", "platformdirs", "polars", "pydantic", "tqdm",
+    "matplotlib", "numpy", "openai", "opentelemetry", "pandas", "platformdirs", "polars", "pydantic", "tqdm",
 })
 # fmt: on
 # These are themselves imported only where they are first needed.

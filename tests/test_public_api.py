@@ -106,6 +106,7 @@ CLASSES = [
     "CacheStatistics",
     "Explanation",
     "Stream",
+    "Telemetry",
     "Timeouts",
     "Timing",
     "ToolCall",

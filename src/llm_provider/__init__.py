@@ -83,6 +83,7 @@ if TYPE_CHECKING:
     from ._money.track import track
     from ._requests.api_keys import KeyWarning
     from ._requests.parameters import BatchParameters, EmbedParameters, Parameters
+    from ._telemetry.telemetry import Telemetry
     from ._tokens.models import Model
     from ._tokens.range import Range
     from ._types.embeddings import Embeddings
@@ -170,6 +171,7 @@ __all__ = [
     "ServerToolCall",
     "SharedControllerWarning",
     "Stream",
+    "Telemetry",
     "Timeouts",
     "Timing",
     "TokenCount",
@@ -232,6 +234,7 @@ _HOMES = (
     "_limits.scopes",
     "_estimates.estimate",
     "_money.budget",
+    "_telemetry.telemetry",
     "_requests.parameters",
     "_limits.shared_controller",
     "_batches.handle",

@@ -193,7 +193,7 @@ _OF_RESPONSES = frozenset(
     {"text", "texts", "choices", "reasoning", "tool_calls", "finish_reason", "parsed", "all_parsed",
      "parsed_from", "logprobs", "raw", "body", "id", "timing", "cost_source", "response_format",
      "schema_in_prompt", "dropped", "citations", "images", "audio", "server_tool_calls", "messages",
-     "rounds", "tool_rounds", "tool_results"}
+     "rounds", "tool_rounds", "tool_results", "samples"}
 )  # fmt: skip
 """The attributes that a `Response` has and an error does not."""
 

@@ -59,6 +59,11 @@ def code(content: str) -> str:
     )
 
 
+def narrow(picture: str) -> str:
+    """A picture, as HTML, in a block of limited width. The pages of notebooks scale it down to the block."""
+    return f'<div style="max-width: 32em">{picture}</div>'
+
+
 def small(*facts: str) -> str:
     """A line of facts in small type. Empty facts are left out."""
     return f'<div><small style="opacity: 0.75">{safe(" · ".join(filter(None, facts)))}</small></div>'

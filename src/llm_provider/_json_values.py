@@ -60,6 +60,30 @@ def _text(value: bytes) -> str:
         return base64.b64encode(value).decode()
 
 
+def plain_number(value: object) -> int | float | None:
+    """A number as an int or a float of Python; None for every other value, such as a bool or a text.
+
+    A short float of NumPy becomes the number that it shows, so 0.1 is 0.1 in every precision.
+
+    >>> from fractions import Fraction
+    >>> plain_number(3), plain_number(Fraction(1, 2)), plain_number("3"), plain_number(True)
+    (3, 0.5, None, None)
+    """
+    if isinstance(value, (int, float)):
+        if isinstance(value, bool):
+            return None
+        # JSON encoders refuse subclasses such as NumPy's float64.
+        return int(value) if isinstance(value, int) else float(value)
+    # Imported here because most numbers are Python's own.
+    from numbers import Integral, Real
+
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(str(value)) if hasattr(value, "dtype") else float(value)
+    return None
+
+
 def shown(value: object) -> str:
     """The `repr` of a user's value for a message, cut to 80 characters, also where `repr` raises.
 

@@ -7,18 +7,22 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
-from ._errors import RequestError
+from ._errors import RequestError, shown
+from ._json_values import plain_number
 from ._limits.timeouts import DEFAULT_TIMEOUTS, Timeouts
 from ._requests.api_keys import Accounts, KeyList, sealed
 from ._requests.checks import number
 from ._requests.request import check
 from ._requests.routing import ROUTES, Route, Transport
+from ._telemetry.logs import install_from_environment
+from ._telemetry.telemetry import CONTENT_VARIABLE, WAITS_VARIABLE, Telemetry, checked
 from ._types.messages import FinishReason
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
     from ._money.budget import Budget
+    from ._requests.env_file import EnvFile
 
 T = TypeVar("T")
 
@@ -53,6 +57,12 @@ class Settings:
     """None means the transport of the route."""
     keys: Mapping[str, Accounts]
     budget: Budget | None
+    env_file: EnvFile | None
+    telemetry: bool | Telemetry | None
+    """None means that OpenTelemetry is used as soon as the program has configured it."""
+    log_content: bool
+    """Whether log lines and spans hold prompts and answers."""
+    show_waits: bool
 
     def transport_of(self, route: Route) -> Transport:
         """The HTTP client of a route."""
@@ -71,12 +81,18 @@ def decide(
     transport: Transport | None,
     keys: Mapping[str, KeyList],
     budget: float | Decimal | Budget | None,
+    env_file: str | os.PathLike[str] | None,
+    telemetry: bool | Telemetry | None,
+    log_content: bool | None,
+    show_waits: bool | None,
 ) -> Settings:
     """The settings of a client from its arguments, which `Client` documents.
 
     Raises:
         RequestError: an argument or a variable of the environment is not valid.
+        MissingDependencyError: `telemetry` is on, and OpenTelemetry's API is not installed.
     """
+    install_from_environment()
     return Settings(
         timeout=check("timeout", timeout).over(DEFAULT_TIMEOUTS),
         max_retries=check("max_retries", max_retries),
@@ -88,15 +104,35 @@ def decide(
         transport=None if transport is None else _one_of("transport", transport, get_args(Transport)),
         keys=sealed(keys, ROUTES),
         budget=_budget_of_environment() if budget is None else check("budget", budget),
+        env_file=None if env_file is None else _env_file(env_file),
+        telemetry=checked(telemetry),
+        log_content=_switched("log_content", log_content, CONTENT_VARIABLE, default=False),
+        show_waits=_switched("show_waits", show_waits, WAITS_VARIABLE, default=True),
     )
+
+
+def _env_file(path: str | os.PathLike[str]) -> EnvFile:
+    # Imported here because few clients have one.
+    from ._requests.env_file import EnvFile
+
+    return EnvFile(path)
+
+
+def _switched(name: str, value: bool | None, variable: str, *, default: bool) -> bool:
+    """A setting that is on or off: its argument, else its variable of the environment, else the default."""
+    found = switch(variable) if value is None else flag(name, value)
+    return default if found is None else found
 
 
 _size = number(1, 2**40, whole=True)
 
 
 def _one_of(name: str, value: T, known: tuple[T, ...]) -> T:
-    if value not in known:
-        raise RequestError(f"{name} must be one of {', '.join(map(str, known))}, not {value!r}")
+    if not isinstance(value, str) or value not in known:
+        from ._requests.remedies import word_remedy
+
+        remedy = word_remedy(name, value, known)
+        raise RequestError(f"{name} must be one of {', '.join(map(str, known))}, not {shown(value)}{remedy}")
     return value
 
 
@@ -126,9 +162,14 @@ def _cache_mode() -> str:
 
 def _kept(finish_reasons: Collection[str]) -> frozenset[str]:
     known = {*get_args(FinishReason), "empty"}
-    if isinstance(finish_reasons, str) or not set(finish_reasons) <= known:
+    if (
+        isinstance(finish_reasons, str)
+        or not isinstance(finish_reasons, Collection)
+        or any(not isinstance(reason, str) or reason not in known for reason in finish_reasons)
+    ):
         raise RequestError(
-            f"cache_finish_reasons must be some of {', '.join(sorted(known))}, not {finish_reasons!r}"
+            f"cache_finish_reasons must be some of {', '.join(sorted(known))}, in a list such as "
+            f"['stop', 'length'], not {shown(finish_reasons)}"
         )
     return frozenset(finish_reasons)
 
@@ -141,6 +182,18 @@ def dollars(name: str, amount: float | None) -> float | None:
     """
     if amount is None:
         return None
-    if isinstance(amount, bool) or not isinstance(amount, (int, float)) or not 0 <= amount < float("inf"):
-        raise RequestError(f"{name} must be a number of USD, 0 or more, not {amount!r}")
-    return float(amount)
+    plain = plain_number(amount)
+    if plain is None or not 0 <= plain < float("inf"):
+        raise RequestError(f"{name} must be a number of USD, 0 or more, not {shown(amount)}")
+    return float(plain)
+
+
+def callback(name: str, function: T | None) -> T | None:
+    """A function that is called with each result, checked.
+
+    Raises:
+        RequestError: it cannot be called.
+    """
+    if function is not None and not callable(function):
+        raise RequestError(f"{name} must be a function of a result, such as print, not {shown(function)}")
+    return function

@@ -7,11 +7,12 @@ import signal
 import subprocess
 import sys
 import textwrap
+from typing import Any
 
 import pytest
 
-from llm_provider import APITimeoutError, Client
-from llm_provider.simulator import Simulator
+from llm_provider import APITimeoutError, AuthenticationError, Client
+from llm_provider.simulator import Fault, Simulator
 from support import wait_until
 
 
@@ -19,6 +20,28 @@ def test_stored_answers_come_first(client: Client, simulator: Simulator) -> None
     client.call("gpt-5.5", "b")
     found = list(client.iter_many("gpt-5.5", iter(["a", "b"]), delivery="batch"))
     assert [index for index, _ in found] == [1, 0]
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_several_models_get_a_batch_each(client: Client, simulator: Simulator, asynchronous: bool) -> None:
+    models = ["gpt-5.5", "claude-haiku-5-5", "gemini/gemini-3.8-flash"]
+    client.call(models[1], "1+1?")
+    asked: dict[str, Any] = {"delivery": "batch", "metadata": ["first", "second"]}
+    if asynchronous:
+        found = asyncio.run(client.acall_many(models, ["1+1?", "2+2?"], **asked))
+    else:
+        found = client.call_many(models, ["1+1?", "2+2?"], **asked)
+    assert {model: results.texts for model, results in found.items()} == {name: ["2", "4"] for name in models}
+    assert [one.metadata for one in found[models[2]]] == ["first", "second"]
+    assert sorted(str(batch.model) for batch in client.batches()) == sorted(models)
+    assert simulator.ledger().answered == 6
+
+
+def test_the_error_of_one_model_leaves_the_others(client: Client, simulator: Simulator) -> None:
+    simulator.inject(Fault(status=401), provider="anthropic", times=None)
+    with pytest.raises(AuthenticationError):
+        client.call_many(["claude-haiku-5-5", "gpt-5.5"], ["1+1?"], delivery="batch")
+    assert client.call("gpt-5.5", "1+1?").cached
 
 
 def test_inputs_may_be_asynchronous(client: Client, simulator: Simulator) -> None:

@@ -19,7 +19,7 @@ MODEL = "gpt-6.1-sol"
 
 async def made(client: Client) -> LoopState:
     engine = client._engine
-    state = LoopState(engine.settings, engine.cache, engine.recorder)
+    state = LoopState(engine.settings, engine.cache, engine.recorder, engine.waits)
     assert state.is_current()
     assert state.loop is asyncio.get_running_loop()
     return state

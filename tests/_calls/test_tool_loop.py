@@ -339,6 +339,48 @@ def test_a_call_of_a_function_in_the_form_of_its_provider_is_the_users(client: C
         assert [call.name for call in response.tool_calls] == ["own"]
 
 
+PAUSED = {
+    "id": "msg_1",
+    "type": "message",
+    "role": "assistant",
+    "model": "claude-haiku-5-5",
+    "content": [
+        {"type": "text", "text": "I search."},
+        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}},
+    ],
+    "stop_reason": "pause_turn",
+    "usage": {"input_tokens": 7, "output_tokens": 5},
+}
+
+
+@pytest.mark.parametrize("tools", [["web_search"], [add, "web_search"]])
+def test_a_paused_turn_goes_on(client: Client, simulator: Simulator, tools: list[Any]) -> None:
+    claude, parameters = WAYS["anthropic"]
+    simulator.inject(Fault(body=json.dumps(PAUSED)), times=2)
+    answer = client.call(claude, "What is new?", tools=tools, max_tool_rounds=2, **parameters)
+    assert answer.finish_reason == "stop"
+    assert [one.finish_reason for one in answer.rounds] == ["length", "length", "stop"]
+    first, second, third = (request.body["messages"] for request in simulator.requests())
+    assert second == [*first, {"role": "assistant", "content": PAUSED["content"]}]
+    assert third == [*second, {"role": "assistant", "content": PAUSED["content"]}]
+    assert answer.usage.input_tokens == sum(one.usage.input_tokens for one in answer.rounds)
+    simulator.inject(Fault(body=json.dumps(PAUSED)), times=2)
+    with pytest.raises(ToolRoundsExceededError, match="calls the provider's own tools after") as caught:
+        client.call(claude, "What is old?", tools=tools, max_tool_rounds=1, **parameters)
+    assert len(caught.value.response.rounds) == 2
+
+
+def test_a_turn_that_is_paused_without_rounds_is_not_an_answer(client: Client, simulator: Simulator) -> None:
+    claude, parameters = WAYS["anthropic"]
+    simulator.inject(Fault(body=json.dumps(PAUSED)))
+    paused = client.call(claude, "What is new?", tools=["web_search"], **parameters)
+    assert (paused.finish_reason, paused.raw["stop_reason"]) == ("length", "pause_turn")
+    asked = {"role": "user", "content": "What is new?"}
+    answer = client.call(claude, [asked, paused.message], tools=["web_search"], **parameters)
+    assert (answer.finish_reason, answer.cached) == ("stop", False)
+    assert not client.call(claude, "What is new?", tools=["web_search"], **parameters).cached
+
+
 def test_a_tool_that_must_be_called_is_called_once(client: Client, simulator: Simulator) -> None:
     response = client.call(
         CHAT[0], "What now?", tools=[bad], tool_choice="required", max_tool_rounds=3, **CHAT[1]

@@ -16,6 +16,12 @@ from support import Program, RunCommand, errors_of, wait_until
 
 MODEL = "gpt-6.1-sol"
 STORY = "tell a story of several words, please"
+SCHEMA = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}},
+    "required": ["city"],
+    "additionalProperties": False,
+}
 
 
 def test_the_prompt_is_an_argument(run: RunCommand, simulator: Simulator) -> None:
@@ -167,3 +173,22 @@ def test_a_filtered_answer_is_reported_in_json_too(run: RunCommand, simulator: S
     simulator.inject(Fault(finish="content_filter"))
     ended = run("ask", MODEL, "Hi", "--json")
     assert (ended.code, json.loads(ended.out)["finish_reason"]) == (3, "content_filter")
+
+
+def test_with_a_schema_the_answer_is_json(run: RunCommand, simulator: Simulator) -> None:
+    ended = run("ask", MODEL, "A city?", "--schema", json.dumps(SCHEMA))
+    assert (ended.code, list(json.loads(ended.out))) == (0, ["city"])
+    facts = json.loads(run("ask", MODEL, "A city?", "--schema", json.dumps(SCHEMA), "--json").out)
+    assert facts["parsed"] == json.loads(facts["text"])
+    assert facts["cached"] is True
+
+
+def test_an_answer_that_a_schema_does_not_match_is_exit_code_3(run: RunCommand, simulator: Simulator) -> None:
+    simulator.inject(Fault(text="no JSON"), times=None)
+    ended = run("ask", MODEL, "A city?", "--schema", json.dumps(SCHEMA))
+    assert (ended.code, ended.out) == (3, "")
+    assert "does not match" in ended.err
+    simulator.drop_faults()
+    simulator.inject(Fault(finish="content_filter"))
+    ended = run("ask", MODEL, "A town?", "--schema", json.dumps(SCHEMA), "--json")
+    assert (ended.code, json.loads(ended.out)["parsed"]) == (3, None)

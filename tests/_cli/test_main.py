@@ -7,9 +7,8 @@ import signal
 import pytest
 
 import llm_provider
-from llm_provider._requests.routing import ROUTES
 from llm_provider.simulator import Fault, Simulator
-from support import Program, RunCommand, RunScript, errors_of, wait_until
+from support import Program, RunCommand, RunScript, wait_until
 
 MODEL = "gpt-6.1-sol"
 CANARY = "sk-canary-5f0c27"
@@ -134,37 +133,6 @@ def test_help_tells_exit_codes_and_where_keys_go(run: RunCommand, arguments: tup
     assert "130  interrupted" in ended.out
     assert "OPENAI_API_KEY" in ended.out
     assert "--api-key" not in ended.out
-
-
-def test_the_simulator_takes_its_own_arguments(run: RunCommand) -> None:
-    ended = run("simulator", "--help")
-    assert ended.code == 0
-    assert "--requests-per-minute" in ended.out
-
-
-def test_the_simulator_runs_until_interrupted(program: Program) -> None:
-    with program("simulator", "--port", "0") as process:
-        assert process.stdout is not None
-        assert b"listening at http://127.0.0.1:" in process.stdout.readline()
-        process.send_signal(signal.SIGINT)
-        out, err = process.stdout.read(), errors_of(process)
-    assert (process.returncode, err) == (0, "")
-    assert b"0 requests" in out
-    for route in ROUTES.values():
-        assert f"export {route.base_url_variable}=".encode() in out or route.adapter == "litellm"
-
-
-def test_without_its_extra_the_simulator_says_what_to_install(run_script: RunScript) -> None:
-    ended = run_script(
-        """
-        import sys
-        sys.modules["granian"] = None  # as if the package were missing
-        from llm_provider._cli.main import main
-        assert main(["simulator", "--port", "0"]) == 1
-        """
-    )
-    assert "pip install '.[simulator]' in a checkout" in ended.stderr
-    assert ended.stderr.count("\n") == 1
 
 
 def test_looking_up_loads_no_sdk(run_script: RunScript) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import logging
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
+from llm_provider._cli.output import json_text, logs_in_one_line, say_interrupted, when_interrupted
 from llm_provider.simulator import Simulator
 from support import Program, RunCommand, errors_of, wait_until
 
@@ -32,6 +36,41 @@ def test_warnings_take_one_line(
     assert (ended.code, ended.out) == (0, "4\n")
     assert ended.err.startswith("llm-provider: warning: the cache in ")
     assert ended.err.count("\n") == 1
+
+
+def test_log_lines_of_the_library_take_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    logger = logging.getLogger("llm_provider")
+    with logs_in_one_line():
+        logger.getChild("calls").warning("retrying in %s s:\nconnection refused", 8)
+        logger.info("a call")
+    assert capsys.readouterr().err == "llm-provider: warning: retrying in 8 s: connection refused\n"
+    own = logging.StreamHandler(io.StringIO())
+    logger.addHandler(own)
+    try:
+        with logs_in_one_line():
+            logger.warning("once")
+    finally:
+        logger.removeHandler(own)
+    assert (own.stream.getvalue(), capsys.readouterr().err) == ("once\n", "")
+
+
+def test_an_interrupted_command_says_what_comes_next(capsys: pytest.CaptureFixture[str]) -> None:
+    for texts, line in (
+        (("3 rows are done", "run it again"), "llm-provider: interrupted: 3 rows are done; run it again\n"),
+        ((), ""),
+    ):
+        with pytest.raises(KeyboardInterrupt) as caught, when_interrupted(*texts):
+            raise KeyboardInterrupt
+        say_interrupted(caught.value)
+        assert capsys.readouterr().err == line
+    say_interrupted(KeyboardInterrupt())
+    assert capsys.readouterr().err == "llm-provider: interrupted: the same command begins again\n"
+
+
+def test_json_is_escaped_where_the_encoding_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for encoding, text in (("utf-8", '"é😀"'), ("latin-1", '"\\u00e9\\ud83d\\ude00"')):
+        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding=encoding))
+        assert json_text("é😀") == text
 
 
 def test_a_closed_pipe_ends_quietly_and_cancels(program: Program, simulator: Simulator) -> None:

@@ -218,6 +218,24 @@ def test_they_are_the_same_whole_streamed_and_stored(model: str, tmp_path: Path)
             check(stream.response, tool, images=images)
 
 
+@pytest.mark.parametrize("model", CASES)
+def test_each_sample_has_its_own(model: str, tmp_path: Path) -> None:
+    whole, _, tool, images = CASES[model]
+    given: dict[str, Any] = {"api_key": "k", "n": 3}
+    several = json.loads(json.dumps(whole))
+    if "choices" in several:
+        several["choices"] = [{**several["choices"][0], "index": place} for place in range(3)]
+    elif "candidates" in several:
+        several["candidates"] = [{**several["candidates"][0], "index": place} for place in range(3)]
+    with Client(cache_dir=tmp_path) as client, RawServer(answering(json.dumps(several).encode())) as server:
+        for _ in range(2):
+            answer = client.call(model, "one", base_url=server.root, **given)
+            assert len(answer.samples) == 3
+            for sample in answer.samples:
+                check(sample, tool, images=images)
+                assert (sample.usage, sample.cost, len(sample.samples)) == (answer.usage, answer.cost, 1)
+
+
 def test_an_answer_of_an_image_alone_is_stored(tmp_path: Path) -> None:
     (candidate,) = GEMINI["candidates"]
     parts = candidate["content"]["parts"][1:]

@@ -155,3 +155,28 @@ def test_whether_aiohttp_needs_a_proxy(monkeypatch: pytest.MonkeyPatch, url: str
         with monkeypatch.context() as environment:
             environment.setenv(f"{name}_proxy", url)
             assert proxies.is_direct() == direct
+
+
+@pytest.mark.filterwarnings("ignore:BasicAuth is deprecated")  # aiohttp's, about the proxy's password
+@pytest.mark.parametrize(
+    ("transport", "model"),
+    [("aiohttp", "gpt-6.1-sol"), ("http1", "gpt-6.1-sol"), ("aiohttp", "gemini/gemini-4-argon")],
+)
+def test_a_proxy_that_is_down_is_named_without_its_password(
+    transport: Transport, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI", "GEMINI"):
+        monkeypatch.setenv(f"{name}_API_KEY", "sk-test")
+    monkeypatch.setenv("HTTPS_PROXY", f"http://me:{PASSWORD}@127.0.0.1:9")
+    with Client(transport=transport) as client, pytest.raises(APIConnectionError) as caught:
+        client.call(model, "Hi", base_url="https://example.com", max_retries=0, outage_patience=0)
+    assert "the proxy http://127.0.0.1:9 that HTTPS_PROXY names" in str(caught.value)
+    assert PASSWORD not in str(caught.value)
+
+
+def test_a_proxy_that_is_not_used_is_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
+    assert proxies.proxy_in("Cannot connect to host api.example.com:443") == ""
+    assert "HTTPS_PROXY" in proxies.proxy_in("All connection attempts failed")
+    monkeypatch.setenv("HTTPS_PROXY", "http://[bad")
+    assert proxies.proxy_in("All connection attempts failed") == ""

@@ -155,12 +155,20 @@ def test_other_files_are_refused(tmp_path: Path, name: str, data: bytes, problem
 
 
 def test_a_large_file_is_not_read(tmp_path: Path) -> None:
-    with (tmp_path / "a.png").open("wb") as file:
+    path = tmp_path / "a.png"
+    with path.open("wb") as file:
+        file.write(PNG)
         file.truncate(media.MOST_BYTES + 1)
-    with pytest.raises(RequestError, match=r"a.png' has 22.0 MB, and the limit is 22 MB: make it smaller"):
-        parts(["What?", tmp_path / "a.png"])
-    with pytest.raises(RequestError, match=r"messages\[1\] has 22.0 MB"):
-        parts(["What?", bytes(media.MOST_BYTES + 1)])
+    (part,) = parts([path])
+    attachment = part["image_url"]["url"]
+    assert len(attachment) < 100
+    assert (attachment.size, attachment.path) == (media.MOST_BYTES + 1, str(path))
+    with Client() as client, pytest.raises(RequestError, match=r"of 22.0 MB, and groq takes .* 22 MB"):
+        client.call("groq/openai/gpt-oss-120b", ["What?", path], api_key="k")
+    path.rename(tmp_path / "a.txt")
+    (tmp_path / "a.txt").write_bytes(b" " * (media.MOST_BYTES + 1))
+    with pytest.raises(RequestError, match=r"the text file .* has 22.0 MB, and the limit is 22 MB"):
+        parts(["What?", tmp_path / "a.txt"])
 
 
 @pytest.mark.parametrize("prompt", [Path("a.png"), PNG, np.zeros(3)])

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pydantic
 import pytest
 
-from llm_provider import RequestError
+from llm_provider import Client, RequestError
 from llm_provider._requests.options import CHECKS
 from llm_provider._requests.request import Request
 
@@ -104,3 +105,37 @@ def test_parameters_of_tools_need_tools(given: dict[str, Any]) -> None:
 def test_only_one_parameter_says_how_much_to_reason() -> None:
     with pytest.raises(RequestError, match="both say how much to reason"):
         options(reasoning_effort="low", thinking_budget=2000)
+
+
+def weather(city: str) -> str:
+    """The weather of a city."""
+    return city
+
+
+class Place(pydantic.BaseModel):
+    """A place."""
+
+    city: str
+
+
+@pytest.mark.parametrize(("choice", "name"), [(weather, "weather"), (Place, "Place")])
+def test_a_tool_can_be_chosen_by_itself(choice: Any, name: str) -> None:
+    chosen = Request.build("gpt-5.5", "Hi", {"tools": [weather, Place], "tool_choice": choice}).tool_choice
+    assert chosen == {"type": "function", "function": {"name": name}}
+    with Client(tool_choice=choice) as client:
+        assert client.with_options(tools=[weather]) is not None
+
+
+@pytest.mark.parametrize(
+    ("tools", "choice", "problem"),
+    [
+        ([Place], weather, "tool_choice is 'weather', which is not among tools: Place"),
+        ([{"google_search": {}}], weather, "is not among tools: no function"),
+        ([TOOL], weather, "tool_choice is 'weather', which has the name of another one in tools"),
+        ([weather], lambda: 1, "is a lambda"),
+        (None, weather, "tool_choice was given without tools"),
+    ],
+)
+def test_a_chosen_tool_is_among_the_tools(tools: Any, choice: Any, problem: str) -> None:
+    with pytest.raises(RequestError, match=problem):
+        Request.build("gpt-5.5", "Hi", {"tools": tools, "tool_choice": choice})

@@ -76,7 +76,7 @@ def test_a_few_words_of_a_language_tell_it_from_english() -> None:
 
 
 def test_a_long_text_is_told_from_some_of_it(count: Callable[[str], int]) -> None:
-    text = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8") * 3
+    text = (ROOT / "docs" / "performance-data.md").read_text(encoding="utf-8") * 3
     assert len(text) > 5 * _LONG_TEXT
     assert total(text) == pytest.approx(count(text), rel=0.2)
 

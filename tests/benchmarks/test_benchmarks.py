@@ -184,17 +184,28 @@ def test_a_missed_goal_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_results_are_written_and_make_the_page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(report, "RESULTS", tmp_path / "results")
-    monkeypatch.setattr(report, "PAGE", tmp_path / "performance.md")
+    monkeypatch.setattr(report, "DOCS", tmp_path)
     table = report.Table(title="Some", columns=("client", "µs"), rows=[["ours", 1.5]])
     result = report.Result(
         title="A scenario", text="How.", tables=[table], measured={"observed": 1.0}, rounds=3
     )
     page = report.write_results("observability", result, "python -m benchmarks observability --write")
     assert "Medians of 3 interleaved rounds." in page.read_text()
-    written = report.write_page().read_text()
-    assert "### A scenario" in written
-    assert "| ours | 1.5 |" in written
-    assert "| 1 % |  |" in written
+    summary, data = (path.read_text() for path in report.write_pages())
+    assert "### A scenario" in data
+    assert "| ours | 1.5 |" in data
+    assert "| 1 % |  |" in data
+    assert f"1 of {len(GOALS)} are met" in summary
+    assert "<!--" not in summary + data
+
+
+def test_the_committed_pages_are_those_of_the_results(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(report, "DOCS", tmp_path)
+    for page in report.write_pages():
+        assert page.read_text() == (ROOT / "docs" / page.name).read_text(), "run python -m benchmarks report"
+    assert len((tmp_path / "performance.md").read_text().splitlines()) < 80
 
 
 @pytest.mark.parametrize(

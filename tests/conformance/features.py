@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import datetime
+import json
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,12 +17,15 @@ from conformance.checks import USER, singles, wrong_in_answer, wrong_in_return
 from conformance.formats import ANTHROPIC, CHAT, FORMATS, GEMINI, RESPONSES, Format
 from llm_provider import RequestError
 from llm_provider._providers import registry
+from llm_provider._providers.prompt_cache import mark_of_call
+from llm_provider._requests.attachments import UploadReference
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import resolve
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "features.md"
 
 YES, NO, LEFT_OUT, SEPARATE, NOT_YET = "yes", "no", "left out", "separate requests", "not yet"
+IMPLICIT = "nothing to send"
 
 _PNG = "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
 _PDF = "data:application/pdf;base64," + base64.b64encode(b"%PDF-1.7").decode()
@@ -134,6 +138,11 @@ def _failed() -> list[dict[str, Any]]:
     return [*before, {**result, "is_error": True}]
 
 
+def _uploaded(media_type: str) -> UploadReference:
+    """A file that is too large for a request, as adapters see it."""
+    return UploadReference("0" * 64, media_type)
+
+
 _IMAGE = {"type": "image_url", "image_url": {"url": _PNG}}
 MESSAGES: Mapping[str, list[dict[str, Any]]] = {
     "a text": [USER],
@@ -150,6 +159,9 @@ MESSAGES: Mapping[str, list[dict[str, Any]]] = {
     "an image's address": _user({"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}),
     "an image's `detail`": _user({"type": "image_url", "image_url": {"url": _PNG, "detail": "low"}}),
     "a PDF": _user({"type": "file", "file": {"file_data": _PDF, "filename": "a.pdf"}}),
+    "an image that is uploaded": _user({"type": "image_url", "image_url": {"url": _uploaded("image/png")}}),
+    "a PDF that is uploaded": _user({"type": "file", "file": {"file_data": _uploaded("application/pdf")}}),
+    "a video that is uploaded": _user({"type": "video_url", "video_url": {"url": _uploaded("video/mp4")}}),
     "a text file": _user({"type": "file", "file": {"file_data": _NOTE, "filename": "a.txt"}}),
     "audio": _user({"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}}),
     "a call and its result": _called("sunny"),
@@ -242,6 +254,29 @@ def _samples(form: Format) -> str:
     return YES if registry.load(target.route.adapter).encode(request, target).samples_field else SEPARATE
 
 
+def _prompt_caching(form: Format) -> str:
+    """How `prompt_caching` reaches the provider.
+
+    Raises:
+        AssertionError: the payload does not fit the SDK's types.
+    """
+    found = NO
+    for model in form.models:
+        target = resolve(model)
+        cache = registry.load_prompt_cache(target)
+        payload = form.encode("Why?", model, system="A long document. " * 5000)
+        mark = None if cache is None else mark_of_call(cache, payload, target.model)
+        if mark is None:
+            continue
+        marked = json.loads(json.dumps(mark.applied(payload)))
+        wrong = form.check(marked)
+        assert not wrong, (model, wrong)
+        if marked != payload:
+            return YES
+        found = IMPLICIT
+    return found
+
+
 def _answers(form: Format, cells: tuple[str, ...]) -> str:
     found = dict(singles(form))
     if not cells:
@@ -273,6 +308,7 @@ def document() -> str:
     """The whole page."""
     parameters = {name: [sent(form, "Hi", given) for form in FORMATS] for name, given in PARAMETERS.items()}
     parameters["`n`"] = [_samples(form) for form in FORMATS]
+    parameters["`prompt_caching`"] = [_prompt_caching(form) for form in FORMATS]
     messages = {name: [_message(form, name, given) for form in FORMATS] for name, given in MESSAGES.items()}
     answers = {
         name: [_answers(form, cells.get(form, ())) for form in FORMATS] for name, cells in _ANSWERS.items()
@@ -292,7 +328,8 @@ def document() -> str:
             "",
             "## Parameters",
             "",
-            f'"{YES}": at least one model of the format takes it. "{NO}": refused by name.',
+            f'"{YES}": at least one model of the format takes it. "{NO}": refused by name. "{IMPLICIT}": the',
+            "provider does it by itself.",
             "",
             *_table(parameters),
             "## Messages",

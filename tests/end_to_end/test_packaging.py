@@ -111,16 +111,20 @@ def test_the_sdist_holds_what_a_build_needs(built: Built) -> None:
 
 def test_the_malicious_releases_of_litellm_are_excluded(metadata: Message) -> None:
     requirements = map(Requirement, metadata.get_all("Requires-Dist", []))
-    (litellm,) = (requirement for requirement in requirements if requirement.name == "litellm")
-    assert litellm.marker is not None
-    assert not litellm.marker.evaluate({"extra": ""})
-    assert {"!=1.82.7", "!=1.82.8"} <= {str(specifier) for specifier in litellm.specifier}
+    found = [requirement for requirement in requirements if requirement.name == "litellm"]
+    assert len(found) == 2  # of the extras litellm and dspy
+    for litellm in found:
+        assert litellm.marker is not None
+        assert not litellm.marker.evaluate({"extra": ""})
+        assert {"!=1.82.7", "!=1.82.8"} <= {str(specifier) for specifier in litellm.specifier}
 
 
 def test_the_metadata_names_python_and_extras(metadata: Message) -> None:
     assert metadata["Requires-Python"] == ">=3.11"
     assert metadata["License-Expression"] == "MIT"
-    assert set(metadata.get_all("Provides-Extra", [])) == {"litellm", "plot", "simulator"}
+    assert set(metadata.get_all("Provides-Extra", [])) == {
+        "dspy", "inspect", "litellm", "llm", "otel", "plot", "simulator",
+    }  # fmt: skip
 
 
 def test_the_wheel_prices_a_call_outside_the_repository(installed: Path, tmp_path: Path) -> None:

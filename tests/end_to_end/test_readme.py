@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from end_to_end.warm_python import WarmPython
 from llm_provider.simulator import Simulator
-from support import RunScript
 
 README = Path(__file__).parents[2] / "README.md"
-PAGES = (README, *sorted((README.parent / "docs").glob("*.md")))
+PAGES = (README, *sorted((README.parent / "docs").rglob("*.md")))
 BLOCK = re.compile(r"(<!-- not run: [^>]*-->\n)?```(python|sh)\n(.*?)```", re.DOTALL)
 
 
@@ -25,8 +25,20 @@ def blocks(page: Path, language: str) -> list[str]:
     return [code for skipped, named, code in found if named == language and not skipped]
 
 
-EXAMPLES = [pytest.param(code, id=f"{page.stem}-{number}")
+def page_name(page: Path) -> str:
+    """The path of a page without its suffix."""
+    return page.relative_to(README.parent).with_suffix("").as_posix().removeprefix("docs/")
+
+
+EXAMPLES = [pytest.param(code, name := f"{page_name(page)}-{number}", id=name)
             for page in PAGES for number, code in enumerate(blocks(page, "python"))]  # fmt: skip
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of the headings of a page, as GitHub and mkdocs make them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
 
 
 def test_there_are_examples() -> None:
@@ -34,11 +46,32 @@ def test_there_are_examples() -> None:
     assert {page.name for page in PAGES if blocks(page, "python")} >= {"calls.md", "errors.md", "cache.md"}
 
 
-@pytest.mark.parametrize("code", EXAMPLES)
-def test_example(code: str, simulator: Simulator, run_script: RunScript, tmp_path: Path) -> None:
-    shown = run_script(f"import os; os.chdir({str(tmp_path)!r})\n{code}")
+@pytest.mark.parametrize(("code", "name"), EXAMPLES)
+def test_example(code: str, name: str, simulator: Simulator, warm_python: WarmPython, tmp_path: Path) -> None:
+    (directory := tmp_path / "example").mkdir()
+    shown = warm_python.run(code, name, directory)
+    assert (shown.returncode, shown.stderr) == (0, "")
     assert shown.stdout.strip()
-    assert shown.stderr == ""
+
+
+def test_an_example_meets_warnings_and_nothing_of_another_example(
+    warm_python: WarmPython, tmp_path: Path
+) -> None:
+    def outcome(code: str, name: str) -> tuple[int, str]:
+        (directory := tmp_path / name).mkdir()
+        shown = warm_python.run(code, name, directory)
+        return shown.returncode, shown.stdout + shown.stderr
+
+    leave = "os.environ['LEFT'] = llm_provider.left = left = 'x'; open('left', 'w').close()"
+    look = (
+        "print(os.environ.get('LEFT'), vars(llm_provider).get('left'), globals().get('left'), os.listdir())"
+    )
+    assert outcome(f"import os, llm_provider; {leave}", "leaves") == (0, "")
+    assert outcome(f"import os, llm_provider; {look}", "looks") == (0, "None None None []\n")
+    status, text = outcome("import warnings; warnings.warn('old', DeprecationWarning)", "warns")
+    assert status == 1
+    assert 'File "warns", line 1' in text
+    assert text.endswith("DeprecationWarning: old\n")
 
 
 @pytest.mark.parametrize("code", blocks(README, "python"))
@@ -89,7 +122,7 @@ def test_both_commands_are_named() -> None:
     assert "make test" in text
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_every_name_it_mentions_exists(page: Path) -> None:
     import llm_provider
 
@@ -97,7 +130,9 @@ def test_every_name_it_mentions_exists(page: Path) -> None:
         assert name in llm_provider.__all__ or hasattr(builtins, name), name
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_every_file_it_links_to_exists(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
-        assert (page.parent / target).exists(), target
+    for target, anchor in re.findall(r"\]\(([^)#:\s]*)(?:#([^)]*))?\)", page.read_text(encoding="utf-8")):
+        linked = page.parent / target if target else page
+        assert linked.exists(), target
+        assert not anchor or anchor in anchors(linked), f"{target}#{anchor}"

@@ -323,11 +323,13 @@ class BatchDelivery:
             asked = job.shared.request.api_key
             if asked is not None and asked.identity == account:
                 return asked  # type: ignore[no-any-return]  # the type of a request belongs to its operation
-        listed = find_accounts(route.provider, route.key_variables, self._engine.settings.keys)
+        settings = self._engine.settings
+        listed = find_accounts(route.provider, route.key_variables, settings.keys, settings.env_file)
         keys = [key for accounts in listed or () for key in accounts]
         if not keys:
             required = route.key_required and not target.custom_base_url
-            keys = [find_key(route.provider, route.key_variables, required=required)]
+            env_file = settings.env_file
+            keys = [find_key(route.provider, route.key_variables, required=required, env_file=env_file)]
         return next((key for key in keys if key.identity == account), keys[0])
 
     @contextlib.asynccontextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._calls.batch import in_order
@@ -53,7 +53,7 @@ def chosen(
     Raises:
         RequestError: a batch was asked for, and there is no batch API for the call.
     """
-    target = resolve(model, parameters.get("base_url"))
+    target = resolve(model, parameters.get("base_url"), engine.settings.env_file)
     route = target.route
     has_batches = module_of(route.adapter) is not None and (
         route.adapter != "openai" or route.batches is not None
@@ -119,20 +119,24 @@ class BatchFront:
         self._tell = tell
 
     def iterate(
-        self, lookup: Lookup, inputs: Iterable[Prompt], show: bool | None
+        self, jobs: Iterable[tuple[Lookup, Iterable[Prompt]]], show: bool | None
     ) -> Iterator[tuple[int, Any]]:
-        """See `llm_provider.iter_many`."""
-        work = BatchWork(self._engine, lookup, self._resend)
-        bar = functools.partial(BatchProgress, self._total, show, lambda: work.known)
-        return watched(iterate(work, inputs), show, self._tell, bar)
+        """See `llm_provider.iter_many`. There is one job for each model."""
+        batches = [(BatchWork(self._engine, lookup, self._resend), inputs) for lookup, inputs in jobs]
+        return watched(iterate(*batches), show, self._tell, self._bar([work for work, _ in batches], show))
 
     def aiterate(
-        self, lookup: Lookup, inputs: Iterable[Prompt] | AsyncIterable[Prompt], show: bool | None
+        self, jobs: Iterable[tuple[Lookup, Iterable[Prompt] | AsyncIterable[Prompt]]], show: bool | None
     ) -> AsyncIterator[tuple[int, Any]]:
-        """See `llm_provider.aiter_many`."""
-        work = BatchWork(self._engine, lookup, self._resend)
-        bar = functools.partial(BatchProgress, self._total, show, lambda: work.known)
-        return awatched(aiterate(work, inputs), show, self._tell, bar)
+        """See `llm_provider.aiter_many`. There is one job for each model."""
+        batches = [(BatchWork(self._engine, lookup, self._resend), inputs) for lookup, inputs in jobs]
+        return awatched(aiterate(*batches), show, self._tell, self._bar([work for work, _ in batches], show))
+
+    def _bar(self, works: Sequence[BatchWork], show: bool | None) -> Callable[[], BatchProgress]:
+        total = None if self._total is None else self._total * len(works)
+        return functools.partial(
+            BatchProgress, total, show, lambda: [record for work in works for record in work.known]
+        )
 
     def handle(self, lookup: Lookup, inputs: Iterable[Prompt], on_error: str) -> Batch:
         """Submit, and return without waiting."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import queue
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .._calls.batch import offsets
 from .._calls.batch_lookup import Lookup
 from .._calls.call import Call
 from .._errors import APITimeoutError, LLMError, RequestError
@@ -52,6 +53,11 @@ class BatchWork:
             self.job = Job(call, deliver, self.resend)
         self.job.add(self.engine, index, call)
 
+    def load(self) -> None:
+        """Import the SDK of the job, in the thread of the user."""
+        if self.job is not None:
+            self.engine.load(self.job.shared)
+
     async def begin(self) -> None:
         """Submit the rows of the job."""
         if self.job is not None:
@@ -69,7 +75,7 @@ class BatchWork:
         except TimeoutError:
             assert deadline is not None
             error = APITimeoutError(
-                f"not answered by the deadline of {deadline.allowed:g} s; {come_back(self.known, job)}",
+                f"not answered by the deadline of {deadline.allowed:g} s; {come_back(self)}",
                 phase="deadline",
                 limit=deadline.allowed,
             )
@@ -97,16 +103,14 @@ async def run_beside_batches(engine: Engine, call: Call[Any]) -> Any:
     return await engine.run(call) if found is None else found
 
 
-def come_back(records: Iterable[Record], job: Job | None = None) -> str:
-    """How a user gets the results of batches that go on.
-
-    Args:
-        records: The batches that were submitted.
-        job: The job, whose next batch may have reached the provider already.
-    """
+def come_back(*works: BatchWork) -> str:
+    """How a user gets the results of batches that go on."""
+    records = [record for work in works for record in work.known]
     found = dict.fromkeys(one.header.job for one in records if one.header and one.is_open)
-    if job is not None and job.submitting:
-        found[job.id] = None
+    for work in works:
+        # Its next batch may have reached the provider already.
+        if work.job is not None and work.job.submitting:
+            found[work.job.id] = None
     names = " ".join(found)
     if not names:
         return "run the same call again to go on"
@@ -115,22 +119,28 @@ def come_back(records: Iterable[Record], job: Job | None = None) -> str:
     )
 
 
-def iterate(work: BatchWork, inputs: Iterable[Prompt]) -> Iterator[tuple[int, Any]]:
-    """Run a job from a synchronous thread, yielding `(index, result)`."""
+def iterate(*batches: tuple[BatchWork, Iterable[Prompt]]) -> Iterator[tuple[int, Any]]:
+    """Run jobs side by side from a synchronous thread, yielding `(index, result)`.
+
+    The indices of each job follow those of the one before it, whose inputs then need a length.
+    """
     arrived: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
 
     def deliver(index: int, result: Any) -> None:
         arrived.put((index, result))
 
-    for index, found in enumerate(work.lookup(inputs)):
-        if isinstance(found, Call):
-            work.add(index, found, deliver)
-        else:
-            yield index, found
-    if work.job is None:
+    for (work, inputs), offset in zip(batches, offsets(batches), strict=True):
+        for index, found in enumerate(work.lookup(inputs), offset):
+            if isinstance(found, Call):
+                work.add(index, found, deliver)
+            else:
+                yield index, found
+    works = [work for work, _ in batches if work.job is not None]
+    if not works:
         return
-    work.engine.load(work.job.shared)
-    future = event_loop.submit(_told(work, deliver))
+    for work in works:
+        work.load()
+    future = event_loop.submit(_told(works, deliver))
     try:
         while True:
             index, result = arrived.get()
@@ -140,16 +150,16 @@ def iterate(work: BatchWork, inputs: Iterable[Prompt]) -> Iterator[tuple[int, An
                 return
             yield index, result
     except KeyboardInterrupt as interrupt:
-        interrupt.add_note(come_back(work.known, work.job))
+        interrupt.add_note(come_back(*works))
         raise
     finally:
         future.cancel()
 
 
 async def aiterate(
-    work: BatchWork, inputs: Iterable[Prompt] | AsyncIterable[Prompt]
+    *batches: tuple[BatchWork, Iterable[Prompt] | AsyncIterable[Prompt]],
 ) -> AsyncGenerator[tuple[int, Any], None]:
-    """Run a job from the user's event loop, yielding `(index, result)`."""
+    """`iterate` on the user's event loop."""
     arrived: asyncio.Queue[tuple[int, Any]] = asyncio.Queue()
     inbox = event_loop.inbox_here()
 
@@ -157,14 +167,16 @@ async def aiterate(
         with contextlib.suppress(RuntimeError):  # the user's loop has ended
             inbox.post(arrived.put_nowait, (index, result))
 
-    async for index, found in looked_up(work, inputs):
-        if isinstance(found, Call):
-            work.add(index, found, deliver)
-        else:
-            yield index, found
-    if work.job is None:
+    for (work, inputs), offset in zip(batches, offsets(batches), strict=True):
+        async for place, found in looked_up(work, inputs):
+            if isinstance(found, Call):
+                work.add(offset + place, found, deliver)
+            else:
+                yield offset + place, found
+    works = [work for work, _ in batches if work.job is not None]
+    if not works:
         return
-    future = event_loop.submit(_told(work, deliver))
+    future = event_loop.submit(_told(works, deliver))
     try:
         while True:
             index, result = await arrived.get()
@@ -194,11 +206,8 @@ async def looked_up(
         await asyncio.sleep(0)
 
 
-async def _told(work: BatchWork, deliver: Callable[[int, Any], object]) -> None:
-    """Run a job, and tell its end."""
-    try:
-        await work.whole()
-    except Exception as error:
-        deliver(_END, error.with_traceback(None) if isinstance(error, LLMError) else error)
-    else:
-        deliver(_END, None)
+async def _told(works: Sequence[BatchWork], deliver: Callable[[int, Any], object]) -> None:
+    """Run jobs, and tell their end. An error of one is told when the others have ended."""
+    ends = await asyncio.gather(*(work.whole() for work in works), return_exceptions=True)
+    error = next((end for end in ends if end is not None), None)
+    deliver(_END, error.with_traceback(None) if isinstance(error, LLMError) else error)

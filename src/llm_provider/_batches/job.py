@@ -175,13 +175,19 @@ def _limits_of_call(call: Call[Any]) -> BatchLimits:
     """How much one batch of such calls may hold.
 
     Raises:
-        RequestError: the provider has no batches for it.
+        RequestError: the provider has no batches for it, or it needs uploaded files.
     """
     limits = limits_of(call.target, call.encoded.operation)
     if limits is None:
         raise RequestError(
             f"{call.target.provider} has no batch API for {call.encoded.operation}: use delivery='live', or "
             "delivery='auto', which sends live where there is none",
+            provider=call.target.provider,
+            model=call.request.model,
+        )
+    if call.encoded.uploads:
+        raise RequestError(
+            "a file is too large for a request, and only live calls upload files: use delivery='live'",
             provider=call.target.provider,
             model=call.request.model,
         )

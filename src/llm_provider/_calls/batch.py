@@ -267,7 +267,8 @@ def _raise_error(lanes: Sequence[_Lane]) -> None:
             raise lane.error
 
 
-def _offsets(batches: Sequence[tuple[Work, Any]]) -> Iterator[int]:
+def offsets(batches: Sequence[tuple[object, Any]]) -> Iterator[int]:
+    """The index of the first input of each batch, where the batches of several models follow each other."""
     offset = 0
     for _, inputs in batches:
         yield offset
@@ -289,7 +290,7 @@ def iterate(
     batches = ((work, inputs), *more)
     arrived: queue.SimpleQueue[tuple[_Lane, _Finished]] = queue.SimpleQueue()
     lanes = [
-        _Lane(*batch, offset, arrived.put) for batch, offset in zip(batches, _offsets(batches), strict=True)
+        _Lane(*batch, offset, arrived.put) for batch, offset in zip(batches, offsets(batches), strict=True)
     ]
     sources = [
         (lane, enumerate(lane.work.lookup(inputs))) for lane, (_, inputs) in zip(lanes, batches, strict=True)
@@ -342,7 +343,7 @@ async def aiterate(
         with contextlib.suppress(RuntimeError):  # the user's loop has ended
             inbox.post(arrived.put_nowait, finished)
 
-    lanes = [_Lane(*batch, offset, deliver) for batch, offset in zip(batches, _offsets(batches), strict=True)]
+    lanes = [_Lane(*batch, offset, deliver) for batch, offset in zip(batches, offsets(batches), strict=True)]
     sources = [(lane, _looked_up(*batch)) for lane, batch in zip(lanes, batches, strict=True)]
     try:
         while True:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from .._providers.facts import RequestFacts
+    from .._telemetry.observer import Watch
     from .early_stop import EarlyStop
 
 T = TypeVar("T")
@@ -42,6 +43,9 @@ class Operation(ABC, Generic[T]):
 
     patience = DEFAULT_PATIENCE
     """Seconds that a call waits for a provider that is down, unless the user sets them."""
+
+    name: ClassVar[str]
+    """Its name in the log, in spans and in metrics: that of the GenAI conventions where they have one."""
 
     nests: ClassVar[bool]
     """Whether the user receives parts of a reply that can be nested to any depth."""
@@ -172,6 +176,8 @@ class Call(Generic[T]):
     """The user's value for this input of a batch."""
     first_key: str | None = None
     """The cache key of the first part, after it was computed."""
+    watch: Watch | None = None
+    """Observes the call; None if nothing does."""
 
     def key(self, part: int) -> str:
         """The cache key of a part."""

@@ -11,6 +11,7 @@ import orjson
 
 from .._cache.storage.entry import Entry
 from .._providers.adapter import Adapter, Answer, EncodedRequest, refuse
+from .._requests.attachments import Attachment
 from .._requests.routing import Target
 from .._runtime.canonical_json import canonical
 from .._types.response import Choice, Response
@@ -25,10 +26,19 @@ if TYPE_CHECKING:
 class Chat(Operation[Response]):
     """Text generation. Its parts are samples, numbered from `draw` on."""
 
+    name = "chat"
     nests = True
 
     def encode(self, request: Any, target: Target, adapter: Adapter) -> EncodedRequest:
         """See `Operation.encode`."""
+        uploads: tuple[Attachment, ...] = ()
+        if Attachment.exist:
+            # Calls without files do not need its modules.
+            from .._providers.files import placed
+
+            request, uploads, headers = placed(request, target)
+            if uploads and headers:
+                request = replace(request, extra_headers=_with_headers(request.extra_headers, headers))
         if request.options and request.options.get("unsupported") == "drop":
             from .dropping import encode_supported
 
@@ -42,6 +52,7 @@ class Chat(Operation[Response]):
             encoded.structure = structure_of(request.response_format)
         if request.options and request.options.get("prompt_caching"):
             encoded.prefix = _mark(encoded, target)
+        encoded.uploads = uploads
         return encoded
 
     def parts(self, request: Any) -> Sequence[int]:
@@ -236,6 +247,16 @@ def _encoded(request: Any, target: Target, adapter: Adapter) -> EncodedRequest:
     if target.route.adapter != "openai":
         _check_words(request, target)
     return adapter.encode(request, target)
+
+
+def _with_headers(given: Mapping[str, str] | None, needed: Mapping[str, str]) -> dict[str, str]:
+    """The user's headers with those that a request needs. Values of one header are a list with commas."""
+    headers = dict(given or {})
+    for name, value in needed.items():
+        before = headers.get(name)
+        if before is None or value not in before.split(","):
+            headers[name] = value if before is None else f"{before},{value}"
+    return headers
 
 
 def _mark(encoded: EncodedRequest, target: Target) -> PrefixMark | None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 class Count(Operation[int]):
     """Counting of input tokens. It has one part."""
 
+    name = "count_tokens"
     nests = False
     billed = False
 
@@ -30,7 +31,10 @@ class Count(Operation[int]):
         """See `Operation.encode`. It refuses what a call refuses."""
         form = registry.load_token_counts(target)
         assert form is not None, "the caller has asked whether the provider counts"
-        return form.encode(CHAT.encode(request, target, adapter), target)
+        asked = CHAT.encode(request, target, adapter)
+        encoded = form.encode(asked, target)
+        encoded.uploads = asked.uploads
+        return encoded
 
     def parts(self, request: Any) -> Sequence[int]:
         """See `Operation.parts`."""

@@ -39,6 +39,7 @@ class Embed(Operation[Embeddings]):
     """Embedding of texts. Its parts are the distinct texts, numbered by their first place in the list."""
 
     patience = DEFAULT_BATCH_PATIENCE
+    name = "embeddings"
     nests = False
 
     def encode(self, request: Any, target: Target, adapter: Adapter) -> EncodedRequest:

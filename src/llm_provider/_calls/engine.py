@@ -9,9 +9,10 @@ all stored goes no further than `lookup`, and this module loads neither an event
 from __future__ import annotations
 
 import contextlib
-import time
 import weakref
 from collections.abc import Coroutine, Sequence
+from sys import modules
+from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
@@ -24,11 +25,15 @@ from .._money.track import current
 from .._providers import registry
 from .._requests.routing import resolve
 from .._runtime.canonical_json import canonical
-from .._runtime.exact_decimal import total
 from .._runtime.imports import when_imported
 from .._settings import Settings
+from .._telemetry.logs import is_logging
+from .._telemetry.observer import Observer
+from .._telemetry.telemetry import SDK
+from .._telemetry.waits import Waits
 from .call import MAX_REQUEST_BYTES, Call, Operation, Sample, SentRequests
 from .early_stop import STOPPING
+from .observed import looked_up, observed
 from .recorder import CostRecorder
 
 if TYPE_CHECKING:
@@ -66,6 +71,8 @@ class Engine:
         self.closed = False
         """Whether the client is closed. A closed client makes no calls."""
         self._state: LoopState | None = None
+        self.waits = Waits(show=settings.show_waits)
+        self.observer = Observer(settings.telemetry, content=settings.log_content, statistics=self.statistics)
         self._loaded: set[tuple[str, str]] = set()
         # Weak keys: if a loop ends within an iteration, its count is removed with it.
         self._reads: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, int] = weakref.WeakKeyDictionary()
@@ -81,10 +88,10 @@ class Engine:
             RequestError: the model or the provider cannot serve the request.
             RuntimeError: the client is closed.
         """
-        started = time.perf_counter()
+        started = perf_counter()
         if self.closed:
             self.refuse_closed()
-        target = resolve(request.model, request.base_url)
+        target = resolve(request.model, request.base_url, self.settings.env_file)
         adapter = registry.load(target.route.adapter)
         encoded = operation.encode(request, target, adapter)
         body = canonical(encoded.payload)
@@ -95,6 +102,9 @@ class Engine:
                 provider=target.provider,
                 model=request.model,
             )
+        patience = request.outage_patience
+        if patience is None:
+            patience = self.settings.outage_patience
         call = Call(
             operation,
             request,
@@ -108,18 +118,18 @@ class Engine:
             concurrency.at_once,
             request.cache or self.settings.cache,
             current(),
-            Patience(self._patience(request.outage_patience, operation.patience), time.monotonic()),
+            Patience(operation.patience if patience is None else patience, monotonic()),
         )
+        if (
+            self.observer.is_exporting
+            or is_logging(20)
+            or (SDK in modules and self.observer.found_providers())
+        ):
+            call.watch = self.observer.idle
         if request.deadline is not None:
             call.deadline = Deadline(request.deadline, started + request.deadline)
             call.sent = SentRequests()
         return call
-
-    def _patience(self, asked: float | None, default: float) -> float:
-        """Seconds that a call waits for a provider that is down."""
-        if asked is None:
-            asked = self.settings.outage_patience
-        return default if asked is None else asked
 
     def refuse_closed(self) -> None:
         """Raise if the client is closed."""
@@ -148,7 +158,7 @@ class Engine:
                     raise self.missing(call, part)
                 return None
             found.append(sample)
-        return self.result(call, found)
+        return looked_up(call, call.started, self.result(call, found))
 
     async def lookup_soon(self, call: Call[T]) -> T | None:
         """`lookup` for an event loop, which must not wait long for the disk."""
@@ -190,7 +200,8 @@ class Engine:
         before = self.recorder.hit(call, answer)
         if before is not None:
             self.recorder.check_model(call, Sample(answer, entry.body, cached=True, served_before=before))
-        return call.operation.stored(call, entry, answer, started)
+        result = call.operation.stored(call, entry, answer, started)
+        return result if call.watch is None else looked_up(call, started, result)
 
     def stored(self, call: Call[Any], entry: Entry | None) -> AnyAnswer | None:
         """The answer in a cache entry, if it can be served."""
@@ -219,7 +230,8 @@ class Engine:
                 nearest = self.cache.explain_miss(call.asked(part))
                 if nearest is not None:
                     message += f"; {nearest}"
-        return CacheMissError(message, key=key, provider=call.target.provider, model=call.request.model)
+        error = CacheMissError(message, key=key, provider=call.target.provider, model=call.request.model)
+        return looked_up(call, call.started, error)
 
     def load(self, call: Call[Any]) -> None:
         """Import the SDK of a call in the user's thread, which waits for the call anyway.
@@ -243,12 +255,17 @@ class Engine:
         Raises:
             LLMError: the call failed after its last retry, or its deadline has passed.
         """
-        work = self._run(call)
-        return work if call.deadline is None else self._within(call.deadline, call, work)
+        if call.watch is not None:
+            return observed(call, lambda: self._by_deadline(call, self._run(call)))
+        return self._by_deadline(call, self._run(call))
 
     def stream(self, call: Call[T], emit: Emit) -> Coroutine[Any, Any, T]:
         """`run` for a stream, whose deltas are given to `emit` as they arrive."""
-        work = self._stream(call, emit)
+        if call.watch is not None:
+            return observed(call, lambda: self._by_deadline(call, self._stream(call, emit)), streamed=True)
+        return self._by_deadline(call, self._stream(call, emit))
+
+    def _by_deadline(self, call: Call[T], work: Coroutine[Any, Any, T]) -> Coroutine[Any, Any, T]:
         return work if call.deadline is None else self._within(call.deadline, call, work)
 
     def cancel(self, task: asyncio.Task[Any]) -> None:
@@ -458,26 +475,7 @@ class Engine:
         Raises:
             ModelDriftError: another model answered than before, and the call is strict.
         """
-        return call.operation.result(call, samples, self._cost(call, samples))
-
-    def _cost(self, call: Call[Any], samples: Sequence[Sample]) -> float | None:
-        """USD that the samples cost this call; None where that is not known."""
-        paid, changed = [], None
-        for sample in samples:
-            if sample.cached:
-                before = self.recorder.hit(call, sample.answer)
-                # The sample of a shared request already has the model that the leader's record names.
-                sample.served_before = sample.served_before or before
-            else:
-                paid.append(sample.cost)
-            if sample.served_before is not None:
-                changed = sample
-        if changed is not None:
-            self.recorder.check_model(call, changed)
-        if not paid:
-            return 0.0
-        known = [cost for cost in paid if cost is not None]
-        return float(total(known)) if len(known) == len(paid) else None
+        return call.operation.result(call, samples, self.recorder.cost_of(call, samples))
 
     def statistics(self) -> list[ScopeStatistics]:
         """Every scope in use."""
@@ -490,7 +488,7 @@ class Engine:
 
             # After a fork the old state is the parent's: finalizing it would close the parent's connections.
             self._abandoned = self._state
-            self._state = LoopState(self.settings, self.cache, self.recorder)
+            self._state = LoopState(self.settings, self.cache, self.recorder, self.waits)
         return self._state
 
     async def close(self) -> None:

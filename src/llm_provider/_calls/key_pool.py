@@ -48,6 +48,7 @@ from .._limits.retry import LONGEST_RETRY_AFTER
 from .._limits.scopes import Controller, Limiter, Scope, SlotRequest
 from .._limits.timeouts import Patience
 from .._requests.api_keys import Accounts, APIKey, KeyWarning, find_accounts, find_key
+from .._requests.env_file import EnvFile
 from .._requests.request import Request
 from .._requests.routing import Route, Target
 from .._runtime.canonical_json import canonical
@@ -282,6 +283,11 @@ class KeySelection:
             pooled.scope.withdrawn(ticket)
             first = True
 
+    def delay(self, backoff: float) -> float:
+        """Seconds until the next request of a call that backs off for so long, as far as they are known."""
+        candidates = self._candidates() if self._pool.has_several_accounts else [self._pooled]
+        return max(backoff, min(pooled.scope.closed_for() for pooled in candidates))
+
     def withdrawn(self, ticket: Ticket) -> None:
         """Give back a slot whose request was not sent."""
         self.scope.withdrawn(ticket)
@@ -375,10 +381,14 @@ class KeyPools:
     Args:
         configured: The client's accounts by provider.
         limiter: Holds the scopes of the accounts.
+        env_file: The client's `.env` file; None if it has none.
     """
 
-    def __init__(self, configured: Mapping[str, Accounts], limiter: Limiter) -> None:
+    def __init__(
+        self, configured: Mapping[str, Accounts], limiter: Limiter, env_file: EnvFile | None = None
+    ) -> None:
         self._configured = configured
+        self._env_file = env_file
         self._limiter = limiter
         self._listed: dict[str, Accounts | None] = {}
         self._accounts: dict[tuple[str, str | None, str], list[Account]] = {}
@@ -404,7 +414,7 @@ class KeyPools:
         route = target.route
         required = route.key_required and not target.custom_base_url
         try:
-            return find_key(target.provider, route.key_variables, required=required)
+            return find_key(target.provider, route.key_variables, required=required, env_file=self._env_file)
         except MissingAPIKeyError:
             # A notebook may set the variable now, perhaps to a list.
             self._listed.pop(target.provider, None)
@@ -413,7 +423,7 @@ class KeyPools:
     def _accounts_of(self, route: Route) -> Accounts | None:
         """The accounts that the client or the environment lists for a provider."""
         if route.provider not in self._listed:
-            found = find_accounts(route.provider, route.key_variables, self._configured)
+            found = find_accounts(route.provider, route.key_variables, self._configured, self._env_file)
             self._listed[route.provider] = found
         return self._listed[route.provider]
 

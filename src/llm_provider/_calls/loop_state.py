@@ -8,6 +8,7 @@ from typing import Protocol
 from .._cache.response_cache import ResponseCache
 from .._runtime.leases import Leases
 from .._settings import Settings
+from .._telemetry.waits import Waits
 from .call import Sample
 from .delivery import Delivery
 from .recorder import CostRecorder
@@ -27,11 +28,13 @@ class LoopState:
 
     __slots__ = ("batches", "delivery", "flights", "loop")
 
-    def __init__(self, settings: Settings, cache: ResponseCache, recorder: CostRecorder) -> None:
+    def __init__(
+        self, settings: Settings, cache: ResponseCache, recorder: CostRecorder, waits: Waits
+    ) -> None:
         self.loop = asyncio.get_running_loop()
         directory = cache.lease_directory
-        self.flights: Flights[list[Sample]] = Flights(Leases(directory))
-        self.delivery: Delivery = Sender(settings, recorder, directory)
+        self.flights: Flights[list[Sample]] = Flights(Leases(directory), waits)
+        self.delivery: Delivery = Sender(settings, recorder, directory, waits)
         self.batches: Closeable | None = None
         """The batch delivery, made by the first job that uses it."""
 

@@ -21,6 +21,7 @@ from .._types.response import Response, Result
 
 if TYPE_CHECKING:
     from .._limits.scopes import ScopeStatistics
+    from .._telemetry.waits import Waits
 
 _RENEWED_EVERY = 0.1
 """Seconds between two updates of the text beside the bar. tqdm does not draw it more often."""
@@ -35,18 +36,27 @@ class Progress:
         total: Number of calls where it is known.
         show: Whether to show the bar; None shows it on a terminal and in a notebook.
         limits: Returns the present statistics of the scopes.
+        waits: Tells why calls wait. As long as there is a bar, it shows the waits.
     """
 
     def __init__(
-        self, total: int | None, show: bool | None, limits: Callable[[], Sequence[ScopeStatistics]]
+        self,
+        total: int | None,
+        show: bool | None,
+        limits: Callable[[], Sequence[ScopeStatistics]],
+        waits: Waits | None = None,
     ) -> None:
         self.cached = self.failed = self.unknown = 0
         self.cost = 0.0
         self._limits = limits
+        self._waits = waits
+        self._shows_waits = contextlib.ExitStack()
         self._bar: Any = _bar(total) if _is_shown(show) else None
         self._renewed = -math.inf
         self._ended = threading.Event()
         if self._bar is not None:
+            if waits is not None:
+                self._shows_waits.enter_context(waits.in_bar())
             threading.Thread(target=self._stay_fresh, name="llm_provider progress", daemon=True).start()
 
     def update(self, result: object) -> None:
@@ -72,6 +82,9 @@ class Progress:
             facts.append(f"cached={self.cached}")
         if self.failed:
             facts.append(f"failed={self.failed}")
+        if self._waits is not None and (wait := self._waits.current):
+            # At the beginning, because a narrow terminal cuts the end off.
+            facts.insert(0, f"{wait};")
         return " ".join([*facts, *describe(self._limits())])
 
     def _stay_fresh(self) -> None:
@@ -85,6 +98,7 @@ class Progress:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._ended.set()
+        self._shows_waits.close()
         if self._bar is not None:
             self._bar.set_postfix_str(self._facts(), refresh=False)
             self._bar.close()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from .._errors import ModelDriftError, shown
@@ -25,6 +25,7 @@ from .._requests.routing import priced_as
 from .._runtime.exact_decimal import total
 from .._types.usage import Usage
 from .call import Call, Sample
+from .observed import paid
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -190,6 +191,29 @@ class CostRecorder:
             )
         return before
 
+    def cost_of(self, call: Call[Any], samples: Sequence[Sample]) -> float | None:
+        """USD that some samples cost a call; None where that is not known. Hits among them are recorded.
+
+        Raises:
+            ModelDriftError: another model answered than before, and the call is strict.
+        """
+        paid, changed = [], None
+        for sample in samples:
+            if sample.cached:
+                before = self.hit(call, sample.answer)
+                # The sample of a shared request already has the model that the leader's record names.
+                sample.served_before = sample.served_before or before
+            else:
+                paid.append(sample.cost)
+            if sample.served_before is not None:
+                changed = sample
+        if changed is not None:
+            self.check_model(call, changed)
+        if not paid:
+            return 0.0
+        known = [cost for cost in paid if cost is not None]
+        return float(total(known)) if len(known) == len(paid) else None
+
     def check_model(self, call: Call[Any], sample: Sample) -> None:
         """Warn the user, or raise, if another model served a sample than before.
 
@@ -238,6 +262,8 @@ class CostRecorder:
         return None
 
     def _post(self, call: Call[Any], place: _Place, posting: Posting, **facts: str | None) -> None:
+        if call.watch is not None:
+            paid(call, posting)
         self.totals.post(posting)
         for totals in call.tracks.totals:
             totals.post(posting)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from .._limits.rate_estimator import Ticket
     from .._money.pricing import PriceTable
+    from .._telemetry.waits import Waits
     from .call import Call
     from .key_pool import KeySelection
 
@@ -59,7 +60,9 @@ class Spending:
         """Whether the budgets would have room if no other request were under way."""
         return all(budget.covers(self._amount) for budget in self._budgets)
 
-    async def acquire(self, selection: KeySelection, tokens: float, *, first: bool) -> tuple[Ticket, Hold]:
+    async def acquire(
+        self, selection: KeySelection, tokens: float, *, first: bool, waits: Waits
+    ) -> tuple[Ticket, Hold]:
         """Wait for a slot, and reserve the worst case of the request.
 
         A call that waits for a budget holds no slot. A call that waits for a slot holds no reservation,
@@ -69,6 +72,7 @@ class Spending:
             selection: The keys that may send the request.
             tokens: Estimated tokens of the request.
             first: Whether to go before other calls that wait for a slot.
+            waits: Tells why the call waits.
 
         Raises:
             BudgetExceededError: there will never be room for the request. No slot is held then.
@@ -92,7 +96,9 @@ class Spending:
             raise
         if held is None:
             selection.withdrawn(ticket)
-            held = await reserve(self._budgets, self._amount)
+            text = "waiting for requests under way, beside which the budget has no room for another"
+            with waits.during(selection.scope.name, "budget", text):
+                held = await reserve(self._budgets, self._amount)
             try:
                 ticket = await acquire(first=True)
             except BaseException:

@@ -12,6 +12,7 @@ import contextlib
 import random
 import time
 from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,16 +25,20 @@ from .._limits.rate_estimator import Ticket
 from .._limits.scopes import Controller, Limiter, ScopeStatistics
 from .._limits.shared_controller import SharedController, SharedStateFile
 from .._providers.adapter import Connection, Outgoing
+from .._providers.certificates import check_certificates
 from .._providers.proxies import check_proxy
 from .._runtime.exact_decimal import total
 from .._runtime.imports import LONGEST_IMPORT, PAUSE, when_imported
 from .._settings import Settings
+from .._telemetry.reasons import reason
+from .._telemetry.waits import LEAST_SECONDS, Waits
 from .._tokens.counting import charged_tokens
 from .._types.usage import Usage
 from .attempt import Attempt
 from .call import Call, Sample
 from .delivery import Emit
 from .key_pool import KeyPools, KeySelection
+from .observed import attempted
 from .recorder import CostRecorder
 
 # Imported here: a call that ends during the exit of the interpreter must not import a module.
@@ -45,6 +50,7 @@ if TYPE_CHECKING:
     from .._money.pricing import PriceTable
     from .._requests.api_keys import APIKey
     from .reservation import Hold, Spending
+    from .uploads import Uploads
 
 
 class Sender:
@@ -54,9 +60,12 @@ class Sender:
         settings: The settings of the client.
         recorder: Records the cost of each request.
         lease_directory: The directory of leases that the processes of a machine share; None if there is none.
+        waits: Tells why calls wait.
     """
 
-    def __init__(self, settings: Settings, recorder: CostRecorder, lease_directory: Path | None) -> None:
+    def __init__(
+        self, settings: Settings, recorder: CostRecorder, lease_directory: Path | None, waits: Waits
+    ) -> None:
         self._settings = settings
         self._shared = SharedStateFile(
             None if lease_directory is None else lease_directory.parent / "limits",
@@ -65,9 +74,12 @@ class Sender:
         self._connections: dict[tuple[str, str], Connection] = {}
         self._servers: set[tuple[str, str | None]] = set()
         self.recorder = recorder
-        self._limiter = Limiter(self._controller)
-        self._keys = KeyPools(settings.keys, self._limiter)
+        self.waits = waits
+        self._limiter = Limiter(self._controller, waits)
+        self._keys = KeyPools(settings.keys, self._limiter, settings.env_file)
         self.random = random.Random()
+        self._directory = lease_directory
+        self._uploads: Uploads | None = None
 
     def _controller(self, scope: str) -> Controller:
         rate_control = self._settings.rate_control
@@ -122,6 +134,7 @@ class Sender:
         if server not in self._servers:
             # litellm has clients of its own.
             check_proxy(call.target.base_url, "litellm" if name[0] == "litellm" else transport)
+            check_certificates(call.target.base_url)
             self._servers.add(server)
         connection = self._connections.get(name)
         if connection is None:
@@ -130,6 +143,17 @@ class Sender:
             self._connections[name] = connection
         return connection
 
+    @property
+    def uploads(self) -> Uploads:
+        """The files that were uploaded because they are too large for a request."""
+        if self._uploads is None:
+            # Only calls with such files need this module and its imports.
+            from .uploads import Uploads
+
+            directory = self._directory
+            self._uploads = Uploads(None if directory is None else directory.parent / "uploads", directory)
+        return self._uploads
+
     def statistics(self) -> list[ScopeStatistics]:
         """The state of the rate control of each scope in use."""
         return self._limiter.statistics()
@@ -137,6 +161,9 @@ class Sender:
     async def close(self) -> None:
         """Close every connection."""
         self._shared.close()
+        if self._uploads is not None:
+            with contextlib.suppress(Exception):  # as below
+                await self._uploads.close()
         for connection in self._connections.values():
             with contextlib.suppress(Exception):  # nothing can be done about it
                 await connection.close()
@@ -146,8 +173,9 @@ class _Sending:
     """The requests of one call and their outcomes so far."""
 
     __slots__ = (
-        "_call", "_costs", "_emit", "_failures", "_free", "_max_retries", "_outgoing", "_parts", "_probed",
-        "_queue", "_selection", "_sender", "_spending", "_ticket", "_tokens", "_usage", "_verdict",
+        "_call", "_costs", "_emit", "_failures", "_file_ids", "_files_renewed", "_free", "_max_retries",
+        "_outgoing", "_parts", "_probed", "_queue", "_selection", "_sender", "_spending", "_ticket",
+        "_tokens", "_usage", "_verdict",
     )  # fmt: skip
 
     def __init__(
@@ -181,6 +209,9 @@ class _Sending:
         self._usage: Usage | None = None
         """The usage that failed requests reported."""
         self._verdict = retry.FINAL
+        self._file_ids: dict[str, str] | None = None
+        """The ids of the uploaded files that the last request used."""
+        self._files_renewed = False
         self._ticket: Ticket
 
     async def run(self, connection: Connection) -> Sample:
@@ -193,6 +224,8 @@ class _Sending:
         try:
             while True:
                 hold = await self._start()
+                if self._call.encoded.uploads and not await self._refers(hold):
+                    continue
                 waited = time.perf_counter() - since
                 self._queue += waited
                 attempt = Attempt(self._call, len(self._parts), self._outgoing, self._emit, self._on_headers)
@@ -207,7 +240,7 @@ class _Sending:
                     raise
                 since = time.perf_counter()
                 if attempt.error is None:
-                    return self._answered(attempt, hold)
+                    return self._answered(attempt, waited, hold)
                 alone = self._failed(attempt, attempt.error, waited, hold)
                 if not self._verdict.retry:
                     raise attempt.error
@@ -229,7 +262,9 @@ class _Sending:
         first = bool(self._failures) and not self._probed
         if self._spending is not None:
             self._verdict = retry.FINAL
-            self._ticket, hold = await self._spending.acquire(selection, self._tokens, first=first)
+            self._ticket, hold = await self._spending.acquire(
+                selection, self._tokens, first=first, waits=self._sender.waits
+            )
         else:
             self._ticket = await selection.acquire(
                 call.max_concurrent,
@@ -249,6 +284,33 @@ class _Sending:
             call.sent.unfailed += 1
         return hold
 
+    async def _refers(self, hold: Hold | None) -> bool:
+        """Put the ids of uploaded files into the request.
+
+        Returns:
+            False if they had to be uploaded first. No slot is held meanwhile, so it must be taken again.
+
+        Raises:
+            LLMError: a file cannot be uploaded.
+        """
+        call, selection, uploads = self._call, self._selection, self._sender.uploads
+        self._file_ids = uploads.ids(call, selection.key)
+        if self._file_ids is not None:
+            from .uploads import referring
+
+            body = call.operation.body(call, self._parts)
+            original = replace(self._outgoing, encoded=call.encoded)
+            self._outgoing = referring(original, self._file_ids, body)
+            return True
+        selection.withdrawn(self._ticket)
+        if hold is not None:
+            hold.unused()
+        if call.sent is not None:
+            call.sent.unfailed -= 1
+        self._verdict = retry.FINAL
+        await uploads.upload(call, selection.key, self._max_retries, self._sender.random)
+        return False
+
     def _on_headers(self, headers: Mapping[str, str]) -> None:
         self._selection.scope.on_headers(self._ticket, headers)
 
@@ -259,7 +321,7 @@ class _Sending:
         if hold is not None:
             hold.lost()
 
-    def _answered(self, attempt: Attempt, hold: Hold | None) -> Sample:
+    def _answered(self, attempt: Attempt, waited: float, hold: Hold | None) -> Sample:
         sample = attempt.sample(self._queue, self._failures)
         self._selection.scope.ended(self._ticket, None, tokens=self._charged(sample.answer.usage))
         self._sender.recorder.answered(self._call, sample, self._bound)
@@ -268,11 +330,14 @@ class _Sending:
         self._selection.served()
         if self._call.early_stop is not None:
             self._call.early_stop.answered()
+        if self._call.watch is not None:
+            attempted(self._call, sample.attempts, waited, sample.sending)
         return sample
 
     def _failed(self, attempt: Attempt, error: LLMError, waited: float, hold: Hold | None) -> bool:
         """Judge a failure. Returns whether the call backs off by itself before its next request."""
-        selection, sent, scope = self._selection, self._call.sent, self._selection.scope
+        call, selection, scope = self._call, self._selection, self._selection.scope
+        sent, key = call.sent, selection.key
         was_down = scope.outage.down_since is not None
         alone = scope.ended(self._ticket, error, caller=self) or not retry.is_congestion(error)
         cost = None
@@ -306,7 +371,24 @@ class _Sending:
             deadline=self._call.deadline,
             down=down,
         )
+        if self._file_ids and not self._verdict.retry and not self._files_renewed:
+            # The provider deleted a file that is remembered.
+            self._files_renewed = self._sender.uploads.forget(call, key, self._file_ids, error)
+            if self._files_renewed:
+                self._verdict = retry.Verdict(retry=True)
+        self._tell(error, alone=alone)
         return alone
+
+    def _tell(self, error: LLMError, *, alone: bool) -> None:
+        """Tell observers of a failed request, and the user of the wait for the next one."""
+        delay, failure, number = None, self._failures[-1], len(self._failures)
+        if self._verdict.retry:
+            delay = self._selection.delay(self._verdict.delay if alone else 0.0)
+            if delay > LEAST_SECONDS:
+                scope = self._selection.scope
+                self._sender.waits.retrying(scope.name, delay, reason(error), number, scope.waiting)
+        if self._call.watch is not None:
+            attempted(self._call, number, failure.waited, failure.seconds, failure, delay)
 
     def _charged(self, usage: Usage | None) -> float | None:
         """Tokens that the request counted against the provider's limit; None if the answer has no usage."""

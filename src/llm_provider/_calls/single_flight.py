@@ -26,6 +26,7 @@ from types import TracebackType
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from .._runtime.leases import Lease, Leases
+from .._telemetry.waits import Waits
 
 T = TypeVar("T")
 
@@ -68,7 +69,9 @@ class Flight(Generic[T]):
     async def wait_for_other_process(self) -> None:
         """Wait until no other process sends the same request. Its answer may then be in the cache."""
         if self._lease is None:
-            self._lease = await self._flights.leases.wait(self.key)
+            text = "another process sends the same request, and its answer is waited for"
+            with self._flights.waits.during("an equal call", "elsewhere", text):
+                self._lease = await self._flights.leases.wait(self.key)
 
     def take_lease(self) -> None:
         """Take the lease for calls that come later. A call that does not get it continues without one."""
@@ -125,6 +128,7 @@ class Flights(Generic[T]):
 
     Args:
         leases: They keep other processes from sending the same request.
+        waits: Tells why calls wait.
 
     >>> async def call(flights):
     ...     flight = flights.under_way("key")
@@ -143,8 +147,9 @@ class Flights(Generic[T]):
     ['answer', Shared(value='answer', paid=False), Shared(value='answer', paid=False)]
     """
 
-    def __init__(self, leases: Leases) -> None:
+    def __init__(self, leases: Leases, waits: Waits | None = None) -> None:
         self.leases = leases
+        self.waits = Waits(show=False) if waits is None else waits
         self._flights: dict[str, Flight[T]] = {}
         self._led: dict[asyncio.Task[Any], Flight[T]] = {}
 

@@ -112,7 +112,12 @@ class AsyncStream(_Running[T_co]):
     def __init__(self, start: Start, tell: Callable[[Result], object]) -> None:
         items: asyncio.Queue[Arrived] = asyncio.Queue()
         self._items = items
-        inbox = event_loop.inbox_here()
+        try:
+            inbox = event_loop.inbox_here()
+        except RuntimeError:
+            raise RuntimeError(
+                "astream() needs a running event loop: call it in an async function, or call stream()"
+            ) from None
 
         def put(arrived: Arrived) -> None:
             # The user's loop may be closed when an item arrives.

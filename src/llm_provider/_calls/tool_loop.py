@@ -80,13 +80,15 @@ class _Rounds:
             found = None
             self._responses.append(response)
             self._messages.append(response.message)
-            if not self._has_work(response):
+            paused = self._is_paused(response)
+            if not paused and not self._has_work(response):
                 return self._whole()
             if len(self._responses) > self._most:
                 raise self._exceeded(response)
-            results = await self._run_tools(response.tool_calls)
-            self._results += results
-            self._messages += [result.message for result in results]
+            if not paused:
+                results = await self._run_tools(response.tool_calls)
+                self._results += results
+                self._messages += [result.message for result in results]
             self._call = self._next()
 
     async def _answer(self, found: Response | None) -> Response:
@@ -106,6 +108,13 @@ class _Rounds:
         if emit is not None:
             emit([whole(found.choices[0], 0)])
         return found
+
+    def _is_paused(self, response: Response) -> bool:
+        """Whether the provider stopped its own tools. It goes on with the conversation as it is."""
+        if response.finish_reason != "length":
+            return False
+        is_paused = getattr(self._call.adapter, "is_paused", None)
+        return is_paused is not None and is_paused(response.raw)
 
     def _has_work(self, response: Response) -> bool:
         """Whether the functions of an answer are to be run.
@@ -190,7 +199,7 @@ class _Rounds:
         )
 
     def _exceeded(self, response: Response) -> ToolRoundsExceededError:
-        names = ", ".join(sorted({call.name for call in response.tool_calls}))
+        names = ", ".join(sorted({call.name for call in response.tool_calls})) or "the provider's own tools"
         return ToolRoundsExceededError(
             f"the model still calls {names} after max_tool_rounds={self._most}: raise it, or continue the "
             "conversation of error.response",

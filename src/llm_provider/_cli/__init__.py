@@ -1,6 +1,8 @@
 """The command `llm-provider`.
 
-`output` holds the exit codes and messages that all subcommands share. `ask`, `estimate`, `prices` and `cache`
-are one subcommand each; `prices_refresh` is `prices refresh`. `main` parses the command line and runs one of
-them.
+`output` holds the exit codes and messages that all subcommands share, `parsing` the classes of click as this
+program uses them, and `call_options` the options of a call. `ask` has its messages from `conversation`, and
+`log_file` keeps its answers, which `logs` prints. `map` reads by `map_rows` and writes by `map_output`. Every
+other subcommand is one module, and `prices_refresh` is `prices refresh`. `commands` is the tree of them, and
+`main` runs a command line and gives every error its exit code.
 """

@@ -2,90 +2,130 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from .._errors import RequestError
-from .output import INCOMPLETE_ANSWER, OK, PROGRAM, say
+from .call_options import call_options, parameters_of
+from .output import (
+    EXIT_CODES,
+    INCOMPLETE_ANSWER,
+    OK,
+    PROGRAM,
+    at_terminal,
+    json_text,
+    logs_in_one_line,
+    say,
+    when_interrupted,
+)
+from .parsing import KEYS, command, complete_model
 
 if TYPE_CHECKING:
-    from .._requests.parameters import Parameters
+    from .._types.messages import Prompt
     from .._types.response import Response
 
-HELP = f"""\
+_EPILOG = f"""\
 The prompt is the argument, or standard input, or both with a blank line between them. Line breaks at the
 end of standard input are removed. Standard input is read whenever it is not a terminal.
 
   {PROGRAM} ask gpt-6.1-sol "What is 2+2?"
   {PROGRAM} ask claude-sonnet-5-5 "Summarise in one sentence:" < article.txt
   {PROGRAM} ask gemini/gemini-3.8-flash --json "Hello" | jq .cost
-"""
+  {PROGRAM} ask claude-sonnet-5-5 "What is this?" -a photo.jpg
+  {PROGRAM} ask -c "And in German?"
 
-_INCOMPLETE = {
+With -c the question goes on with the last conversation of `{PROGRAM} logs`, with its model and system prompt
+unless others are given.
+
+{KEYS}
+{EXIT_CODES}"""
+
+INCOMPLETE = {
     "length": "the answer was cut at its token limit",
     "refusal": "the model refused",
     "content_filter": "a content filter stopped the answer",
 }
+"""The finish reasons of an answer that is not whole."""
 
 
-def add_arguments(command: argparse.ArgumentParser, json_object: Callable[[str], dict[str, Any]]) -> None:
-    """Declare the command's arguments.
+@command("ask a model and print its answer as it is written", _EPILOG)
+@click.argument("model", metavar="MODEL", required=False, shell_complete=complete_model)
+@click.argument("prompt", metavar="[PROMPT]", required=False)
+@click.option(
+    "-a",
+    "--attach",
+    "files",
+    metavar="FILE",
+    multiple=True,
+    help="an image, PDF, audio or text file; repeatable",
+)
+@click.option("-c", "--continue", "continued", is_flag=True, help="go on with the last conversation")
+@call_options
+@click.option("--no-cache", is_flag=True, help="neither read nor write the cache")
+@click.option("--no-log", is_flag=True, help="leave this answer out of the log")
+@click.option("--no-stream", is_flag=True, help="print the answer when it is complete")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="print one JSON object: text, usage, cost in USD, timing in seconds",
+)
+@click.option("-v", "--verbose", is_flag=True, help="print usage, cost and timing to standard error")
+@click.pass_context
+def ask(
+    context: click.Context,
+    /,
+    model: str | None,
+    prompt: str | None,
+    files: tuple[str, ...],
+    *,
+    continued: bool,
+    no_cache: bool,
+    no_log: bool,
+    no_stream: bool,
+    as_json: bool,
+    verbose: bool,
+    **options: Any,
+) -> int:
+    """Run the command."""
+    from . import conversation as conversations
 
-    Args:
-        command: Its parser.
-        json_object: Reads an argument that is a JSON object.
-    """
-    add = command.add_argument
-    add("model", metavar="MODEL", help="such as gpt-6.1-sol or groq/openai/gpt-oss-120b")
-    add("prompt", metavar="PROMPT", nargs="?", help="the text to send (default: standard input)")
-    add("--system", metavar="TEXT", help="the system prompt")
-    add("--max-tokens", metavar="N", type=int, help="the longest answer, in tokens, reasoning included")
-    add("--temperature", metavar="T", type=float, help="randomness of the answer; 0 is the least")
-    add("--reasoning-effort", metavar="LEVEL", help="none, minimal, low, medium, high, xhigh or max")
-    add("--seed", metavar="N", type=int, help="a number that makes answers more repeatable")
-    add("--stop", metavar="TEXT", action="append", help="end the answer before this text; repeatable")
-    add("--timeout", metavar="SECONDS", type=float, help="for one attempt (default 600)")
-    add("--base-url", metavar="URL", help="the server to ask instead of the provider's own")
-    add("--extra-body", metavar="JSON", type=json_object, help="an object of fields for this provider only")
-    add("--no-cache", action="store_true", help="neither read nor write the cache")
-    add("--no-stream", action="store_true", help="print the answer when it is complete")
-    add(
-        "--json",
-        action="store_true",
-        help="print one JSON object: text, usage, cost in USD, timing in seconds",
-    )
-    add("-v", "--verbose", action="store_true", help="print usage, cost and timing to standard error")
-    command.set_defaults(run=_ask)
-
-
-def _ask(arguments: argparse.Namespace) -> int:
-    from .._client.functions import call
-
-    prompt, parameters = _prompt(arguments.prompt), _parameters(arguments)
-    if arguments.json:
-        response = call(arguments.model, prompt, **parameters)
-        print(json.dumps(_as_object(response)))
-    elif arguments.no_stream:
-        response = call(arguments.model, prompt, **parameters)
-        _print_pieces([response.text])
-    else:
-        response = _print_stream(arguments.model, prompt, parameters)
-    if arguments.verbose:
+    if continued and prompt is None:
+        # `ask -c PROMPT`: the model is that of the conversation.
+        model, prompt = None, model
+    if model is None and not continued:
+        context.fail("the argument MODEL is missing")
+    conversation = conversations.last_conversation() if continued else conversations.new_conversation()
+    model = model or conversation.model or ""
+    text = _prompt(prompt, required=not files)
+    parameters = parameters_of(options)
+    if no_cache:
+        parameters["cache"] = "off"
+    system = parameters.setdefault("system", conversation.system)
+    asked = conversations.prompt_of(conversation, text, files)
+    # A pipe needs no explanation, and a person at a terminal may wonder.
+    told = ("the request is cancelled; the same command asks again",) if at_terminal() else ()
+    with when_interrupted(*told), logs_in_one_line():
+        response = _answer(model, asked, parameters, as_json=as_json, at_once=no_stream)
+    if not no_log:
+        conversations.log(conversation, model, system, text, asked, response)
+    if verbose:
         print(_summary(response), file=sys.stderr)
-    if response.finish_reason in _INCOMPLETE:
-        say("warning", _INCOMPLETE[response.finish_reason])
+    if response.finish_reason in INCOMPLETE:
+        say("warning", INCOMPLETE[response.finish_reason])
         return INCOMPLETE_ANSWER
     return OK
 
 
-def _prompt(argument: str | None) -> str:
+def _prompt(argument: str | None, *, required: bool) -> str:
     """The prompt: the argument, standard input, or both.
 
     Raises:
-        RequestError: there is neither, or standard input is not text.
+        RequestError: there is neither although one is required, or standard input is not text.
     """
     parts = [argument or ""]
     if sys.stdin is not None and not sys.stdin.isatty():
@@ -98,28 +138,35 @@ def _prompt(argument: str | None) -> str:
             raise RequestError(f"standard input cannot be read: {error.strerror}") from None
         parts.append(piped.rstrip("\r\n"))
     prompt = "\n\n".join(filter(None, parts))
-    if not prompt:
+    if not prompt and required:
         raise RequestError("there is no prompt; give one as an argument or on standard input")
     return prompt
 
 
-def _parameters(arguments: argparse.Namespace) -> Parameters:
-    # A call takes None for "not set", as argparse gives it.
-    return {
-        "system": arguments.system,
-        "max_tokens": arguments.max_tokens,
-        "temperature": arguments.temperature,
-        "reasoning_effort": arguments.reasoning_effort,
-        "seed": arguments.seed,
-        "stop": arguments.stop,
-        "timeout": arguments.timeout,
-        "base_url": arguments.base_url,
-        "extra_body": arguments.extra_body,
-        "cache": "off" if arguments.no_cache else None,
-    }
+def _answer(
+    model: str, prompt: Prompt, parameters: dict[str, Any], *, as_json: bool, at_once: bool
+) -> Response:
+    """Ask, and print the answer."""
+    from .._client.functions import call
+
+    with_schema = "response_format" in parameters
+    if not (as_json or at_once or with_schema):
+        return _print_stream(model, prompt, parameters)
+    response = call(model, prompt, **parameters)
+    whole = response.finish_reason not in INCOMPLETE
+    if as_json:
+        facts = _as_object(response)
+        if with_schema:
+            facts["parsed"] = response.parsed if whole else None
+        print(json.dumps(facts))
+    elif with_schema and whole:
+        print(json_text(response.parsed))
+    else:
+        _print_pieces([response.text])
+    return response
 
 
-def _print_stream(model: str, prompt: str, parameters: Parameters) -> Response:
+def _print_stream(model: str, prompt: Prompt, parameters: Mapping[str, Any]) -> Response:
     from .._client.functions import stream
 
     with stream(model, prompt, **parameters) as deltas:

@@ -2,64 +2,60 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .output import INCOMPLETE_ANSWER, OK
+import click
+
+from .output import INCOMPLETE_ANSWER, OK, PROGRAM, when_interrupted
+from .parsing import Group, command
 
 if TYPE_CHECKING:
     from .._batches.handle import Batch
     from .._client.client import Client
 
-HELP = """\
+_EPILOG = f"""\
+  {PROGRAM} batches               # the same as `{PROGRAM} batches list`
+  {PROGRAM} batches wait          # all that are under way
+  {PROGRAM} batches cancel 3f9a1c
+
 Batches are those that were submitted with this cache directory (LLM_PROVIDER_CACHE_DIR), by any process.
 """
+_RESUMES = "the batches go on at their providers; the same command waits for them again"
 
-AddCommand = Callable[[str, str], argparse.ArgumentParser]
-
-
-def add_actions(batches: argparse.ArgumentParser, add_command: AddCommand) -> None:
-    """Declare the actions of the command.
-
-    Args:
-        batches: The parser of the command itself, which lists.
-        add_command: Makes the parser of an action from its name and a description.
-    """
-    listing = add_command("list", "print the batches; asks no provider")
-    for parser in (batches, listing):
-        parser.add_argument("--json", action="store_true", help="print one JSON object per line")
-        parser.set_defaults(run=_list)
-    wait = add_command("wait", "wait until batches have ended, and store their answers in the cache")
-    _add_ids(wait)
-    wait.set_defaults(run=_wait)
-    collect = add_command("collect", "store the answers of batches that have ended; waits for none")
-    _add_ids(collect)
-    collect.set_defaults(run=_collect)
-    cancel = add_command("cancel", "end batches early; rows that are done are billed and keep their answers")
-    _add_ids(cancel, all_of_them=False)
-    cancel.set_defaults(run=_cancel)
-    claim = add_command("claim", "say which of the provider's batches a submission of unknown outcome is")
-    claim.add_argument("id", metavar="ID", help="the batch, as `list` shows it")
-    claim.add_argument("batch", metavar="PROVIDERS_ID", help="its name at the provider")
-    claim.set_defaults(run=_claim)
-    forget = add_command("forget", "do not wait for batches any more; their rows are submitted again")
-    _add_ids(forget, all_of_them=False)
-    forget.set_defaults(run=_forget)
+_json_option = click.option("--json", "as_json", is_flag=True, help="print one JSON object per line")
+_some_ids = click.argument("ids", metavar="ID...", nargs=-1, required=True)
+_any_ids = click.argument("ids", metavar="[ID]...", nargs=-1)
 
 
-def _add_ids(parser: argparse.ArgumentParser, *, all_of_them: bool = True) -> None:
-    text = "a batch, as `list` shows it" + ("; default all that are under way" if all_of_them else "")
-    parser.add_argument("ids", metavar="ID", nargs="*" if all_of_them else "+", help=text)
+@click.command(
+    "batches",
+    cls=Group,
+    help="List, await, cancel and collect batches. Without an action it lists them.",
+    epilog=_EPILOG,
+    invoke_without_command=True,
+)
+@_json_option
+@click.pass_context
+def batches(context: click.Context, *, as_json: bool) -> int:
+    """List the batches if no action follows."""
+    return _list(as_json=as_json) if context.invoked_subcommand is None else OK
 
 
-def _list(arguments: argparse.Namespace) -> int:
+@command("print the batches; asks no provider", f"  {PROGRAM} batches list --json | jq .status\n")
+@_json_option
+def list_batches(*, as_json: bool) -> int:
+    """Run `batches list`."""
+    return _list(as_json=as_json)
+
+
+def _list(*, as_json: bool) -> int:
     with _client() as client:
         shown = [_facts(batch) for batch in client.batches()]
-    if arguments.json:
+    if as_json:
         for facts in shown:
             print(json.dumps(facts))
     elif not shown:
@@ -93,20 +89,32 @@ def _cell(value: Any) -> str:
     return ", ".join(value) if isinstance(value, list) else "" if value is None else str(value)
 
 
-def _wait(arguments: argparse.Namespace) -> int:
-    with _client() as client:
+@command(
+    "wait until batches have ended, and store their answers in the cache",
+    f"Without an ID it waits for all that are under way.\n\n  {PROGRAM} batches wait 3f9a1c\n",
+)
+@_any_ids
+def wait(ids: tuple[str, ...]) -> int:
+    """Run `batches wait`."""
+    with when_interrupted(_RESUMES), _client() as client:
         code = OK
-        for batch in _chosen(client, arguments.ids):
-            if arguments.ids or not batch.done:
+        for batch in _chosen(client, ids):
+            if ids or not batch.done:
                 code = max(code, _collected(batch))
         return code
 
 
-def _collect(arguments: argparse.Namespace) -> int:
-    with _client() as client:
+@command(
+    "store the answers of batches that have ended; waits for none",
+    f"Without an ID it collects all that are under way.\n\n  {PROGRAM} batches collect\n",
+)
+@_any_ids
+def collect(ids: tuple[str, ...]) -> int:
+    """Run `batches collect`."""
+    with when_interrupted(_RESUMES), _client() as client:
         code = OK
-        for batch in _chosen(client, arguments.ids):
-            if batch.done and not arguments.ids:
+        for batch in _chosen(client, ids):
+            if batch.done and not ids:
                 continue
             status = batch.status
             if status in ("ended", "completed"):
@@ -128,9 +136,15 @@ def _collected(batch: Batch) -> int:
     return INCOMPLETE_ANSWER if errors else OK
 
 
-def _cancel(arguments: argparse.Namespace) -> int:
+@command(
+    "end batches early; rows that are done are billed and keep their answers",
+    f"  {PROGRAM} batches cancel 3f9a1c\n",
+)
+@_some_ids
+def cancel(ids: tuple[str, ...]) -> int:
+    """Run `batches cancel`."""
     with _client() as client:
-        for batch in _chosen(client, arguments.ids):
+        for batch in _chosen(client, ids):
             batch.cancel()
             print(
                 f"{batch.id}: asked its provider to cancel it; `batches wait` stores the rows that are done"
@@ -138,20 +152,44 @@ def _cancel(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _claim(arguments: argparse.Namespace) -> int:
+@command(
+    "say which of the provider's batches a submission of unknown outcome is",
+    f"  {PROGRAM} batches claim 3f9a1c batch_68a1\n",
+)
+@click.argument("batch_id", metavar="ID")
+@click.argument("providers_id", metavar="PROVIDERS_ID")
+def claim(batch_id: str, providers_id: str) -> int:
+    """Run `batches claim`."""
     with _client() as client:
-        (batch,) = _chosen(client, [arguments.id])
-        batch.claim(arguments.batch)
-        print(f"{batch.id}: is {arguments.batch}")
+        (batch,) = _chosen(client, [batch_id])
+        batch.claim(providers_id)
+        print(f"{batch.id}: is {providers_id}")
     return OK
 
 
-def _forget(arguments: argparse.Namespace) -> int:
+@command(
+    "do not wait for batches any more; their rows are submitted again",
+    f"  {PROGRAM} batches forget 3f9a1c\n",
+)
+@_some_ids
+def forget(ids: tuple[str, ...]) -> int:
+    """Run `batches forget`."""
     with _client() as client:
-        for batch in _chosen(client, arguments.ids):
+        for batch in _chosen(client, ids):
             batch.forget()
             print(f"{batch.id}: forgotten")
     return OK
+
+
+for _name, _action in {
+    "list": list_batches,
+    "wait": wait,
+    "collect": collect,
+    "cancel": cancel,
+    "claim": claim,
+    "forget": forget,
+}.items():
+    batches.add_command(_action, _name)
 
 
 def _chosen(client: Client, ids: Sequence[str]) -> list[Batch]:

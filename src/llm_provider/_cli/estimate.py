@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from .._errors import RequestError
 from .output import OK, PROGRAM
+from .parsing import command, complete_model, json_object
 
 if TYPE_CHECKING:
     from .._estimates.estimate import Estimate
     from .._types.messages import Prompt
 
-HELP = f"""\
+_EPILOG = f"""\
 Every line of the file is a prompt. In a file named *.jsonl each line is JSON: a text, a list of messages,
 or an object with "messages" or "prompt". Without a file, lines are read from standard input.
 
@@ -29,46 +31,45 @@ Nothing is sent, and no API key is needed.
 """
 
 
-def add_arguments(command: argparse.ArgumentParser, json_object: Callable[[str], dict[str, Any]]) -> None:
-    """Declare the command's arguments.
-
-    Args:
-        command: Its parser.
-        json_object: Reads an argument that is a JSON object.
-    """
-    command.add_argument("model", metavar="MODEL", help="such as gpt-6.1-sol or groq/openai/gpt-oss-120b")
-    command.add_argument("file", metavar="FILE", nargs="?", type=Path, help="the prompts (default: stdin)")
-    command.add_argument("--system", metavar="TEXT", help="the system prompt of every prompt")
-    command.add_argument(
-        "--max-tokens", metavar="N", type=int, help="the longest answer to each prompt, in tokens"
-    )
-    command.add_argument("--n", metavar="N", type=int, help="samples of each prompt")
-    command.add_argument(
-        "--max-concurrent", metavar="N", type=int, help="the most requests in flight at once"
-    )
-    command.add_argument(
-        "--extra-body", metavar="JSON", type=json_object, help="an object of fields for this provider only"
-    )
-    command.add_argument("--no-cache", action="store_true", help="count every prompt, stored or not")
-    command.add_argument("--json", action="store_true", help="print one JSON object; costs are USD")
-    command.set_defaults(run=_estimate)
-
-
-def _estimate(arguments: argparse.Namespace) -> int:
-    from .._client.functions import estimate
+@command("estimate the requests, tokens, cost and time of a file of prompts", _EPILOG)
+@click.argument("model", metavar="MODEL", shell_complete=complete_model)
+@click.argument("file", metavar="[FILE]", required=False, type=click.Path(path_type=Path))
+@click.option("--system", metavar="TEXT", help="the system prompt of every prompt")
+@click.option("--max-tokens", metavar="N", type=int, help="the longest answer to each prompt, in tokens")
+@click.option("--n", "n", metavar="N", type=int, help="samples of each prompt")
+@click.option("--max-concurrent", metavar="N", type=int, help="the most requests in flight at once")
+@click.option(
+    "--extra-body", metavar="JSON", callback=json_object, help="an object of fields for this provider only"
+)
+@click.option("--no-cache", is_flag=True, help="count every prompt, stored or not")
+@click.option("--json", "as_json", is_flag=True, help="print one JSON object; costs are USD")
+def estimate(
+    model: str,
+    file: Path | None,
+    *,
+    system: str | None,
+    max_tokens: int | None,
+    n: int | None,
+    max_concurrent: int | None,
+    extra_body: dict[str, Any] | None,
+    no_cache: bool,
+    as_json: bool,
+) -> int:
+    """Run the command."""
+    from .._client import functions
 
     with ExitStack() as stack:
-        found = estimate(
-            arguments.model,
-            _prompts(arguments.file, stack),
-            system=arguments.system,
-            max_tokens=arguments.max_tokens,
-            n=arguments.n,
-            max_concurrent=arguments.max_concurrent,
-            extra_body=arguments.extra_body,
-            cache="off" if arguments.no_cache else None,
+        found = functions.estimate(
+            model,
+            _prompts(file, stack),
+            system=system,
+            max_tokens=max_tokens,
+            n=n,
+            max_concurrent=max_concurrent,
+            extra_body=extra_body,
+            cache="off" if no_cache else None,
         )
-    print(json.dumps(_as_object(found)) if arguments.json else found)
+    print(json.dumps(_as_object(found)) if as_json else found)
     return OK
 
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import json
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+import click
+
 from .._errors import RequestError
 from .output import OK, PROGRAM, print_table
+from .parsing import command
 
 if TYPE_CHECKING:
     from .._tokens.models import Model
 
-HELP = f"""\
+_EPILOG = f"""\
+  {PROGRAM} models haiku --json
+
 PATTERN is a part of the name (`{PROGRAM} models haiku`) or has wildcards (`{PROGRAM} models 'groq/*120b'`).
 A model that is missing can be called too; only its price is not known.
 """
@@ -22,24 +26,21 @@ A model that is missing can be called too; only its price is not known.
 _COLUMNS = ("name", "kind", "context", "output", "input USD", "cached USD", "output USD", "modalities")
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
-    command.add_argument("pattern", metavar="PATTERN", nargs="?", help="only names like this (default: all)")
-    command.add_argument("--provider", metavar="P", help="only the models of this provider")
-    command.add_argument("--json", action="store_true", help="print a JSON list; null is unknown")
-    command.set_defaults(run=_models)
+@command("list the models that can be called, with their limits and prices", _EPILOG)
+@click.argument("pattern", metavar="[PATTERN]", required=False)
+@click.option("--provider", metavar="P", help="only the models of this provider")
+@click.option("--json", "as_json", is_flag=True, help="print a JSON list; null is unknown")
+def models(pattern: str | None, provider: str | None, *, as_json: bool) -> int:
+    """Run the command."""
+    from .._client import model_functions
 
-
-def _models(arguments: argparse.Namespace) -> int:
-    from .._client.model_functions import models
-
-    found = models(arguments.provider)
-    if arguments.pattern is not None:
-        found = [model for model in found if _matches(model.name, arguments.pattern)]
+    found = model_functions.models(provider)
+    if pattern is not None:
+        found = [model for model in found if _matches(model.name, pattern)]
         if not found:
-            place = f" of {arguments.provider}" if arguments.provider else ""
-            raise RequestError(f"no model{place} has a name like {arguments.pattern!r}")
-    if arguments.json:
+            place = f" of {provider}" if provider else ""
+            raise RequestError(f"no model{place} has a name like {pattern!r}")
+    if as_json:
         print(json.dumps([dataclasses.asdict(model) for model in found]))
         return OK
     print_table(_COLUMNS, [_line(model) for model in found], left_aligned=("name", "kind", "modalities"))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import sys
 import warnings
 from collections.abc import Collection, Iterator, Sequence
-from typing import TextIO
+from typing import Any, TextIO
 
 PROGRAM = "llm-provider"
 
@@ -24,7 +25,8 @@ the signal's number."""
 EXIT_CODES = """\
 exit codes:
   0    success
-  1    the provider or the connection to it failed, the output could not be written, or the cache is damaged
+  1    the provider or the connection to it failed, some rows failed, the output could not be written, or the
+       cache is damaged
   2    wrong usage, or a request that cannot be served as it is
   3    the model refused, a filter stopped it, or the answer was cut at its token limit; its text is printed
   130  interrupted by Ctrl-C; the request is cancelled at the provider
@@ -34,8 +36,74 @@ exit codes:
 
 def say(kind: str, text: str) -> None:
     """Print one line to standard error, even if a provider's message has several or moves the cursor."""
-    printable = "".join(character if character.isprintable() else " " for character in text)
-    print(f"{PROGRAM}: {kind}: {' '.join(printable.split())}", file=sys.stderr)
+    print(f"{PROGRAM}: {kind}: {' '.join(printable(text).split())}", file=sys.stderr)
+
+
+def printable(text: str, *, also: str = "") -> str:
+    """A text with spaces in the place of characters that a terminal would execute.
+
+    Args:
+        text: The text.
+        also: Characters that stay although they are not printable.
+    """
+    return "".join(one if one.isprintable() or one in also else " " for one in text)
+
+
+def at_terminal() -> bool:
+    """Whether messages go to a terminal."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+def json_text(value: Any) -> str:
+    """A value as indented JSON, whose characters are escaped where standard output lacks them."""
+    encoding = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "")
+    return json.dumps(value, indent=2, ensure_ascii=encoding != "utf8")
+
+
+@contextlib.contextmanager
+def when_interrupted(*texts: str) -> Iterator[None]:
+    """Says what a Ctrl-C in the block means: what is kept, and what the same command does next time.
+
+    Args:
+        *texts: Parts of one line. Without any, nothing is printed.
+    """
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        interrupt.add_note("; ".join(texts))
+        raise
+
+
+def say_interrupted(interrupt: KeyboardInterrupt) -> None:
+    """Print one line about an interrupted command: the notes of `when_interrupted` and of the library."""
+    text = "; ".join(filter(None, getattr(interrupt, "__notes__", ("the same command begins again",))))
+    if text:
+        # The terminal has printed ^C on the line of the cursor.
+        if at_terminal():
+            print(file=sys.stderr)
+        say("interrupted", text)
+
+
+@contextlib.contextmanager
+def logs_in_one_line() -> Iterator[None]:
+    """Prints the library's log lines from WARNING on to standard error, unless the library has a handler."""
+    import logging
+
+    logger = logging.getLogger("llm_provider")
+
+    class Lines(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            say(record.levelname.lower(), record.getMessage())
+
+    if any(not isinstance(handler, logging.NullHandler) for handler in logger.handlers):
+        yield
+        return
+    handler = Lines(logging.WARNING)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
 
 
 @contextlib.contextmanager

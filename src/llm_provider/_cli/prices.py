@@ -2,36 +2,54 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from .._errors import RequestError
 from .output import OK, PROGRAM, print_table
+from .parsing import Command, complete_model
 
 if TYPE_CHECKING:
     from .._money.pricing import PriceRow, PriceTable
 
-HELP = f"`{PROGRAM} prices refresh` brings the table up to date, for maintainers of the package."
+_EPILOG = f"""\
+  {PROGRAM} prices claude-haiku-5-5
+  {PROGRAM} prices --json | jq length
+
+`{PROGRAM} prices refresh` brings the table up to date, for maintainers of the package.
+"""
 
 _LEFT_ALIGNED = ("provider", "model", "variant", "effective_from", "source", "as_of")
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
-    command.add_argument("models", metavar="MODEL", nargs="*", help="only these models (default: all)")
-    command.add_argument("--json", action="store_true", help="print a JSON list; null is an unknown price")
-    command.set_defaults(run=_prices)
+class _Prices(Command):
+    """The command, whose first argument may be `refresh` instead of a model."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """See click."""
+        if args[:1] == ["refresh"]:
+            from .prices_refresh.command import refresh_prices
+
+            return refresh_prices.make_context(f"{info_name} refresh", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
 
 
-def _prices(arguments: argparse.Namespace) -> int:
+@click.command("prices", cls=_Prices, help="Print prices in USD per million tokens.", epilog=_EPILOG)
+@click.argument("models", metavar="[MODEL]...", nargs=-1, shell_complete=complete_model)
+@click.option("--json", "as_json", is_flag=True, help="print a JSON list; null is an unknown price")
+def prices(models: tuple[str, ...], *, as_json: bool) -> int:
+    """Run the command."""
     from .._money.pricing import COLUMNS, PriceTable
 
     table = PriceTable.load()
-    rows = [row for model in arguments.models for row in _rows_of(table, model)] or list(table)
+    rows = [row for model in models for row in _rows_of(table, model)] or list(table)
     rows = list(dict.fromkeys(rows))
-    if arguments.json:
+    if as_json:
         # A price has few digits, which a float keeps.
         print(json.dumps([row._asdict() for row in rows], default=float))
     else:

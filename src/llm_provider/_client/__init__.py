@@ -1,4 +1,4 @@
 """What users call: `Client`, and the functions of the module, which are its methods on a default client.
 
-Order: answers, embed_methods, batch_methods, client, functions. The type stubs are written by `make stubs`.
+Order: answers, embed_methods, batch_arguments, batch_methods, client, functions. `make stubs` writes stubs.
 """

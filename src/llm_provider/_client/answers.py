@@ -43,7 +43,7 @@ class Answers(ABC):
         self,
         name: str,
         operation: Operation[T],
-        build: Callable[[str, Any, Any], Any],
+        build: Callable[[str, Any, Any, str], Any],
         model: str,
         asked: Any,
         parameters: Any,
@@ -53,7 +53,7 @@ class Answers(ABC):
         try:
             if self._defaults:
                 self._fill(parameters, embeds=operation is EMBED)
-            call = self._engine.prepare(operation, build(model, asked, parameters), allowed)
+            call = self._engine.prepare(operation, build(model, asked, parameters, name), allowed)
             if call.encoded.dropped:
                 self._warn_of_dropped(call)
             result = self._engine.lookup(call)
@@ -82,7 +82,7 @@ class Answers(ABC):
         self,
         name: str,
         operation: Operation[T],
-        build: Callable[[str, Any, Any], Any],
+        build: Callable[[str, Any, Any, str], Any],
         model: str,
         asked: Any,
         parameters: Any,
@@ -94,7 +94,7 @@ class Answers(ABC):
         try:
             if self._defaults:
                 self._fill(parameters, embeds=operation is EMBED)
-            call = self._engine.prepare(operation, build(model, asked, parameters), self._concurrency)
+            call = self._engine.prepare(operation, build(model, asked, parameters, name), self._concurrency)
             if call.encoded.dropped:
                 self._warn_of_dropped(call)
             result = await self._engine.lookup_soon(call)
@@ -138,11 +138,10 @@ class Answers(ABC):
         check_words(asked, resend)
         if asked is None or asked == "live":
             return None
-        if len(models) > 1:
-            raise RequestError(f"delivery={asked!r} takes one model: call once for each of the models")
         self._fill(parameters, embeds=embeds)
         self._start()
-        if not chosen(self._engine, self._prices, models[0], asked, parameters):
+        # The budget and the deadline are shared, so all models go one way.
+        if not all(chosen(self._engine, self._prices, model, asked, parameters) for model in models):
             return None
         total = len(inputs) if isinstance(inputs, Sized) else None
         return BatchFront(self._engine, resend, total, self._on_result and self._tell)
@@ -155,6 +154,8 @@ class Answers(ABC):
         """
         if parameters.get("delivery") != "batch":
             raise RequestError("wait=False needs delivery='batch': a live call ends with its process")
+        if len(models) > 1:
+            raise RequestError("wait=False takes one model: call once for each of the models")
         parameters.pop("progress", None)
         front = self._delivery(models, inputs, parameters)
         assert front is not None

@@ -11,23 +11,21 @@ from collections.abc import (
     Callable,
     Iterable,
     Iterator,
-    Mapping,
     Sequence,
     Sized,
 )
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, cast, overload
 
-from .._errors import RequestError
 from .._limits.concurrency import Concurrency, concurrency
 from .._limits.timeouts import DEFAULT_BATCH_PATIENCE
-from .._requests.checks import flag
-from .._requests.inputs import BatchInputs, Inputs, batch_inputs
+from .._requests.inputs import BatchInputs, Inputs
 from .._requests.request import check, seal
 from .._requests.signatures import with_parameters
 from .._runtime.notebooks import in_notebook
 from .._types.messages import Prompt
 from .._types.response import Response, Result
 from .answers import Answers
+from .batch_arguments import Models, OnError, by_model, check_choices, for_each, one_model, taken
 
 if TYPE_CHECKING:
     from .._batches.handle import Batch
@@ -40,10 +38,6 @@ if TYPE_CHECKING:
     from .._types.results import Results
 
 T = TypeVar("T")
-
-OnError = Literal["return", "raise"]
-Models: TypeAlias = list[str] | tuple[str, ...]
-"""Several models, which get the same inputs."""
 
 
 class BatchMethods(Answers):
@@ -64,7 +58,8 @@ class BatchMethods(Answers):
     ) -> Iterator[tuple[int, Result]]:
         """See `llm_provider.iter_many`."""
         seal(parameters)
-        return self._iterate([(model, _taken(inputs, parameters))], parameters)
+        one_model("iter_many", model)
+        return self._iterate([(model, taken("iter_many", inputs, parameters))], parameters)
 
     def _iterate(
         self, asked: Sequence[tuple[str, BatchInputs]], parameters: BatchParameters
@@ -72,14 +67,13 @@ class BatchMethods(Answers):
         from .._calls.batch import iterate
         from .._calls.progress import Progress, watched
 
-        (model, inputs), *_ = asked
-        delivery = self._delivery([one for one, _ in asked], inputs.prompts, parameters)
+        delivery = self._delivery([one for one, _ in asked], asked[0][1].prompts, parameters)
         show = parameters.pop("progress", None)
         if delivery is not None:
-            lookup = self._batch("iter_many", model, parameters, inputs.metadata).lookup
-            return delivery.iterate(lookup, cast("Iterable[Prompt]", inputs.prompts), show)
+            jobs = self._batches("iter_many", asked, parameters)
+            return delivery.iterate([(work.lookup, prompts) for work, prompts in jobs], show)
         batches = self._batches("iter_many", asked, parameters)
-        bar = functools.partial(Progress, _length(batches), show, self.statistics)
+        bar = functools.partial(Progress, _length(batches), show, self.statistics, self._engine.waits)
         (work, prompts), *more = batches
         return watched(iterate(work, prompts, *more), show, self._on_result and self._tell, bar)
 
@@ -92,7 +86,9 @@ class BatchMethods(Answers):
     ) -> AsyncIterator[tuple[int, Result]]:
         """See `llm_provider.aiter_many`."""
         seal(parameters)
-        return self._aiterate([(model, _taken(inputs, parameters, awaited=True))], parameters)
+        one_model("aiter_many", model)
+        asked = taken("aiter_many", inputs, parameters, awaited=True)
+        return self._aiterate([(model, asked)], parameters)
 
     def _aiterate(
         self, asked: Sequence[tuple[str, BatchInputs]], parameters: BatchParameters
@@ -100,14 +96,13 @@ class BatchMethods(Answers):
         from .._calls.batch import aiterate
         from .._calls.progress import Progress, awatched
 
-        (model, inputs), *_ = asked
-        delivery = self._delivery([one for one, _ in asked], inputs.prompts, parameters)
+        delivery = self._delivery([one for one, _ in asked], asked[0][1].prompts, parameters)
         show = parameters.pop("progress", None)
         if delivery is not None:
-            lookup = self._batch("aiter_many", model, parameters, inputs.metadata).lookup
-            return delivery.aiterate(lookup, inputs.prompts, show)
+            jobs = self._batches("aiter_many", asked, parameters)
+            return delivery.aiterate([(work.lookup, prompts) for work, prompts in jobs], show)
         batches = self._batches("aiter_many", asked, parameters)
-        bar = functools.partial(Progress, _length(batches), show, self.statistics)
+        bar = functools.partial(Progress, _length(batches), show, self.statistics, self._engine.waits)
         (work, prompts), *more = batches
         return awatched(aiterate(work, prompts, *more), show, self._on_result and self._tell, bar)
 
@@ -278,19 +273,18 @@ class BatchMethods(Answers):
     ) -> Results[Result] | Results[Response] | Estimate | Batch | dict[str, Any]:
         """See `llm_provider.call_many`."""
         seal(parameters)
-        _check_on_error(on_error)
-        flag("wait", wait)
+        check_choices(on_error, wait, dry_run)
         if dry_run:
             if isinstance(model, (list, tuple)):
-                each = _for_each(model, _taken(inputs, parameters))
+                each = for_each(model, taken("call_many", inputs, parameters))
                 return {
                     one: self.estimate(one, cast("Inputs", part.prompts), **parameters) for one, part in each
                 }
             return self.estimate(model, inputs, **parameters)
         from .._calls.batch import in_order
 
-        asked = _taken(inputs, parameters)
-        each = _for_each(model, asked) if isinstance(model, (list, tuple)) else [(model, asked)]
+        asked = taken("call_many", inputs, parameters)
+        each = for_each(model, asked) if isinstance(model, (list, tuple)) else [(model, asked)]
         if not wait:
             front = self._front([one for one, _ in each], asked.prompts, parameters)
             lookup = self._batch("call_many", each[0][0], parameters, asked.metadata).lookup
@@ -298,7 +292,7 @@ class BatchMethods(Answers):
         for one, _ in each:
             self._show_estimate(one, asked.prompts, parameters)
         ordered = in_order(dict(self._iterate(each, parameters)), on_error)
-        return _by_model(model, ordered) if isinstance(model, (list, tuple)) else ordered
+        return by_model(model, ordered) if isinstance(model, (list, tuple)) else ordered
 
     @overload
     async def acall_many(
@@ -397,22 +391,21 @@ class BatchMethods(Answers):
     ) -> Results[Result] | Results[Response] | Estimate | Batch | dict[str, Any]:
         """See `llm_provider.acall_many`."""
         seal(parameters)
-        _check_on_error(on_error)
-        flag("wait", wait)
+        check_choices(on_error, wait, dry_run)
         if dry_run:
             from .._estimates.estimate import aestimate
 
-            asked = _taken(inputs, parameters, awaited=True)
+            asked = taken("acall_many", inputs, parameters, awaited=True)
             if isinstance(model, (list, tuple)):
                 return {
                     one: await aestimate(self._estimator(one, parameters.copy()), part.prompts)
-                    for one, part in _for_each(model, asked)
+                    for one, part in for_each(model, asked)
                 }
             return await aestimate(self._estimator(model, parameters), asked.prompts)
         from .._calls.batch import in_order
 
-        asked = _taken(inputs, parameters, awaited=True)
-        each = _for_each(model, asked) if isinstance(model, (list, tuple)) else [(model, asked)]
+        asked = taken("acall_many", inputs, parameters, awaited=True)
+        each = for_each(model, asked) if isinstance(model, (list, tuple)) else [(model, asked)]
         if not wait:
             front = self._front([one for one, _ in each], asked.prompts, parameters)
             lookup = self._batch("acall_many", each[0][0], parameters, asked.metadata).lookup
@@ -421,7 +414,7 @@ class BatchMethods(Answers):
             self._show_estimate(one, asked.prompts, parameters)
         results = {index: result async for index, result in self._aiterate(each, parameters)}
         ordered = in_order(results, on_error)
-        return _by_model(model, ordered) if isinstance(model, (list, tuple)) else ordered
+        return by_model(model, ordered) if isinstance(model, (list, tuple)) else ordered
 
     @with_parameters
     def estimate(self, model: str, inputs: Inputs, **parameters: Unpack[BatchParameters]) -> Estimate:
@@ -429,7 +422,8 @@ class BatchMethods(Answers):
         seal(parameters)
         from .._estimates.estimate import estimate
 
-        asked = _taken(inputs, parameters)
+        one_model("estimate", model)
+        asked = taken("estimate", inputs, parameters)
         return estimate(self._estimator(model, parameters), cast("Iterable[Prompt]", asked.prompts))
 
     def _show_estimate(self, model: str, inputs: object, parameters: BatchParameters) -> None:
@@ -442,47 +436,6 @@ class BatchMethods(Answers):
                     inputs,
                     self._show_estimate_above,
                 )
-
-
-def _check_on_error(on_error: str) -> None:
-    if on_error not in ("return", "raise"):
-        raise RequestError(f"on_error must be 'return' or 'raise', not {on_error!r}")
-
-
-def _taken(inputs: Any, parameters: BatchParameters, *, awaited: bool = False) -> BatchInputs:
-    """The checked inputs, without whose arguments the parameters are those of a call."""
-    rows, metadata = parameters.pop("rows", None), parameters.get("metadata")
-    if isinstance(metadata, Mapping):
-        # It describes every request, and is sent.
-        metadata = None
-    else:
-        parameters.pop("metadata", None)
-    return batch_inputs(inputs, rows, metadata, awaited=awaited)
-
-
-def _for_each(models: Sequence[str], asked: BatchInputs) -> list[tuple[str, BatchInputs]]:
-    """The same inputs for each of several models.
-
-    Raises:
-        TypeError: the inputs are an asynchronous iterable.
-        RequestError: there is no model, or one is named twice.
-    """
-    if not models:
-        raise RequestError("model is an empty list; give the name of one model at least")
-    twice = [model for place, model in enumerate(models) if model in models[:place]]
-    if twice:
-        raise RequestError(f"model has {twice[0]!r} twice; the results are found by the name of their model")
-    if isinstance(asked.prompts, AsyncIterable):
-        raise TypeError("several models need inputs that can be read more than once, such as a list")
-    prompts = list(asked.prompts)
-    metadata = None if asked.metadata is None else [asked.metadata(prompt) for prompt in prompts]
-    return [(model, batch_inputs(prompts, metadata=metadata)) for model in models]
-
-
-def _by_model(models: Sequence[str], results: Results[Result]) -> dict[str, Results[Result]]:
-    """The results of several models, which follow each other, by the name of the model."""
-    count = len(results) // len(models)
-    return {model: results[place * count : (place + 1) * count] for place, model in enumerate(models)}
 
 
 def _load_nothing(_: Call[Response]) -> None:

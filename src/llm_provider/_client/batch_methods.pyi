@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 from typing import Literal
-from typing import TypeAlias
 from typing import TypeVar
 from typing import overload
 from typing_extensions import TypeForm
@@ -19,6 +18,8 @@ from llm_provider._batches.handle import Batch
 from llm_provider._calls.batch import Work
 from llm_provider._calls.call import Call
 from llm_provider._client.answers import Answers
+from llm_provider._client.batch_arguments import Models
+from llm_provider._client.batch_arguments import OnError
 from llm_provider._errors import LLMError
 from llm_provider._estimates.estimate import Estimate
 from llm_provider._estimates.estimate import Estimator
@@ -49,8 +50,6 @@ from llm_provider._types.response import Result
 from llm_provider._types.results import Results
 
 T = TypeVar('T')
-OnError = Literal['return', 'raise']
-Models: TypeAlias = list[str] | tuple[str, ...]
 class BatchMethods(Answers):
     """The methods of a client for many inputs. `Client` has the attributes that they use."""
     _prices: Callable[[], PriceTable]
@@ -86,7 +85,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: TypeForm[T],
@@ -146,7 +145,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -230,7 +230,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -290,7 +290,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -381,7 +382,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: TypeForm[T],
@@ -441,7 +442,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -525,7 +527,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -585,7 +587,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -710,7 +713,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: TypeForm[T],
@@ -770,7 +773,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -857,7 +861,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -917,7 +921,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -1004,7 +1009,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: TypeForm[T],
@@ -1064,7 +1069,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -1151,7 +1157,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -1211,7 +1217,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -1298,7 +1305,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -1358,7 +1365,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -1445,7 +1453,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -1505,7 +1513,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -1592,7 +1601,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: TypeForm[T],
@@ -1652,7 +1661,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -1739,7 +1749,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -1799,7 +1809,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -1886,7 +1897,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: TypeForm[T],
@@ -1946,7 +1957,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -2033,7 +2045,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -2093,7 +2105,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -2180,7 +2193,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -2240,7 +2253,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -2327,7 +2341,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: TypeForm[T],
@@ -2387,7 +2401,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -2474,7 +2489,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -2534,7 +2549,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -2621,7 +2637,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: TypeForm[T],
@@ -2681,7 +2697,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -2768,7 +2785,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -2828,7 +2845,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -2915,7 +2933,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -2975,7 +2993,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -3062,7 +3081,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -3122,7 +3141,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -3209,7 +3229,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: TypeForm[T],
@@ -3269,7 +3289,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -3356,7 +3377,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -3416,7 +3437,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -3503,7 +3525,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: TypeForm[T],
@@ -3563,7 +3585,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -3650,7 +3673,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -3710,7 +3733,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -3797,7 +3821,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -3857,7 +3881,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -3940,7 +3965,7 @@ class BatchMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -4000,7 +4025,8 @@ class BatchMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.

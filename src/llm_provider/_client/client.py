@@ -16,7 +16,7 @@ from .._cache.response_cache import ResponseCache
 from .._calls.chat import CHAT
 from .._calls.engine import Engine
 from .._calls.recorder import CostRecorder
-from .._errors import RequestError
+from .._errors import RequestError, shown
 from .._limits.concurrency import UNBOUNDED, Concurrency, concurrency, concurrency_of_environment, unasked
 from .._limits.retry import DEFAULT_MAX_RETRIES
 from .._limits.timeouts import DEFAULT_TIMEOUT, Timeouts
@@ -27,7 +27,9 @@ from .._requests.api_keys import KeyList
 from .._requests.request import Request, check, seal
 from .._requests.routing import Transport, priced_as, resolve
 from .._requests.signatures import documented, with_parameters
-from .._settings import KEPT_BY_DEFAULT, MAX_RESPONSE_BYTES, RateControl, decide, dollars
+from .._runtime.paths import checked_path
+from .._settings import KEPT_BY_DEFAULT, MAX_RESPONSE_BYTES, RateControl, callback, decide, dollars
+from .._telemetry.telemetry import Telemetry
 from .._types.messages import FinishReason, Prompt
 from .._types.response import Response
 from .._types.usage import Usage
@@ -75,6 +77,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         keys: API keys by provider name, before those of the environment: one key (`{"openai": "sk-..."}`),
             or a list over which calls are spread. A list within it holds the keys of one account:
             docs/keys.md.
+        env_file: A `.env` file, such as ".env", with API keys and base URLs, which come after those of the
+            environment. The file is read once and changes no variable. No file is read without this setting.
         prices: A CSV file with the columns of `prices.csv`, whose rows replace the shipped ones.
         budget: USD that all calls of this client may cost at most, or a `Budget`, which clients, batches and
             processes can share; default `LLM_PROVIDER_BUDGET`, else none. docs/budgets.md has the rules.
@@ -102,6 +106,13 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         show_estimate_above: USD. If a `call_many` is likely to cost more, a notebook shows its `Estimate`
             before it begins, made from a sample of its inputs. None shows none, and a script never shows
             one.
+        telemetry: OpenTelemetry spans and metrics: True, False, or a `Telemetry` with providers of its own.
+            Default `LLM_PROVIDER_OTEL`, else as soon as the program has configured OpenTelemetry's SDK. See
+            docs/observability.md.
+        log_content: Whether log lines and spans hold prompts and answers; default
+            `LLM_PROVIDER_LOG_CONTENT`, else False.
+        show_waits: Whether a wait of more than a second is told on standard error, or in the progress bar;
+            default `LLM_PROVIDER_SHOW_WAITS`, else True.
         **defaults: See `Defaults`.
 
     A call's own parameter wins over a default, and None in a call means that the default applies. `embed`
@@ -109,6 +120,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
 
     Raises:
         RequestError: a setting is not valid.
+        MissingDependencyError: `telemetry` is on, and OpenTelemetry's API is not installed.
         TypeError: there is no such setting or parameter.
 
     >>> with Client(max_concurrent=8, cache="off") as client:
@@ -125,6 +137,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         cache_finish_reasons: Collection[FinishReason | Literal["empty"]] = KEPT_BY_DEFAULT,
         max_concurrent: int | None = None,
         keys: Mapping[str, KeyList] | None = None,
+        env_file: str | os.PathLike[str] | None = None,
         prices: str | os.PathLike[str] | None = None,
         budget: float | Decimal | Budget | None = None,
         timeout: float | Timeouts = DEFAULT_TIMEOUT,
@@ -137,12 +150,13 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         ledger: str | os.PathLike[str] | None = None,
         strict_model: bool = False,
         show_estimate_above: float | None = 1.0,
+        telemetry: bool | Telemetry | None = None,
+        log_content: bool | None = None,
+        show_waits: bool | None = None,
         **defaults: Unpack[Defaults],
     ) -> None:
         seal(defaults)
-        if on_result is not None and not callable(on_result):
-            raise RequestError(f"on_result must be callable, not {type(on_result).__name__}")
-        settings = decide(
+        self._settings = decide(
             timeout=timeout,
             max_retries=max_retries,
             outage_patience=outage_patience,
@@ -153,8 +167,11 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
             transport=transport,
             keys=keys or {},
             budget=budget,
+            env_file=env_file,
+            telemetry=telemetry,
+            log_content=log_content,
+            show_waits=show_waits,
         )
-        self._settings = settings
         self._defaults: Mapping[str, Any] = {}
         if defaults:
             from .._requests.defaults import checked_defaults
@@ -167,23 +184,37 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         asked = concurrency(max_concurrent) or concurrency_of_environment()
         self._concurrency = asked or unasked()
         self._concurrency_of_threads = asked or UNBOUNDED
-        self._prices = functools.cache(lambda: _price_table(prices))
-        if prices is not None:
-            # An invalid file must be found before the first answer is paid for.
-            self._prices()
-        self._on_result = on_result
+        self._on_result = callback("on_result", on_result)
         self._show_estimate_above = dollars("show_estimate_above", show_estimate_above)
-        ledger = os.environ.get("LLM_PROVIDER_LEDGER", "").strip() or None if ledger is None else ledger
-        self._ledger_file = None if ledger is None else LedgerFile(ledger)
-        recorder = CostRecorder(self._prices, self._ledger_file, strict=check("strict_model", strict_model))
-        self._usage = Ledger(recorder.totals)
-        self._cache = ResponseCache(cache_dir, saved=recorder.saved)
-        self._engine = Engine(settings, self._cache, recorder)
+        self._open(cache_dir, prices, ledger, strict=check("strict_model", strict_model))
         self._started = False
         self._starting = threading.Lock()
         _clients.add(self)
         # For a client that is dropped without `close`. The thread that drops it must not wait.
         weakref.finalize(self, self._cache.close, wait=False).atexit = False
+
+    def _open(
+        self,
+        cache_dir: str | os.PathLike[str] | None,
+        prices: str | os.PathLike[str] | None,
+        ledger: str | os.PathLike[str] | None,
+        *,
+        strict: bool,
+    ) -> None:
+        """Make the objects that use files."""
+        cache_dir = None if cache_dir is None else checked_path("cache_dir", cache_dir)
+        own_prices = None if prices is None else checked_path("prices", prices)
+        self._prices = functools.cache(lambda: _price_table(own_prices))
+        if prices is not None:
+            # An invalid file must be found before the first answer is paid for.
+            self._prices()
+        if ledger is None:
+            ledger = os.environ.get("LLM_PROVIDER_LEDGER", "").strip() or None
+        self._ledger_file = None if ledger is None else LedgerFile(checked_path("ledger", ledger))
+        recorder = CostRecorder(self._prices, self._ledger_file, strict=strict)
+        self._usage = Ledger(recorder.totals)
+        self._cache = ResponseCache(cache_dir, saved=recorder.saved)
+        self._engine = Engine(self._settings, self._cache, recorder)
 
     def _start(self) -> None:
         """Prepare the end of the process, before the first call that has to be sent."""
@@ -238,7 +269,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         from .._runtime import event_loop
 
         event_loop.refuse_own_thread(name)
-        call = self._prepare(model, messages, parameters, allowed)
+        call = self._prepare(model, messages, parameters, allowed, name)
         if call.request.in_batch is not None:
             raise RequestError(f"in_batch cannot be {call.request.in_batch!r} for a stream: use call()")
         hit = self._engine.lookup(call)
@@ -259,10 +290,15 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         return start
 
     def _prepare(
-        self, model: str, messages: Prompt, parameters: Parameters, allowed: Concurrency
+        self,
+        model: str,
+        messages: Prompt,
+        parameters: Parameters,
+        allowed: Concurrency,
+        function: str = "call",
     ) -> Call[Response]:
         self._fill(parameters)
-        call = self._engine.prepare(CHAT, Request.build(model, messages, parameters), allowed)
+        call = self._engine.prepare(CHAT, Request.build(model, messages, parameters, function), allowed)
         if call.encoded.dropped:
             self._warn_of_dropped(call)
         return call
@@ -342,7 +378,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         payload.reasoning_effort: stored "low", asked "high"
         """
         seal(parameters)
-        call = self._prepare(model, messages, parameters, self._concurrency_of_threads)
+        call = self._prepare(model, messages, parameters, self._concurrency_of_threads, "explain_miss")
         return self._cache.explain_miss(call.asked(call.parts[0]))
 
     def price(
@@ -353,11 +389,30 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
 
         return quote(self._prices(), priced_as(resolve(model)), usage, service_tier, at)
 
-    def models(self, provider: str | None = None) -> list[Model]:
-        """See `llm_provider.models`. The models of the client's own price table are in the list too."""
-        from .._tokens.models import list_models
+    def models(self, provider: str | None = None, *, live: bool = False) -> list[Model]:
+        """See `llm_provider.models`. The models of the client's own price table are in the list too.
 
-        return list_models(self._prices(), provider)
+        `live=True` asks with the `keys`, the `api_key` and the `base_url` of the client, if it has any.
+        """
+        from .._tokens.models import check_provider, list_models, live_models
+
+        if not isinstance(live, bool):
+            raise RequestError(f"live must be True or False, not {shown(live)}")
+        if not live:
+            return list_models(self._prices(), provider)
+        if provider is None:
+            raise RequestError("live=True asks one provider: write models('openai', live=True)")
+        check_provider(provider)
+        from .._calls.model_list import destination, listed
+        from .._runtime import event_loop
+
+        event_loop.refuse_own_thread("models")
+        self._engine.refuse_closed()
+        settings, given = self._engine.settings, self._defaults
+        target, key = destination(provider, given.get("base_url"), given.get("api_key"), settings)
+        self._start()
+        found = event_loop.wait(event_loop.submit(listed(target, key, settings.max_retries)))
+        return live_models(self._prices(), provider, found)
 
     def batches(self) -> list[Batch]:
         """See `llm_provider.batches`."""
@@ -422,7 +477,7 @@ def _price_table(prices: str | os.PathLike[str] | None) -> PriceTable:
     try:
         return PriceTable.load(overrides=prices)
     except (OSError, ValueError) as error:
-        raise RequestError(f"prices: {error}") from None
+        raise RequestError(f"prices: {error}; docs/prices.md has the columns of such a file") from None
 
 
 def _close_all() -> None:

@@ -47,6 +47,7 @@ from llm_provider._requests.tools import Tool
 from llm_provider._settings import KEPT_BY_DEFAULT
 from llm_provider._settings import MAX_RESPONSE_BYTES
 from llm_provider._settings import RateControl
+from llm_provider._telemetry.telemetry import Telemetry
 from llm_provider._tokens.models import Model
 from llm_provider._types.messages import FinishReason
 from llm_provider._types.messages import Prompt
@@ -72,6 +73,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         keys: API keys by provider name, before those of the environment: one key (`{"openai": "sk-..."}`),
             or a list over which calls are spread. A list within it holds the keys of one account:
             docs/keys.md.
+        env_file: A `.env` file, such as ".env", with API keys and base URLs, which come after those of the
+            environment. The file is read once and changes no variable. No file is read without this setting.
         prices: A CSV file with the columns of `prices.csv`, whose rows replace the shipped ones.
         budget: USD that all calls of this client may cost at most, or a `Budget`, which clients, batches and
             processes can share; default `LLM_PROVIDER_BUDGET`, else none. docs/budgets.md has the rules.
@@ -99,6 +102,13 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         show_estimate_above: USD. If a `call_many` is likely to cost more, a notebook shows its `Estimate`
             before it begins, made from a sample of its inputs. None shows none, and a script never shows
             one.
+        telemetry: OpenTelemetry spans and metrics: True, False, or a `Telemetry` with providers of its own.
+            Default `LLM_PROVIDER_OTEL`, else as soon as the program has configured OpenTelemetry's SDK. See
+            docs/observability.md.
+        log_content: Whether log lines and spans hold prompts and answers; default
+            `LLM_PROVIDER_LOG_CONTENT`, else False.
+        show_waits: Whether a wait of more than a second is told on standard error, or in the progress bar;
+            default `LLM_PROVIDER_SHOW_WAITS`, else True.
         system: A system prompt, which precedes the conversation.
         max_tokens: The longest answer, in tokens, reasoning included.
         temperature: Randomness of the answer, from 0 to 2.
@@ -116,7 +126,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -164,6 +175,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
 
     Raises:
         RequestError: a setting is not valid.
+        MissingDependencyError: `telemetry` is on, and OpenTelemetry's API is not installed.
         TypeError: there is no such setting or parameter.
 
     >>> with Client(max_concurrent=8, cache="off") as client:
@@ -178,6 +190,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         cache_finish_reasons: Collection[FinishReason | Literal['empty']] = KEPT_BY_DEFAULT,
         max_concurrent: int | None = None,
         keys: Mapping[str, KeyList] | None = None,
+        env_file: str | os.PathLike[str] | None = None,
         prices: str | os.PathLike[str] | None = None,
         budget: float | Decimal | Budget | None = None,
         timeout: float | Timeouts = DEFAULT_TIMEOUT,
@@ -190,6 +203,9 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         ledger: str | os.PathLike[str] | None = None,
         strict_model: bool = False,
         show_estimate_above: float | None = 1.0,
+        telemetry: bool | Telemetry | None = None,
+        log_content: bool | None = None,
+        show_waits: bool | None = None,
         system: str | None = None,
         max_tokens: int | None = None,
         temperature: float | None = None,
@@ -204,7 +220,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -232,6 +248,17 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         api_key: str | None = None,
         base_url: str | None = None,
     ) -> None:
+        ...
+
+    def _open(
+        self,
+        cache_dir: str | os.PathLike[str] | None,
+        prices: str | os.PathLike[str] | None,
+        ledger: str | os.PathLike[str] | None,
+        *,
+        strict: bool,
+    ) -> None:
+        """Make the objects that use files."""
         ...
 
     def _start(
@@ -260,7 +287,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: TypeForm[T],
@@ -315,7 +342,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -392,7 +420,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -447,7 +475,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -524,7 +553,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: TypeForm[T],
@@ -579,7 +608,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -656,7 +686,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -711,7 +741,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -788,7 +819,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: TypeForm[T],
@@ -843,7 +874,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -920,7 +952,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -975,7 +1007,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -1052,7 +1085,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: TypeForm[T],
@@ -1107,7 +1140,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -1184,7 +1218,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -1239,7 +1273,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -1312,6 +1347,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         messages: Prompt,
         parameters: Parameters,
         allowed: Concurrency,
+        function: str = 'call',
     ) -> Call[Response]:
         ...
 
@@ -1332,7 +1368,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -1390,7 +1426,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
                 {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
             max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
                 most.
-            tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+            tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+                called, or `{"type": "function", "function": {"name": ...}}`.
             allowed_tools: The names of those `tools` that the model may call now; the others stay in the
                 prompt and its cache.
             parallel_tool_calls: Whether the model may call several tools at once.
@@ -1501,7 +1538,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -1558,7 +1595,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
                 {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
             max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
                 most.
-            tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+            tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+                called, or `{"type": "function", "function": {"name": ...}}`.
             allowed_tools: The names of those `tools` that the model may call now; the others stay in the
                 prompt and its cache.
             parallel_tool_calls: Whether the model may call several tools at once.
@@ -1644,8 +1682,13 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
     def models(
         self,
         provider: str | None = None,
+        *,
+        live: bool = False,
     ) -> list[Model]:
-        """See `llm_provider.models`. The models of the client's own price table are in the list too."""
+        """See `llm_provider.models`. The models of the client's own price table are in the list too.
+
+        `live=True` asks with the `keys`, the `api_key` and the `base_url` of the client, if it has any.
+        """
         ...
 
     def batches(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from .._calls.call import Call
 from .._calls.chat import CHAT
-from .._errors import LLMError, RequestError
+from .._errors import LLMError, RequestError, shown
 from .._requests.request import Request, seal
 from .._requests.signatures import with_parameters
 from .._types.messages import Prompt
@@ -34,7 +34,7 @@ class CountMethods(Answers):
     ) -> TokenCount:
         """See `llm_provider.count_tokens`."""
         seal(parameters)
-        call = self._counted(model, messages, parameters, exact=exact)
+        call = self._counted("count_tokens", model, messages, parameters, exact=exact)
         if not isinstance(call, Call):
             return call
         from .._runtime import event_loop
@@ -55,7 +55,7 @@ class CountMethods(Answers):
     ) -> TokenCount:
         """See `llm_provider.acount_tokens`."""
         seal(parameters)
-        call = self._counted(model, messages, parameters, exact=exact)
+        call = self._counted("acount_tokens", model, messages, parameters, exact=exact)
         if not isinstance(call, Call):
             return call
         from .._runtime import event_loop
@@ -70,7 +70,7 @@ class CountMethods(Answers):
         return self._remembered(call, tokens)
 
     def _counted(
-        self, model: str, messages: Prompt, parameters: Parameters, *, exact: bool
+        self, function: str, model: str, messages: Prompt, parameters: Parameters, *, exact: bool
     ) -> TokenCount | Call[int]:
         """The count as far as it is known here, or the call that asks the provider.
 
@@ -78,9 +78,9 @@ class CountMethods(Answers):
             RequestError: the model or the provider cannot serve the request.
         """
         if not isinstance(exact, bool):
-            raise RequestError(f"exact must be True or False, not {exact!r}")
+            raise RequestError(f"exact must be True or False, not {shown(exact)}")
         self._fill(parameters)
-        request = Request.build(model, messages, parameters)
+        request = Request.build(model, messages, parameters, function)
         call = self._engine.prepare(CHAT, request, self._concurrency)
         if call.encoded.dropped:
             self._warn_of_dropped(call)

@@ -1,6 +1,7 @@
 """Written by `make stubs` from _client/count_methods.py and _requests/parameters.py."""
 
 from collections import OrderedDict
+from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from decimal import Decimal
@@ -48,7 +49,7 @@ class CountMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -103,7 +104,8 @@ class CountMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -180,7 +182,7 @@ class CountMethods(Answers):
         draw: int | None = None,
         tools: Sequence[Tool] | None = None,
         max_tool_rounds: int | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
         allowed_tools: Sequence[str] | None = None,
         parallel_tool_calls: bool | None = None,
         response_format: Any = None,
@@ -235,7 +237,8 @@ class CountMethods(Answers):
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -294,6 +297,7 @@ class CountMethods(Answers):
 
     def _counted(
         self,
+        function: str,
         model: str,
         messages: Prompt,
         parameters: Parameters,

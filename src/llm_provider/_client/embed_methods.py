@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal, Unpack, overload
 
 from .._calls.embed import EMBED
+from .._requests.checks import flag
 from .._requests.embed_request import EmbedRequest
 from .._requests.request import seal
 from .._requests.signatures import with_parameters
@@ -53,7 +54,7 @@ class EmbedMethods(Answers):
         """See `llm_provider.embed`."""
         seal(parameters)
         front = self._delivery([model], inputs, parameters, embeds=True)
-        if dry_run:
+        if flag("dry_run", dry_run):
             from .._estimates.estimate import estimate_texts
 
             call = self._prepare_texts(model, inputs, parameters)

@@ -14,7 +14,7 @@ from .._types.embeddings import Embeddings
 from .._types.messages import Prompt
 from .._types.response import Response, Result
 from .._types.usage import Usage
-from .batch_methods import Models, OnError
+from .batch_arguments import Models, OnError
 from .client import Client
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from typing_extensions import TypeForm
 from llm_provider._batches.handle import Batch
 from llm_provider._calls.stream import AsyncStream
 from llm_provider._calls.stream import Stream
-from llm_provider._client.batch_methods import Models
-from llm_provider._client.batch_methods import OnError
+from llm_provider._client.batch_arguments import Models
+from llm_provider._client.batch_arguments import OnError
 from llm_provider._client.client import Client
 from llm_provider._errors import LLMError
 from llm_provider._estimates.estimate import Estimate
@@ -71,7 +71,7 @@ def call(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: TypeForm[T],
@@ -131,7 +131,8 @@ def call(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -218,7 +219,7 @@ def call(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
@@ -278,7 +279,8 @@ def call(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -365,7 +367,7 @@ async def acall(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: TypeForm[T],
@@ -426,7 +428,8 @@ async def acall(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -502,7 +505,7 @@ async def acall(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
@@ -563,7 +566,8 @@ async def acall(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -825,7 +829,7 @@ def stream(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: TypeForm[T],
@@ -893,7 +897,8 @@ def stream(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -969,7 +974,7 @@ def stream(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
@@ -1037,7 +1042,8 @@ def stream(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -1113,7 +1119,7 @@ def astream(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: TypeForm[T],
@@ -1168,7 +1174,8 @@ def astream(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -1244,7 +1251,7 @@ def astream(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
@@ -1299,7 +1306,8 @@ def astream(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -1378,7 +1386,7 @@ def call_many(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: TypeForm[T],
@@ -1448,7 +1456,8 @@ def call_many(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -1544,7 +1553,7 @@ def call_many(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
@@ -1614,7 +1623,8 @@ def call_many(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -1710,7 +1720,7 @@ def call_many(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: TypeForm[T],
@@ -1780,7 +1790,8 @@ def call_many(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -1876,7 +1887,7 @@ def call_many(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
@@ -1946,7 +1957,8 @@ def call_many(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -2042,7 +2054,7 @@ def call_many(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
@@ -2112,7 +2124,8 @@ def call_many(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -2208,7 +2221,7 @@ def call_many(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
@@ -2278,7 +2291,8 @@ def call_many(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -2374,7 +2388,7 @@ def call_many(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: TypeForm[T],
@@ -2444,7 +2458,8 @@ def call_many(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -2540,7 +2555,7 @@ def call_many(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
@@ -2610,7 +2625,8 @@ def call_many(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -2706,7 +2722,7 @@ def call_many(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: TypeForm[T],
@@ -2776,7 +2792,8 @@ def call_many(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -2872,7 +2889,7 @@ def call_many(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
@@ -2942,7 +2959,8 @@ def call_many(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -3038,7 +3056,7 @@ def call_many(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
@@ -3108,7 +3126,8 @@ def call_many(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -3204,7 +3223,7 @@ async def acall_many(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: TypeForm[T],
@@ -3264,7 +3283,8 @@ async def acall_many(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -3350,7 +3370,7 @@ async def acall_many(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
@@ -3410,7 +3430,8 @@ async def acall_many(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -3496,7 +3517,7 @@ async def acall_many(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: TypeForm[T],
@@ -3556,7 +3577,8 @@ async def acall_many(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -3642,7 +3664,7 @@ async def acall_many(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
@@ -3702,7 +3724,8 @@ async def acall_many(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -3788,7 +3811,7 @@ async def acall_many(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
@@ -3848,7 +3871,8 @@ async def acall_many(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -3934,7 +3958,7 @@ async def acall_many(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
@@ -3994,7 +4018,8 @@ async def acall_many(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -4080,7 +4105,7 @@ async def acall_many(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: TypeForm[T],
@@ -4140,7 +4165,8 @@ async def acall_many(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -4226,7 +4252,7 @@ async def acall_many(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
@@ -4286,7 +4312,8 @@ async def acall_many(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -4372,7 +4399,7 @@ async def acall_many(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: TypeForm[T],
@@ -4432,7 +4459,8 @@ async def acall_many(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -4518,7 +4546,7 @@ async def acall_many(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
@@ -4578,7 +4606,8 @@ async def acall_many(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -4664,7 +4693,7 @@ async def acall_many(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
@@ -4724,7 +4753,8 @@ async def acall_many(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -4807,7 +4837,7 @@ def iter_many(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: TypeForm[T],
@@ -4870,7 +4900,8 @@ def iter_many(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -4953,7 +4984,7 @@ def iter_many(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
@@ -5016,7 +5047,8 @@ def iter_many(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -5099,7 +5131,7 @@ def aiter_many(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: TypeForm[T],
@@ -5159,7 +5191,8 @@ def aiter_many(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -5242,7 +5275,7 @@ def aiter_many(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
@@ -5302,7 +5335,8 @@ def aiter_many(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -5393,7 +5427,7 @@ def estimate(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
@@ -5460,7 +5494,8 @@ def estimate(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .._types.token_count import TokenCount
 
 
-def models(provider: str | None = None) -> list[Model]:
+def models(provider: str | None = None, *, live: bool = False) -> list[Model]:
     """The models that can be called, with their limits and prices, sorted by provider and name.
 
     The list comes from the tables of this package, without network. A model that is missing can be called
@@ -24,9 +24,13 @@ def models(provider: str | None = None) -> list[Model]:
     Args:
         provider: The only provider to list, such as "openai", "groq" or "openrouter"; default all. Your own
             servers ("local") and litellm's other providers have no list here.
+        live: Whether the provider is asked which models the key reaches, "local" too. Its own limits and
+            modalities come before those of the tables; prices are those of the tables. It needs a provider.
 
     Raises:
         RequestError: there is no such provider. The message names near ones.
+        MissingAPIKeyError: with `live`, a key is required and none is set.
+        ProviderError: with `live`, the provider gave no list, and retries did not help.
 
     >>> [model.name for model in models("anthropic") if "haiku-5" in model.name]
     ['claude-haiku-5-5']
@@ -35,7 +39,7 @@ def models(provider: str | None = None) -> list[Model]:
     ...     key=lambda model: model.output_price,
     ... )
     """
-    return default_client().models(provider)
+    return default_client().models(provider, live=live)
 
 
 @with_parameters

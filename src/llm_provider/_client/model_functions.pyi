@@ -1,5 +1,6 @@
 """Written by `make stubs` from _client/model_functions.py and _requests/parameters.py."""
 
+from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from decimal import Decimal
@@ -22,6 +23,8 @@ from llm_provider._types.token_count import TokenCount
 
 def models(
     provider: str | None = None,
+    *,
+    live: bool = False,
 ) -> list[Model]:
     """The models that can be called, with their limits and prices, sorted by provider and name.
 
@@ -31,9 +34,13 @@ def models(
     Args:
         provider: The only provider to list, such as "openai", "groq" or "openrouter"; default all. Your own
             servers ("local") and litellm's other providers have no list here.
+        live: Whether the provider is asked which models the key reaches, "local" too. Its own limits and
+            modalities come before those of the tables; prices are those of the tables. It needs a provider.
 
     Raises:
         RequestError: there is no such provider. The message names near ones.
+        MissingAPIKeyError: with `live`, a key is required and none is set.
+        ProviderError: with `live`, the provider gave no list, and retries did not help.
 
     >>> [model.name for model in models("anthropic") if "haiku-5" in model.name]
     ['claude-haiku-5-5']
@@ -63,7 +70,7 @@ def count_tokens(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
@@ -127,7 +134,8 @@ def count_tokens(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.
@@ -216,7 +224,7 @@ async def acount_tokens(
     draw: int | None = None,
     tools: Sequence[Tool] | None = None,
     max_tool_rounds: int | None = None,
-    tool_choice: str | Mapping[str, Any] | None = None,
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None = None,
     allowed_tools: Sequence[str] | None = None,
     parallel_tool_calls: bool | None = None,
     response_format: Any = None,
@@ -271,7 +279,8 @@ async def acount_tokens(
             {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.
         max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at
             most.
-        tool_choice: "auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`.
+        tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be
+            called, or `{"type": "function", "function": {"name": ...}}`.
         allowed_tools: The names of those `tools` that the model may call now; the others stay in the
             prompt and its cache.
         parallel_tool_calls: Whether the model may call several tools at once.

@@ -8,7 +8,8 @@ import os
 import sys
 from typing import NamedTuple
 
-from .._errors import RequestError
+from .._errors import RequestError, shown
+from .._json_values import plain_number
 
 _MOST = 1000
 """Default number of requests in flight: 6,000 per minute with answers of up to ten seconds. The rate control
@@ -61,9 +62,10 @@ def concurrency(max_concurrent: int | None) -> Concurrency | None:
     """
     if max_concurrent is None:
         return None
-    if isinstance(max_concurrent, bool) or not isinstance(max_concurrent, int) or max_concurrent < 1:
-        raise RequestError(f"max_concurrent must be an int of at least 1, not {max_concurrent!r}")
-    return Concurrency(max_concurrent, max_concurrent)
+    most = plain_number(max_concurrent)
+    if not isinstance(most, int) or most < 1:
+        raise RequestError(f"max_concurrent must be an int of at least 1, not {shown(max_concurrent)}")
+    return Concurrency(most, most)
 
 
 def concurrency_of_environment() -> Concurrency | None:

@@ -20,6 +20,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from .._errors import LLMError, OverloadedError, ProviderError
 from .._runtime.clock_time import clock_time, duration
+from .._telemetry.logs import ROOT
+from .._telemetry.reasons import reason
+from .._telemetry.waits import LEAST_SECONDS, counted
 from .headers import Headroom, headroom
 from .outage import Outage, is_answer, is_outage
 from .rate_estimator import Ticket
@@ -27,7 +30,7 @@ from .retry import RetryBudget, is_congestion
 from .timeouts import DEFAULT_PATIENCE, Patience
 
 if TYPE_CHECKING:
-    from logging import Logger
+    from .._telemetry.waits import Waits
 
 _TIMER_STEP = 0.001
 """Seconds that a timer is set later, because it may fire one clock tick early."""
@@ -129,8 +132,13 @@ class SlotRequest:
 class Scope:
     """Starts the calls of one scope in order of arrival, retries first. It belongs to one event loop."""
 
-    def __init__(self, controller: Controller, name: str = "the provider") -> None:
+    def __init__(
+        self, controller: Controller, name: str = "the provider", waits: Waits | None = None
+    ) -> None:
         self.controller = controller
+        self._waits = waits
+        self._first_waiting: SlotRequest | None = None
+        """A call that waited when the present second began; None if no call waits."""
         self.retries = RetryBudget()
         self.outage = Outage()
         self.name = name
@@ -208,6 +216,9 @@ class Scope:
         """Add a call to the queue."""
         self._forget()
         slot_request.joined.append(self)
+        if self._first_waiting is None and self._waits is not None:
+            self._first_waiting = slot_request
+            self._loop.call_later(LEAST_SECONDS, self._look_at_waits)
         if self.outage.down_since is not None:
             self._note_patience(slot_request)
         if first:
@@ -216,6 +227,44 @@ class Scope:
             self._queue.append(slot_request)
         if self._queue[0] is slot_request or self.outage.down_since is not None:
             self.wake()
+
+    @property
+    def waiting(self) -> int:
+        """Calls in the queue."""
+        return sum(not waiting.granted.done() for waiting in tuple(self._queue))
+
+    def closed_for(self) -> float:
+        """Seconds until the scope may send again, as far as that is known; 0 if it may send now."""
+        if self.outage.down_since is None:
+            return self.gated_for()
+        return max(0.0, self.outage.next_try - self._loop.time())
+
+    def _look_at_waits(self) -> None:
+        """Tell why a call has waited for a second."""
+        waited, self._first_waiting = self._first_waiting, None
+        waiting = self.waiting
+        if not waiting or self._waits is None or waited is None:
+            return
+        self._first_waiting = self._queue[-1]
+        self._loop.call_later(LEAST_SECONDS, self._look_at_waits)
+        if waited.granted.done():
+            return
+        down_since, who = self.outage.down_since, counted(waiting)
+        if down_since is not None:
+            since = clock_time(self._loop.time() - down_since)
+            cause = "" if self.outage.cause is None else f": {reason(self.outage.cause)}"
+            left = self.closed_for()
+            text = f"{who}, down since {since}, next try in {duration(left)}{cause}"
+            self._waits.tell(self.name, "down", text, seconds=left)
+        elif (pause := self.gated_for()) > LEAST_SECONDS:
+            text = f"{who} for the provider's rate limit, sending resumes in {duration(pause)}"
+            self._waits.tell(self.name, "pause", text, seconds=pause)
+        elif self.controller.in_flight >= min(self._queue[0].max_in_flight, self.controller.window):
+            self._waits.tell(self.name, "full", f"{who}, {self.controller.in_flight} requests are in flight")
+        else:
+            known = not self.controller.open and self.controller.rate != math.inf
+            rate = f", now {self.controller.rate:.3g} requests/s" if known else ""
+            self._waits.tell(self.name, "rate", f"{who} for the provider's rate limit{rate}")
 
     def _forget(self) -> None:
         """Drop calls that another scope has served. They would pile up while this gate is closed."""
@@ -268,7 +317,7 @@ class Scope:
         self.outage.works(ticket)
         if down_since is not None and self.outage.down_since is None:
             self._give_up_at = math.inf
-            _log().info("%s answers again after %s", self.name, duration(now - down_since))
+            ROOT.info("%s answers again after %s", self.name, duration(now - down_since))
 
     def _failed(self, now: float, ticket: Ticket, error: LLMError, caller: object) -> None:
         outage = self.outage
@@ -278,12 +327,12 @@ class Scope:
             return
         for slot_request in self._queue:
             self._note_patience(slot_request)
-        _log().warning(
+        ROOT.warning(
             "%s is down since %s, next try in %s: %s",
             self.name,
             clock_time(now - outage.down_since),
             duration(outage.next_try - now),
-            error.message,
+            reason(error),
         )
 
     def cancelled(self, ticket: Ticket) -> None:
@@ -357,7 +406,7 @@ class Scope:
             window=None if window == math.inf else max(1, math.floor(window)),
             rate=None if controller.open or rate == math.inf else rate,
             in_flight=controller.in_flight,
-            waiting=sum(not waiting.granted.done() for waiting in tuple(self._queue)),
+            waiting=self.waiting,
             gated_for=self.gated_for(),
             refusals=controller.refusals,
             down_for=None if down_since is None else now - down_since,
@@ -400,10 +449,12 @@ class Limiter:
 
     Args:
         make: Makes the controller of a scope from the name of the scope.
+        waits: Tells why calls wait; None if nobody is told.
     """
 
-    def __init__(self, make: Callable[[str], Controller]) -> None:
+    def __init__(self, make: Callable[[str], Controller], waits: Waits | None = None) -> None:
         self._make = make
+        self._waits = waits
         self._scopes: dict[tuple[str, str | None, str, str], Scope] = {}
 
     def scope(self, provider: str, base_url: str | None, model: str, key_identity: str) -> Scope:
@@ -411,7 +462,9 @@ class Limiter:
         name = (provider, base_url, group_of(model), key_identity)
         scope = self._scopes.get(name)
         if scope is None:
-            scope = self._scopes[name] = Scope(self._make(" ".join(map(str, name))), f"{provider} {name[2]}")
+            scope = self._scopes[name] = Scope(
+                self._make(" ".join(map(str, name))), f"{provider} {name[2]}", self._waits
+            )
         return scope
 
     def statistics(self) -> list[ScopeStatistics]:
@@ -427,10 +480,3 @@ def group_of(model: str) -> str:
     ('gpt-5.4', 'claude-opus-4-5', 'gpt-5.4-mini')
     """
     return _VERSION.sub("", model)
-
-
-def _log() -> Logger:
-    # Most programs have imported it, and the others need it only in an outage.
-    import logging
-
-    return logging.getLogger("llm_provider")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from .._errors import RequestError, shown
+from .._json_values import plain_number
 
 
 def seconds(name: str, value: Any) -> float:
@@ -23,9 +24,18 @@ def seconds(name: str, value: Any) -> float:
     >>> seconds("deadline", 3)
     3.0
     """
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= sys.float_info.max:
-        raise RequestError(f"{name} must be a positive number of seconds, not {shown(value)}")
-    return float(value)
+    plain = plain_number(value)
+    if plain is None or not 0 < plain <= sys.float_info.max:
+        raise RequestError(f"{name} must be a positive number of seconds, not {shown(value)}{_remedy(value)}")
+    return float(plain)
+
+
+def _remedy(value: Any) -> str:
+    if hasattr(value, "total_seconds"):
+        return f": write {value.total_seconds():g}, the seconds of it"
+    if value == float("inf"):
+        return ": leave it out, or write a large number such as 86400"
+    return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,9 +107,10 @@ def patience_seconds(name: str, value: Any) -> float:
     >>> patience_seconds("outage_patience", float("inf"))
     inf
     """
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
+    plain = plain_number(value)
+    if plain is None or not plain >= 0:
         raise RequestError(f"{name} must be a number of seconds, 0 or more, not {shown(value)}")
-    return float(value)
+    return float(plain)
 
 
 class Deadline:

@@ -33,6 +33,7 @@ from pathlib import Path
 
 from .._errors import RequestError
 from .._runtime.leases import Lease, hold
+from .._runtime.paths import file_remedy
 from .balance import Balance, BusyError, ended, reserved
 
 _APPLICATION = 1819107940
@@ -287,7 +288,8 @@ class BalanceFile:
         except sqlite3.Error as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY:
                 raise BusyError from None
-            raise RequestError(f"the budget's file {self._path} cannot be used: {error}") from None
+            remedy = file_remedy(Path(self._path))
+            raise RequestError(f"the budget's file {self._path} cannot be used: {error}{remedy}") from None
         except (OSError, ImportError, InvalidOperation, TypeError) as error:
             raise RequestError(f"the budget's file {self._path} cannot be used: {error}") from None
 

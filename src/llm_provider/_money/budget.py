@@ -38,7 +38,9 @@ from decimal import Decimal
 from pathlib import Path
 
 from .._errors import BudgetExceededError, LLMError, RequestError
+from .._json_values import plain_number
 from .._runtime.exact_decimal import exact
+from .._runtime.paths import checked_path
 from .balance import Balance, BalanceStore, BalanceTransaction, BusyError, MemoryBalance
 
 _PAUSES = (0.002, 0.1)
@@ -115,8 +117,10 @@ class Budget:
         allow_unknown: bool = False,
     ) -> None:
         self._limit = amount_of(limit)
-        self._path = None if path is None else str(Path(path).resolve())
-        self._allow_unknown = bool(allow_unknown)
+        self._path = None if path is None else str(Path(checked_path("path", path)).resolve())
+        if not isinstance(allow_unknown, bool):
+            raise RequestError(f"allow_unknown must be True or False, not {allow_unknown!r}")
+        self._allow_unknown = allow_unknown
         self._queue: deque[_QueuedReservation]
         self._timer: asyncio.TimerHandle | None
         self.forget_waiting()
@@ -328,17 +332,10 @@ def amount_of(value: object, name: str = "budget") -> Decimal:
     >>> amount_of(0.1)
     Decimal('0.1')
     """
-    if (
-        not isinstance(value, (int, float, Decimal))
-        or isinstance(value, bool)
-        or not math.isfinite(value)
-        or value < 0
-    ):
+    plain = value if isinstance(value, Decimal) else plain_number(value)
+    if plain is None or not math.isfinite(plain) or plain < 0:
         raise RequestError(f"{name} must be a finite number of USD of at least 0, not {value!r}")
-    if isinstance(value, Decimal):
-        return value
-    # The repr of NumPy's float64, which is a float too, contains its type.
-    return Decimal(repr(float(value)) if isinstance(value, float) else int(value))
+    return Decimal(repr(plain)) if isinstance(plain, float) else Decimal(plain)
 
 
 def shown(amount: Decimal) -> str:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, cast
 import orjson
 
 from .._errors import RequestError
+from .._runtime.paths import file_remedy
 from .._types.usage import Usage
 from .totals import COUNTS, POSTING_KINDS, Key, Posting, PostingKind
 
@@ -64,7 +65,7 @@ class LedgerFile:
         try:
             self._open()
         except OSError as error:
-            raise RequestError(f"ledger: {error}") from None
+            raise RequestError(f"ledger: {error}{file_remedy(self.path)}") from None
 
     def _open(self) -> int:
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING
 
-from .._errors import RequestError
+from .._errors import RequestError, shown
 from .._types.usage import Usage
 from .price_rows import VARIANTS
 
@@ -39,15 +39,21 @@ def quote(
     Decimal('0.001')
     """
     if not isinstance(usage, Usage):
-        raise RequestError(f"usage is a llm_provider.Usage, not {type(usage).__name__}")
+        raise RequestError(
+            f"usage is a llm_provider.Usage, not {type(usage).__name__}: write response.usage, or "
+            "Usage(input_tokens=1000)"
+        )
     wrong = [name for name in Usage.__slots__ if not _is_count(getattr(usage, name))]
     if wrong:
-        raise RequestError(f"{wrong[0]} of a usage is a whole number of 0 or more")
+        found = shown(getattr(usage, wrong[0]))
+        raise RequestError(f"{wrong[0]} of a usage is a whole number of 0 or more, not {found}")
     variant = "standard" if service_tier in (None, "default", "auto") else service_tier
     if variant not in VARIANTS:
-        raise RequestError(f"service_tier is one of {', '.join(sorted(VARIANTS))}, not {service_tier!r}")
+        raise RequestError(f"service_tier is one of {', '.join(sorted(VARIANTS))}, not {shown(service_tier)}")
     if at is not None and not isinstance(at, date):
-        raise RequestError(f"at is a datetime.date or datetime.datetime, not {type(at).__name__}")
+        raise RequestError(
+            f"at is a datetime.date or datetime.datetime, not {type(at).__name__}: write date(2026, 1, 31)"
+        )
     return prices.cost(*listed, usage, variant=variant, at=at)
 
 

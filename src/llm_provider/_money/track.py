@@ -106,7 +106,7 @@ def track(name: str = "") -> Iterator[Ledger]:
     (1, True, 'addition')
     """
     if not isinstance(name, str):
-        raise TypeError(f"a track's name must be a str, not {type(name).__name__}")
+        raise TypeError(f"the name of a track must be a str, not {type(name).__name__}: write 'evaluation'")
     name.encode()
     outer, totals = current(), Totals()
     tracks = Tracks("/".join(filter(None, (outer.tag, name))), (*outer.totals, totals))

@@ -6,6 +6,7 @@ and `foreign_tools` tells the providers' own tools apart; `errors` maps failures
 `body_size` bounds answers, `proxies` refuses what no client can use, and `http_client` sends over aiohttp;
 `sdk_connection` serves the SDKs of OpenAI and Anthropic; `vectors` and `embedding_models` serve all
 embeddings. Each wire format is a folder: `openai`, `anthropic`, `gemini`, and `litellm`, which uses OpenAI's
-format. `registry` loads the adapter of a route when the first call needs it. But for the names of tools, no
+format. `registry` loads the adapter of a route when the first call needs it, and `files` decides
+which files are uploaded. But for the names of tools, no
 field name of a wire format stands outside its folder.
 """

@@ -38,6 +38,7 @@ from .facts import RequestFacts
 if TYPE_CHECKING:
     from decimal import Decimal
 
+    from .._requests.attachments import Attachment
     from .._schemas.structure import Structure
     from .prompt_cache import PrefixMark
 
@@ -68,6 +69,8 @@ class EncodedRequest:
     sent and are not part of the cache key. None without `prompt_caching`."""
     structure: Structure | None = None
     """The JSON that the answer must be; None for text. Adapters set it only where the prompt asks for it."""
+    uploads: tuple[Attachment, ...] = ()
+    """The files that are uploaded before it is sent. The payload has their references."""
 
     def labelled(self, payload: dict[str, Any]) -> dict[str, Any]:
         """A payload with the labels, where `extra_body` does not set them, and with its cache breakpoints."""
@@ -218,7 +221,11 @@ class StreamAssembler(Protocol):
 
 
 class Adapter(Protocol):
-    """The shape of an adapter module."""
+    """The shape of an adapter module.
+
+    A format whose provider may pause a turn has one more function, `is_paused(reply) -> bool`: whether the
+    model goes on if its message is sent back.
+    """
 
     def assembler(self, encoded: EncodedRequest) -> StreamAssembler:
         """A new object that folds the stream of one request."""

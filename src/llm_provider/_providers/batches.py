@@ -23,12 +23,6 @@ from .._requests.routing import Target
 DAY = 86_400.0
 """Seconds within which every provider answers a batch."""
 
-SECONDS_OF_A_FILE = 900.0
-"""Seconds for an upload, a download, or a submission with all rows in it: up to 200 MB."""
-
-SECONDS_OF_A_QUESTION = 60.0
-"""Seconds for every other request about a batch."""
-
 
 class BatchLimits(NamedTuple):
     """How much one batch may hold."""

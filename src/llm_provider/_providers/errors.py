@@ -8,6 +8,7 @@ imported here.
 from __future__ import annotations
 
 import contextlib
+import errno
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -31,6 +32,8 @@ from .._errors import (
     RefusalError,
 )
 from .._limits.retry import ORDERLY_END, retry_after
+from .certificates import trust_remedy
+from .proxies import proxy_in
 
 _LONGEST_MESSAGE = 500
 _LONGEST_NAME = 200
@@ -234,11 +237,15 @@ def from_exception(error: BaseException) -> LLMError:
     if _has_any(names, _UNSENDABLE):
         return APIConnectionError(f"the request cannot be sent: {detail}", retryable=False)
     if _has_any(names, _TLS):
-        return APIConnectionError(f"the server's certificate is not trusted: {detail}", retryable=False)
+        return APIConnectionError(
+            f"the server's certificate is not trusted: {detail}{trust_remedy()}", retryable=False
+        )
     if _has_any(names, _CONNECT_TIMED_OUT):
         return APITimeoutError("no connection could be made in time", phase="connect", maybe_billed=False)
     if _has_any(names, _NOT_SENT):
-        return APIConnectionError(f"no connection could be made: {detail}")
+        return APIConnectionError(
+            f"no connection could be made: {detail}{proxy_in(detail)}", code=_system_code(links, names)
+        )
     if _has_any(names, _CUT) and "ContentEncodingError" not in names:
         return APIConnectionError(f"the connection broke: {detail}", maybe_billed=True)
     if _has_any(names, _MALFORMED):
@@ -250,6 +257,14 @@ def from_exception(error: BaseException) -> LLMError:
     return APIConnectionError(
         f"the call failed in its SDK: {type(error).__name__}: {detail}", retryable=False
     )
+
+
+def _system_code(links: list[BaseException], names: list[str]) -> str | None:
+    """The system's name of a failure to connect, such as "ECONNREFUSED"; None if it is not known."""
+    if _has_any(names, ("ClientConnectorDNSError", "gaierror")):
+        return "ENOTFOUND"
+    numbers = [link.errno or 0 for link in links if isinstance(link, OSError)]
+    return next((errno.errorcode[number] for number in numbers if number in errno.errorcode), None)
 
 
 def _has_any(names: list[str], wanted: tuple[str, ...]) -> bool:

@@ -56,6 +56,29 @@ def check_proxy(base_url: str | None, transport: str) -> None:
     )
 
 
+def proxy_in(detail: str) -> str:
+    """The proxy that a failed connection was for, for the end of a message; empty if it was for none.
+
+    Args:
+        detail: The message of the HTTP client. Where it names no host, the connection may have been for any.
+
+    The proxy's password is left out.
+    """
+    for name, url in _proxies().items():
+        try:
+            parts = urlsplit(url if "://" in url else f"http://{url}")
+            host, port = parts.hostname or "", parts.port
+        except ValueError:
+            continue
+        address = f"{host}:{port}" if port else host
+        proxy = f"the proxy {parts.scheme}://{address} that {_variable(name)} names"
+        if address.lower() in detail.lower():
+            return f"; it is {proxy}: correct it, or name the server in NO_PROXY"
+        if "host" not in detail:
+            return f"; requests go through {proxy}, unless NO_PROXY names the server"
+    return ""
+
+
 def _proxies() -> dict[str, str]:
     # `getproxies` also returns NO_PROXY, which names no proxy.
     found = getproxies()

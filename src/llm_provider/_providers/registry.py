@@ -43,6 +43,16 @@ def load_token_counts(target: Target) -> TokenCountFormat | None:
     return cast("TokenCountFormat | None", _beside(target.route.adapter, "token_counts"))
 
 
+def load_files(target: Target) -> object | None:
+    """The module that uploads files to the provider of a target; None if there is none."""
+    return _beside(target.route.adapter, "files")
+
+
+def load_model_list(target: Target) -> object | None:
+    """The module that lists the models of the provider of a target; None if there is none."""
+    return _beside(target.route.adapter, "model_list")
+
+
 def load_prompt_cache(target: Target) -> PromptCacheFormat | None:
     """The module that knows the prompt cache of a target; None where nothing can be done for it."""
     found = cast("PromptCacheFormat | None", _beside(target.route.adapter, "prompt_cache"))

@@ -12,9 +12,12 @@ import hashlib
 import os
 import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from .._errors import MissingAPIKeyError, RequestError
+
+if TYPE_CHECKING:
+    from .env_file import EnvFile
 
 KeyList: TypeAlias = str | Sequence[str | Sequence[str]]
 """One key, or a list of accounts: each a key, or a list of the keys that share one account."""
@@ -40,9 +43,13 @@ class APIKey:
         if not text or not text.isascii() or not text.isprintable() or " " in text:
             # HTTP clients refuse such a header too, but their error quotes the key. A traceback that shows
             # local variables must not contain the key either, and must be able to show `self`.
+            bearer = text[:7].lower() == "bearer "
             del text
             self.identity = "invalid"
-            raise RequestError("an API key must be printable ASCII without spaces; is it cut or mistyped?")
+            raise RequestError(
+                "an API key must be printable ASCII without spaces; "
+                + ("write it without the word Bearer" if bearer else "is it cut or mistyped?")
+            )
         self._text = text
         self.identity = hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -96,13 +103,16 @@ _of_environment = functools.lru_cache(maxsize=64)(APIKey)
 """`APIKey`, cached, because every call finds the same few keys."""
 
 
-def find_key(provider: str, variables: Sequence[str], *, required: bool) -> APIKey:
-    """The single key that the environment has for a provider.
+def find_key(
+    provider: str, variables: Sequence[str], *, required: bool, env_file: EnvFile | None = None
+) -> APIKey:
+    """The single key that the environment has for a provider, else that of a `.env` file.
 
     Args:
         provider: The route's name.
         variables: The environment variables of the key, of which the first that is set counts.
         required: False where the server may need no key; `NO_KEY` is sent then.
+        env_file: The client's `.env` file.
 
     Raises:
         MissingAPIKeyError: a key is required and there is none; the message names the variables.
@@ -110,24 +120,39 @@ def find_key(provider: str, variables: Sequence[str], *, required: bool) -> APIK
     for variable in variables:
         if os.environ.get(variable, "").strip():
             # Not in a variable of its own: if the key is invalid, the traceback shows this frame.
-            return _of_environment(os.environ[variable].strip())
+            try:
+                return _of_environment(os.environ[variable].strip())
+            except RequestError as error:
+                problem = error.message
+            raise RequestError(f"{variable}: {problem}", provider=provider)
+    for variable in variables:
+        if env_file is not None and env_file.get(variable):
+            return named_key(f"{variable} in {env_file.path}", [env_file.get(variable)])
     if required:
+        where = "" if env_file is None else f" (it is not in {env_file.path} either)"
         raise MissingAPIKeyError(
-            f"no API key for {provider}: set {' or '.join(variables)}, or pass api_key=", provider=provider
+            f"no API key for {provider}: set {' or '.join(variables)}, or pass api_key={where}",
+            provider=provider,
         )
     return NO_KEY
 
 
 def find_accounts(
-    provider: str, variables: Sequence[str], configured: Mapping[str, Accounts]
+    provider: str,
+    variables: Sequence[str],
+    configured: Mapping[str, Accounts],
+    env_file: EnvFile | None = None,
 ) -> Accounts | None:
     """The accounts of a provider: the client's, else those of the first variable that lists any.
+
+    The environment comes before the `.env` file, also with a single key.
 
     Args:
         provider: The route's name.
         variables: The environment variables of a single key. For `OPENAI_API_KEY`, lists are read from
             `OPENAI_API_KEYS`, then from `OPENAI_KEYS`.
         configured: The client's accounts by provider.
+        env_file: The client's `.env` file.
 
     Returns:
         None where neither is set. Then there is at most one key, which `find_key` finds.
@@ -137,12 +162,18 @@ def find_accounts(
     """
     if provider in configured:
         return configured[provider]
-    for variable in variables:
-        for name in (f"{variable}S", f"{variable.removesuffix('_API_KEY')}_KEYS"):
-            accounts = _listed(name)
-            if accounts:
-                return accounts
-    return None
+    names = [
+        name
+        for variable in variables
+        for name in (f"{variable}S", f"{variable.removesuffix('_API_KEY')}_KEYS")
+    ]
+    for name in names:
+        accounts = _listed(name, os.environ)
+        if accounts:
+            return accounts
+    if env_file is None or any(os.environ.get(variable, "").strip() for variable in variables):
+        return None
+    return next(filter(None, (_listed(name, env_file) for name in names)), None)
 
 
 def sealed(keys: Mapping[str, KeyList], providers: Collection[str]) -> dict[str, Accounts]:
@@ -159,7 +190,10 @@ def sealed(keys: Mapping[str, KeyList], providers: Collection[str]) -> dict[str,
     {'openai': ((APIKey(...),), (APIKey(...), APIKey(...)))}
     """
     if not isinstance(keys, Mapping):
-        raise RequestError(f"keys must be a dict of keys by provider, not {type(keys).__name__}")
+        raise RequestError(
+            f"keys must be a dict of keys by provider, not {type(keys).__name__}: write "
+            "{'openai': 'sk-...'}"
+        )
     # A name that looks like a key in the wrong place is not shown.
     unknown = [
         name if isinstance(name, str) and name.isidentifier() and len(name) <= 20 else "***"
@@ -167,7 +201,13 @@ def sealed(keys: Mapping[str, KeyList], providers: Collection[str]) -> dict[str,
         if name not in providers
     ]
     if unknown:
-        raise RequestError(f"keys names no provider: {', '.join(unknown)}; known: {', '.join(providers)}")
+        import difflib
+
+        near = difflib.get_close_matches(unknown[0].lower(), providers, n=1)
+        guess = f"; did you mean {near[0]!r}?" if near else ""
+        raise RequestError(
+            f"keys names no provider: {', '.join(unknown)}; known: {', '.join(providers)}{guess}"
+        )
     return {provider: _accounts(provider, given) for provider, given in keys.items()}
 
 
@@ -175,33 +215,57 @@ def _accounts(provider: str, given: KeyList) -> Accounts:
     where = f"keys[{provider!r}]"
     listed = [given] if isinstance(given, str) else given
     if not isinstance(listed, (list, tuple)) or not listed:
-        raise RequestError(f"{where} must be a non-empty str, or a list of keys and of lists of keys")
+        raise RequestError(
+            f"{where} must be a non-empty str, or a list of keys and of lists of keys, not "
+            f"{'an empty list' if listed in ([], ()) else type(given).__name__}; leave {provider!r} out to "
+            "use the key of the environment"
+        )
     accounts = []
     for place, account in enumerate(listed):
         keys = [account] if isinstance(account, str) else account
         if not isinstance(keys, (list, tuple)) or not keys:
-            raise RequestError(f"{where}[{place}] must be a non-empty str, or a list of keys of one account")
+            raise RequestError(
+                f"{where}[{place}] must be a non-empty str, or a list of keys of one account, not "
+                f"{type(account).__name__}"
+            )
         for key in keys:
             if not isinstance(key, str) or not key:
-                raise RequestError(f"{where}[{place}] holds {type(key).__name__}, not a non-empty str")
+                raise RequestError(
+                    f"{where}[{place}] holds {type(key).__name__}, not a non-empty str: leave "
+                    f"{provider!r} out to use the key of the environment"
+                )
             if "," in key:
                 raise RequestError(f"{where}[{place}] holds a comma; several keys are given as a list of str")
-        accounts.append([APIKey(key) for key in keys])
+        accounts.append([named_key(f"{where}[{place}]", [key]) for key in keys])
     return _distinct(accounts)
 
 
-def _listed(name: str) -> Accounts:
+def named_key(where: str, given: list[str]) -> APIKey:
+    """The key in a list of one, whose error names its place.
+
+    Raises:
+        RequestError: it cannot be sent.
+    """
+    try:
+        return APIKey(given.pop())
+    except RequestError as error:
+        problem = error.message
+    # A new error, because the traceback of the first one may show the text among its local variables.
+    raise RequestError(f"{where}: {problem}")
+
+
+def _listed(name: str, source: Mapping[str, str] | EnvFile) -> Accounts:
     """The accounts in a variable.
 
     Commas or line breaks separate accounts; spaces separate the keys of one account.
     """
-    texts = [account.split() for account in re.split(r"[,\r\n]", os.environ.get(name, ""))]
+    texts = [account.split() for account in re.split(r"[,\r\n]", source.get(name) or "")]
     try:
         return _distinct([[_of_environment(text) for text in account] for account in texts])
     except RequestError as error:
         problem = error.message
     # A new error, because the traceback of the first one shows the texts among its local variables.
-    del texts
+    del texts, source
     raise RequestError(f"{name}: {problem}")
 
 

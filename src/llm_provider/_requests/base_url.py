@@ -11,6 +11,9 @@ from .._errors import RequestError
 # Hosts of cloud providers that return a machine's credentials.
 _METADATA_HOSTS = ("metadata", "metadata.google.internal")
 
+_ENDPOINTS = ("/chat/completions", "/completions", "/v1/messages", "/responses", "/embeddings")
+"""The paths that the SDKs append to a base URL."""
+
 
 def checked_base_url(base_url: str) -> str:
     """The base URL without a slash at its end.
@@ -35,7 +38,8 @@ def checked_base_url(base_url: str) -> str:
     except ValueError:
         raise RequestError(f"base_url {base_url!r} is not a URL") from None
     if parts.scheme not in ("http", "https") or not host or not base_url.isprintable():
-        raise RequestError(f"base_url {base_url!r} is not an http or https URL")
+        remedy = f": write 'http://{base_url}'" if "://" not in base_url and base_url else ""
+        raise RequestError(f"base_url {base_url!r} is not an http or https URL{remedy}")
     if any(character in base_url for character in " \\") or host in _METADATA_HOSTS:
         raise RequestError(f"base_url {base_url!r} is not the address of a provider")
     address = _address(host)
@@ -46,6 +50,10 @@ def checked_base_url(base_url: str) -> str:
         named = "." not in host or host.endswith((".local", ".internal", ".localhost"))
         if not (named if address is None else not address.is_global):
             raise RequestError(f"base_url {base_url!r} would send the key in the clear: use https")
+    for path in _ENDPOINTS:
+        if parts.path.rstrip("/").endswith(path):
+            short = base_url.rstrip("/").removesuffix(path)
+            raise RequestError(f"base_url {base_url!r} ends with the path of an endpoint: write {short!r}")
     return base_url.rstrip("/")
 
 

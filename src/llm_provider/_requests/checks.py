@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeAlias, get_args
 
 from .._errors import RequestError, shown
+from .._json_values import plain_number
 
 ReasoningEffort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max", "default"]
 ReasoningSummary: TypeAlias = Literal["auto", "concise", "detailed"]
@@ -24,15 +25,17 @@ CacheMode: TypeAlias = Literal["use", "refresh", "only", "off"]
 
 def number(low: float, high: float, *, whole: bool = False) -> Callable[[str, Any], float]:
     """A check for a parameter that is a number between two bounds, both of which it may equal."""
-    kinds = (int,) if whole else (int, float)
     expected = f"an int from {low} to {high}" if whole else f"a number from {low:g} to {high:g}"
 
     def check(name: str, value: Any) -> float:
+        plain = plain_number(value)
         # NaN and infinities fail the comparison too.
-        if not isinstance(value, kinds) or isinstance(value, bool) or not low <= value <= high:
-            raise RequestError(f"{name} must be {expected}, not {shown(value)}")
-        # JSON encoders refuse subclasses of float such as NumPy's float64.
-        return int(value) if isinstance(value, int) else float(value)
+        if plain is None or (whole and isinstance(plain, float)) or not low <= plain <= high:
+            from .remedies import number_remedy
+
+            remedy = number_remedy(name, value, low, high, whole=whole)
+            raise RequestError(f"{name} must be {expected}, not {shown(value)}{remedy}")
+        return plain
 
     return check
 
@@ -42,7 +45,9 @@ def text(name: str, value: Any) -> str:
     if not isinstance(value, str) or not value:
         # An API key must not be shown.
         given = type(value).__name__ if name == "api_key" else shown(value)
-        raise RequestError(f"{name} must be a non-empty str, not {given}")
+        from .remedies import text_remedy
+
+        raise RequestError(f"{name} must be a non-empty str, not {given}{text_remedy(name, value)}")
     return value
 
 
@@ -64,7 +69,10 @@ def one_of(words: Any) -> Callable[[str, Any], Any]:
 
     def check(name: str, value: Any) -> Any:
         if not isinstance(value, str) or value not in known:
-            raise RequestError(f"{name} must be {expected}, not {shown(value)}")
+            from .remedies import word_remedy
+
+            remedy = word_remedy(name, value, known)
+            raise RequestError(f"{name} must be {expected}, not {shown(value)}{remedy}")
         return str(value)
 
     return check

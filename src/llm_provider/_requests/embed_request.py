@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from .._errors import RequestError, shown
 from .checks import CacheMode, InBatch, number
-from .inputs import is_table
+from .inputs import is_missing, is_table
 from .request import check, check_model_name, checked_parameters, seal
 
 if TYPE_CHECKING:
@@ -50,8 +50,10 @@ class EmbedRequest:
     max_tool_rounds: ClassVar[None] = None
 
     @classmethod
-    def build(cls, model: str, inputs: Iterable[str], parameters: EmbedParameters) -> EmbedRequest:
-        """Check and normalise the arguments of `embed`. An empty list of texts is allowed.
+    def build(
+        cls, model: str, inputs: Iterable[str], parameters: EmbedParameters, function: str = "embed"
+    ) -> EmbedRequest:
+        """Check and normalise the arguments of `embed` or `aembed`. An empty list of texts is allowed.
 
         Raises:
             TypeError: a parameter that does not exist.
@@ -66,7 +68,7 @@ class EmbedRequest:
         """
         seal(parameters)
         check_model_name(model)
-        checked = checked_parameters("embed", _CHECKS, parameters)
+        checked = checked_parameters(function, _CHECKS, parameters)
         return cls(model=model, inputs=_texts(inputs), **checked)
 
 
@@ -78,7 +80,7 @@ def _texts(inputs: Any) -> tuple[str, ...]:
         # The vectors come in the order of the texts.
         raise RequestError(f"inputs is a {kind}, which has no order: pass a list")
     if isinstance(inputs, (bytes, bytearray, Mapping)) or not isinstance(inputs, Iterable):
-        raise RequestError(f"inputs must be a list of texts, not {kind}")
+        raise RequestError(f"inputs must be a list of texts, not {kind}: write embed(model, ['a text'])")
     if is_table(inputs):
         raise RequestError(f"inputs is a {kind}: give one column, as in embed(model, df['text'])")
     return tuple(_text(index, text) for index, text in enumerate(inputs))
@@ -96,4 +98,5 @@ def _text(index: int, text: Any) -> str:
             f"inputs[{index}] holds token ids; embed() takes texts: turn the tokens back into text, "
             "with tiktoken by encoding.decode(tokens)"
         )
-    raise RequestError(f"inputs[{index}] must be a str, not {shown(text)}")
+    remedy = ": leave it out, as dropna() does" if is_missing(text) else ": write str(value)"
+    raise RequestError(f"inputs[{index}] must be a str, not {shown(text)}{remedy}")

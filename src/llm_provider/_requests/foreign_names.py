@@ -77,13 +77,93 @@ _PARAMETERS = {
     "max_workers": "write max_concurrent=...",
     "concurrency": "write max_concurrent=...",
     "show_progress": "write progress=True",
+    "streaming": "call stream() or astream() instead: they yield the answer as it is written",
+    "input": "the prompt is the second argument: call(model, 'text')",
+    "text": "the prompt is the second argument: call(model, 'text')",
+    "query": "the prompt is the second argument: call(model, 'text')",
+    "history": "give the list of messages as the second argument: call(model, messages)",
+    "chat_history": "give the list of messages as the second argument: call(model, messages)",
+    "conversation": "give the list of messages as the second argument: call(model, messages)",
+    "image": "give it in the prompt: call(model, ['What is this?', Path('cat.png')])",
+    "images": "give them in the prompt: call(model, ['What is this?', Path('cat.png')])",
+    "file": "give it in the prompt: call(model, ['What is this?', Path('a.pdf')])",
+    "files": "give them in the prompt: call(model, ['What is this?', Path('a.pdf')])",
+    "attachments": "give them in the prompt: call(model, ['What is this?', Path('a.pdf')])",
+    "system_message": "write system='...'",
+    "json": "write response_format={'type': 'json_object'}, or a pydantic model",
+    "json_mode": "write response_format={'type': 'json_object'}, or a pydantic model",
+    "json_schema": "write response_format= with the schema",
+    "schema": "write response_format= with the schema or a pydantic model",
+    "output_type": "write response_format= with the type",
+    "guided_json": "write response_format= with the schema",
+    "web_search": "write tools=['web_search']",
+    "web_search_options": "write tools=['web_search']",
+    "grounding": "write tools=['google_search']",
+    "cache_control": "write prompt_caching=True",
+    "repetition_penalty": "write frequency_penalty=..., or extra_body={'repetition_penalty': ...}",
+    "repeat_penalty": "write frequency_penalty=..., or extra_body={'repeat_penalty': ...}",
+    "retry": "write max_retries=...",
+    "max_attempts": "write max_retries=...: it does not count the first attempt",
+    "backoff": "waits between attempts need no setting; write max_retries=... or deadline=...",
+    "verbose": "set the environment variable LLM_PROVIDER_LOG=debug",
+    "log_level": "set the environment variable LLM_PROVIDER_LOG=debug",
+    "logger": "set the environment variable LLM_PROVIDER_LOG=debug, or use logging.getLogger('llm_provider')",
+    "callbacks": "write Client(on_result=function)",
+    "callback": "write Client(on_result=function)",
+    "proxy": "set the environment variable HTTPS_PROXY",
+    "proxies": "set the environment variable HTTPS_PROXY",
+    "verify": "set the environment variable SSL_CERT_FILE to your certificates",
+    "verify_ssl": "set the environment variable SSL_CERT_FILE to your certificates",
+    "ssl_verify": "set the environment variable SSL_CERT_FILE to your certificates",
+    "http_client": "write Client(transport='http1'), and set HTTPS_PROXY or SSL_CERT_FILE if you need them",
+    "ttl": "stored answers do not expire; write cache='refresh' to ask again",
+    "cache_ttl": "stored answers do not expire; write cache='refresh' to ask again",
+    "cache_path": "write Client(cache_dir='...')",
+    "fallbacks": "catch the LLMError of call(), and call the other model",
+    "fallback_models": "catch the LLMError of call(), and call the other model",
+    "mock_response": "run llm_provider.simulator.Simulator, and give base_url=simulator.url('openai')",
+    "organization": "write extra_headers={'OpenAI-Organization': '...'}",
+    "organisation": "write extra_headers={'OpenAI-Organization': '...'}",
+    "project": "write extra_headers={'OpenAI-Project': '...'}",
+    "azure_endpoint": "write base_url='https://...' and the model 'azure/my-deployment'",
+    "azure_deployment": "the model is the first argument: call('azure/my-deployment', ...)",
+    "custom_llm_provider": "put the provider before the model: call('provider/model', ...)",
+    "provider": "put the provider before the model: call('provider/model', ...)",
+    "model_kwargs": "write its entries as parameters: temperature=..., max_tokens=...",
+    "do_sample": "write temperature=0 for the most likely answer",
+    "return_exceptions": "write on_error='return' or on_error='raise' in call_many()",
+    "batch_size": "requests are divided for you; write max_concurrent=... for the number in flight",
+    "n_jobs": "write max_concurrent=...",
+    "num_workers": "write max_concurrent=...",
+    "max_concurrency": "write max_concurrent=...",
+    "max_parallel": "write max_concurrent=...",
+    "rpm": "the limit is found for you; write max_concurrent=... for the number of requests in flight",
+    "tpm": "the limit is found for you; write max_concurrent=... for the number of requests in flight",
+    "requests_per_minute": "the limit is found for you; write max_concurrent=... for the number in flight",
+    "tokens_per_minute": "the limit is found for you; write max_concurrent=... for the number in flight",
+    "rate_limit": "the limit is found for you; write max_concurrent=... for the number in flight",
+    "dotenv": "write Client(env_file='.env')",
+    "dotenv_path": "write Client(env_file='.env')",
 }
 """Name → what to write instead."""
 
-_OF_BATCHES = ("max_concurrent", "progress")
+_OF_EMBED = {
+    "encoding_format": "leave it out: vectors are lists of float, and .numpy() gives an array",
+    "input_type": "write extra_body={'input_type': ...}",
+    "task_type": "write extra_body={'taskType': ...}",
+    "task": "write extra_body={'taskType': ...} for Gemini, {'task': ...} for others",
+    "input": "the texts are the second argument: embed(model, ['a text'])",
+    "texts": "the texts are the second argument: embed(model, ['a text'])",
+    "batch_size": "leave it out: long lists are divided into requests for you",
+    "dim": "write dimensions=...",
+    "output_dimensionality": "write dimensions=...",
+}
+"""Name → what to write instead in a call of `embed`."""
+
+_OF_BATCHES = ("max_concurrent", "progress", "delivery", "resend", "rows", "on_error", "wait", "dry_run")
 _SETTINGS = frozenset(
     {"cache_dir", "cache_finish_reasons", "max_concurrent", "keys", "prices", "max_response_bytes",
-     "on_result", "rate_control", "transport", "ledger", "show_estimate_above"}
+     "on_result", "rate_control", "transport", "ledger", "show_estimate_above", "env_file", "cache_shared"}
 )  # fmt: skip
 
 
@@ -99,12 +179,13 @@ def unexpected(function: str, name: str, known: Collection[str]) -> str:
     "call() got an unexpected parameter 'stop_sequences': write stop=['...']"
     """
     problem = f"{function}() got an unexpected parameter {name!r}"
-    remedy = _PARAMETERS.get(name.lower() if isinstance(name, str) else name)
-    if remedy is not None and (function != "embed" or re.split("[ =]", remedy)[1] in known):
+    embeds = function in ("embed", "aembed")
+    remedy = (_OF_EMBED if embeds else {}).get(name) or _PARAMETERS.get(name.lower())
+    if remedy is not None and (not embeds or name in _OF_EMBED or re.split("[ =]", remedy)[1] in known):
         return f"{problem}: {remedy}"
-    if name in _OF_BATCHES and function == "call":
+    if name in _OF_BATCHES and not function.endswith("_many") and not embeds:
         return f"{problem}: call_many() and iter_many() have it"
-    near = difflib.get_close_matches(name, known, n=1)
+    near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.7)
     guess = f"; did you mean {near[0]!r}?" if near else ""
     if name in _SETTINGS:
         return f"{problem}: it is a setting of the client; write Client({name}=...)"

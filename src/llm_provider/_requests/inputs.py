@@ -92,6 +92,8 @@ def checked_inputs(inputs: Any) -> Iterable[Prompt]:
         )
     if isinstance(inputs, (str, bytes, Mapping)) or callable(inputs) or not hasattr(inputs, "__iter__"):
         template = " (a template needs rows=)" if isinstance(inputs, str) or callable(inputs) else ""
+        if isinstance(inputs, AsyncIterable):
+            template = " (an asynchronous iterable goes to acall_many() or aiter_many())"
         raise TypeError(
             f"inputs must be an iterable of prompts, such as a list, not {type(inputs).__name__}; "
             f"a single prompt goes to call(){template}"
@@ -101,6 +103,9 @@ def checked_inputs(inputs: Any) -> Iterable[Prompt]:
     if isinstance(inputs, (list, tuple)):
         if inputs:
             _check_first(inputs[0])
+        for place, prompt in enumerate(inputs):
+            if not isinstance(prompt, (str, list, tuple)):
+                _refuse_prompt(f"inputs[{place}]", prompt)
         return inputs
     return _checked_as_read(inputs) if not isinstance(inputs, Sized) else cast("Iterable[Prompt]", inputs)
 
@@ -153,7 +158,9 @@ def _column(values: Any) -> list[Prompt]:
     """
     dimensions = getattr(values, "ndim", 1)
     if dimensions != 1:
-        raise TypeError(f"inputs must have one dimension, and this array has {dimensions}")
+        raise TypeError(
+            f"inputs must have one dimension, and this array has {dimensions}: write array[:, 0] for a column"
+        )
     found = values.to_list() if hasattr(values, "to_list") else values.tolist()
     for place, prompt in enumerate(found):
         if isinstance(prompt, str):
@@ -167,7 +174,10 @@ def _column(values: Any) -> list[Prompt]:
 def _refuse_prompt(where: str, prompt: Any) -> NoReturn:
     if is_missing(prompt):
         raise RequestError(f"{where} is missing ({shown(prompt)}): leave such rows out, as dropna() does")
-    raise RequestError(f"{where} must be a str or a list of messages, not {type(prompt).__name__}")
+    from .media import prompt_remedy
+
+    kind = type(prompt).__name__
+    raise RequestError(f"{where} must be a str or a list of messages, not {kind}{prompt_remedy(prompt)}")
 
 
 def is_missing(value: Any) -> bool:
@@ -208,7 +218,8 @@ def _rows(rows: Any) -> Iterable[Any]:
                 return list(getattr(rows, method)())
     if isinstance(rows, (str, bytes, Mapping)) or not hasattr(rows, "__iter__"):
         raise TypeError(
-            f"rows must be a data frame, or an iterable with a dict for each row, not {type(rows).__name__}"
+            "rows must be a data frame, or an iterable with a dict for each row, not "
+            f"{type(rows).__name__}: write [{{'question': ...}}]"
         )
     found: Iterable[Any] = rows
     return list(found) if isinstance(rows, Sized) else iter(found)
@@ -232,7 +243,9 @@ def _filling(template: Any, rows: Any) -> Callable[[Any, int], Prompt]:
 
         def filled(row: Any, place: int) -> Prompt:
             if not isinstance(row, Mapping):
-                raise RequestError(f"{where(place)} must be a dict, not {type(row).__name__}")
+                raise RequestError(
+                    f"{where(place)} must be a dict, not {type(row).__name__}: write {{'question': ...}}"
+                )
             _check_fields(names, row, where(place))
             for name in names:
                 if is_missing(row[name]):
@@ -274,13 +287,17 @@ def _fields(template: str) -> list[str]:
     try:
         found = [name for _, name, _, _ in string.Formatter().parse(template) if name is not None]
     except ValueError as error:
-        raise RequestError(f"the template is not valid: {error}; {_BRACES}") from None
+        raise RequestError(f"inputs: the template is not valid: {error}; {_BRACES}") from None
     names = list(dict.fromkeys(re.split(r"[.\[]", name)[0] for name in found))
     if not names:
-        raise RequestError("the template has no field such as {question}, so all prompts would be equal")
+        raise RequestError(
+            "inputs: the template has no field such as {question}, so all prompts would be equal"
+        )
     for name in names:
         if not name or name.isdigit():
-            raise RequestError(f"the template has the field {{{name}}}; name a column, as in {{question}}")
+            raise RequestError(
+                f"inputs: the template has the field {{{name}}}; name a column, as in {{question}}"
+            )
     return names
 
 
@@ -289,8 +306,8 @@ def _check_fields(names: Sequence[str], columns: Iterable[Any], where: str) -> N
     unknown = [name for name in names if name not in columns]
     if unknown:
         raise RequestError(
-            f"the template has the field {{{unknown[0]}}}, and {where} has no such column; there are: "
-            f"{', '.join(map(str, columns)) or 'none'} ({_BRACES})"
+            f"inputs: the template has the field {{{unknown[0]}}}, and {where} has no such column; "
+            f"there are: {', '.join(map(str, columns)) or 'none'} ({_BRACES})"
         )
 
 
@@ -324,7 +341,9 @@ def _metadata_of(metadata: Any, described: Any, prompts: Any) -> Callable[[Promp
         found = _rows(metadata) if is_table(metadata) else metadata
         found = found.tolist() if hasattr(found, "dtype") and hasattr(found, "tolist") else found
         if isinstance(found, Sized) and isinstance(prompts, Sized) and len(found) != len(prompts):
-            raise RequestError(f"metadata has {len(found):,} values for {len(prompts):,} inputs")
+            raise RequestError(
+                f"metadata has {len(found):,} values for {len(prompts):,} inputs: give one value for each"
+            )
         values = iter(found)
 
     def following(_: Prompt) -> Any:

@@ -2,7 +2,7 @@
 
 A file is recognised by its first bytes, as `bytes` have no name. The suffix of a path counts for text, and
 for formats without a signature. No name of a file becomes part of a request, so the cache key depends on
-contents only.
+contents only. A file that is too large for a request is not read here, because it is uploaded.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .._errors import RequestError
+from .._errors import RequestError, shown
 from .._types.messages import Message
+from .attachments import Attachment
 
 MOST_BYTES = 22_000_000
-"""The largest file. In base64 it nearly fills the largest request."""
+"""The largest file that a request holds. In base64 it nearly fills the largest request."""
 
 _TAKEN = (
     "images (PNG, JPEG, WebP, GIF), PDF, audio (WAV, MP3, FLAC, Ogg, AAC, AIFF), video (MP4, MPEG, MOV, "
@@ -83,6 +84,9 @@ _TEXT_SUFFIXES = frozenset(
 )
 # fmt: on
 
+_HEAD_BYTES = 64
+"""The beginning of a file that tells its kind."""
+
 _AUDIO_FORMATS = {"mpeg": "mp3", "mp4": "m4a"}
 """OpenAI's names of audio formats, where they are not those of the media type."""
 
@@ -142,7 +146,11 @@ def with_parts(message: Message, where: str) -> Message:
 
 def prompt_remedy(prompt: Any) -> str:
     """How to write a prompt that is neither text nor a list."""
-    return ": give a list, as in ['What is this?', Path('a.png')]" if is_medium(prompt) else _hint(prompt)
+    if is_medium(prompt):
+        return ": give a list, as in ['What is this?', Path('a.png')]"
+    from . import remedies
+
+    return _hint(prompt) or remedies.prompt_remedy(prompt)
 
 
 def is_medium(content: Any) -> bool:
@@ -164,9 +172,7 @@ def part_of(content: Any, where: str) -> Mapping[str, Any]:
     {'type': 'text', 'text': 'Hello'}
     """
     if isinstance(content, Mapping):
-        if not isinstance(content.get("type"), str):
-            raise RequestError(f"{where} must be a dict with a 'type'")
-        return content
+        return _checked_part(content, where)
     if isinstance(content, str):
         if not content:
             raise RequestError(f"{where} is an empty text; leave it out")
@@ -176,11 +182,38 @@ def part_of(content: Any, where: str) -> Mapping[str, Any]:
     if isinstance(content, (bytes, bytearray, memoryview)):
         return _bytes(bytes(content), where)
     if is_image(content):
-        return _medium(_png(content, where), "image/png")
+        return _of_bytes(_png(content, where), "image/png")
+    from . import remedies
+
     raise RequestError(
         f"{where} must be a str, a Path, bytes, a PIL image or a dict with a 'type', not "
-        f"{type(content).__name__}{_hint(content)}"
+        f"{type(content).__name__}{_hint(content) or remedies.part_remedy(content)}"
     )
+
+
+def _checked_part(part: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    """A content part as the user wrote it.
+
+    Raises:
+        RequestError: it has no type, or not what its type needs. Providers check the parts of other types.
+    """
+    kind = part.get("type")
+    if not isinstance(kind, str):
+        raise RequestError(f"{where} must be a dict with a 'type', such as {{'type': 'text', 'text': '...'}}")
+    if kind == "text" and not isinstance(part.get("text"), str):
+        raise RequestError(
+            f"{where} has no text: 'text' must be a str, not {shown(part.get('text'))}: write "
+            "{'type': 'text', 'text': '...'}"
+        )
+    if kind == "image_url":
+        image = part.get("image_url")
+        url = image.get("url") if isinstance(image, Mapping) else image
+        if not isinstance(url, str) or ":" not in url:
+            raise RequestError(
+                f"{where} must look like {{'type': 'image_url', 'image_url': {{'url': 'https://...'}}}}, and "
+                f"its URL is {shown(url)}: for a file on this machine, give Path('cat.png') and no part"
+            )
+    return part
 
 
 def _hint(content: Any) -> str:
@@ -202,10 +235,15 @@ def _hint(content: Any) -> str:
 def _file(path: Any, where: str) -> Mapping[str, Any]:
     if not isinstance(path, str):
         path = os.fsdecode(path)
-    data = _read(path, where)
+    data, size = _read(path, where)
     suffix = os.path.splitext(path)[1].lower()  # noqa: PTH122 - pathlib is slow
     kind = media_type(data)
     if suffix in _TEXT_SUFFIXES and (kind is None or kind == "image/bmp"):
+        if size > MOST_BYTES:
+            raise RequestError(
+                f"{where}: the text file {path!r} has {size / 1e6:.1f} MB, and the limit is "
+                f"{MOST_BYTES / 1e6:.0f} MB: give the part of it that matters"
+            )
         try:
             return {"type": "text", "text": data.decode("utf-8-sig")}
         except UnicodeDecodeError:
@@ -219,21 +257,22 @@ def _file(path: Any, where: str) -> Mapping[str, Any]:
         raise RequestError(
             f"{where}: the file {path!r} is {kind or 'of an unknown kind'}. A Path may be {_TAKEN}: {remedy}"
         )
-    return _medium(data, kind)
+    # An absolute path, as the working directory may change before the file is uploaded.
+    return _medium(data, kind) if size <= MOST_BYTES else _large(kind, size, os.path.abspath(path), None)  # noqa: PTH100
 
 
-def _read(path: str, where: str) -> bytes:
-    """The content of a file.
+def _read(path: str, where: str) -> tuple[bytes, int]:
+    """The content of a file, or its beginning if it is larger than a request can hold, and its size.
 
     Raises:
-        RequestError: there is no such file, or it cannot be read, is empty or is too large.
+        RequestError: there is no such file, or it cannot be read or is empty.
     """
     try:
         facts = os.stat(path)  # noqa: PTH116 - pathlib is slow
         problem = _problem(facts)
         if problem is None:
             with open(path, "rb") as file:  # noqa: PTH123 - pathlib is slow
-                data = file.read()
+                data = file.read(-1 if facts.st_size <= MOST_BYTES else _HEAD_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         if path.startswith("~"):
             hint = ": write Path(...).expanduser()"
@@ -246,7 +285,7 @@ def _read(path: str, where: str) -> bytes:
         raise RequestError(f"{where}: {path!r} {problem}")
     if not data:
         raise RequestError(f"{where}: the file {path!r} is empty")
-    return data
+    return data, max(len(data), facts.st_size)
 
 
 def _problem(facts: os.stat_result) -> str | None:
@@ -255,25 +294,12 @@ def _problem(facts: os.stat_result) -> str | None:
         return "is a folder; give one Path for each file in it"
     if not stat.S_ISREG(facts.st_mode):
         return "is not a regular file"
-    if facts.st_size > MOST_BYTES:
-        size = facts.st_size / 1e6
-        return f"has {size:.1f} MB, and the limit is {MOST_BYTES / 1e6:.0f} MB: {_LARGE}"
     return None
-
-
-_LARGE = (
-    "make it smaller, or upload it with the provider's own SDK and give its id, as in "
-    "{'type': 'file', 'file': {'file_id': ...}}"
-)
 
 
 def _bytes(data: bytes, where: str) -> Mapping[str, Any]:
     if not data:
         raise RequestError(f"{where} is empty bytes; leave it out")
-    if len(data) > MOST_BYTES:
-        raise RequestError(
-            f"{where} has {len(data) / 1e6:.1f} MB, and the limit is {MOST_BYTES / 1e6:.0f} MB: {_LARGE}"
-        )
     kind = media_type(data)
     if kind is None or kind in _REMEDIES:
         remedy = _REMEDIES.get(kind or "", "for text, give data.decode()")
@@ -281,7 +307,7 @@ def _bytes(data: bytes, where: str) -> Mapping[str, Any]:
             f"{where} is bytes of {kind or 'an unknown kind'}. Bytes may be "
             f"{_TAKEN.removesuffix(' and text')}: {remedy}"
         )
-    return _medium(data, kind)
+    return _of_bytes(data, kind)
 
 
 def media_type(data: bytes) -> str | None:
@@ -308,19 +334,34 @@ def media_type(data: bytes) -> str | None:
     return next((kind for start, kind in _SIGNATURES if data.startswith(start)), None)
 
 
+def _of_bytes(data: bytes, kind: str) -> Mapping[str, Any]:
+    return _medium(data, kind) if len(data) <= MOST_BYTES else _large(kind, len(data), None, data)
+
+
 def _medium(data: bytes, kind: str) -> Mapping[str, Any]:
-    encoded = base64.b64encode(data).decode()
+    """The part of a file that a request can hold."""
+    text = base64.b64encode(data).decode()
+    if not kind.startswith("audio/"):
+        text = f"data:{kind};base64,{text}"
+    return _part(kind, Attachment(text, kind, len(data)))
+
+
+def _large(kind: str, size: int, path: str | None, data: bytes | None) -> Mapping[str, Any]:
+    """The part of a file that only an upload can hold."""
+    return _part(kind, Attachment(f"{kind} of {size} bytes", kind, size, path, data))
+
+
+def _part(kind: str, attachment: Attachment) -> Mapping[str, Any]:
     family, _, name = kind.partition("/")
     if family == "audio":
         form = _AUDIO_FORMATS.get(name, name)
-        return {"type": "input_audio", "input_audio": {"data": encoded, "format": form}}
-    url = f"data:{kind};base64,{encoded}"
+        return {"type": "input_audio", "input_audio": {"data": attachment, "format": form}}
     if family == "image":
-        return {"type": "image_url", "image_url": {"url": url}}
+        return {"type": "image_url", "image_url": {"url": attachment}}
     if family == "video":
-        return {"type": "video_url", "video_url": {"url": url}}
+        return {"type": "video_url", "video_url": {"url": attachment}}
     # OpenAI requires a name. That of the file would make the cache key depend on the path.
-    return {"type": "file", "file": {"filename": "document.pdf", "file_data": url}}
+    return {"type": "file", "file": {"filename": "document.pdf", "file_data": attachment}}
 
 
 def is_image(content: Any) -> bool:
@@ -338,10 +379,4 @@ def _png(image: Any, where: str) -> bytes:
         raise RequestError(
             f"{where} is a PIL image that has no form as PNG ({mode}): write image.convert('RGB')"
         ) from None
-    data = buffer.getvalue()
-    if len(data) > MOST_BYTES:
-        raise RequestError(
-            f"{where} is a PIL image with {len(data) / 1e6:.1f} MB as PNG, and the limit is "
-            f"{MOST_BYTES / 1e6:.0f} MB: make it smaller with image.thumbnail((2048, 2048))"
-        )
-    return data
+    return buffer.getvalue()

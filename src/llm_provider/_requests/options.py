@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_args
 
 from .._errors import RequestError, shown
@@ -17,6 +17,7 @@ from .checks import (
     one_of,
     text,
 )
+from .tools import checked_tools, name_of
 
 _PAIRS, _LONGEST_NAME, _LONGEST_TEXT = 16, 64, 512
 """OpenAI's limits for `metadata`: pairs, and characters of a name and of a text."""
@@ -42,6 +43,23 @@ def gathered(names: frozenset[str], checked: dict[str, Any]) -> dict[str, Any]:
             "reasoning_effort and thinking_budget both say how much to reason: leave one of them out"
         )
     return options
+
+
+def chosen_tool(choice: Any, tools: Sequence[Mapping[str, Any] | str]) -> dict[str, Any]:
+    """The `tool_choice` for a function or a class.
+
+    Raises:
+        RequestError: it is no tool, or is not among the tools of the call.
+    """
+    (wanted,) = checked_tools("tool_choice", [choice])
+    name = name_of(wanted)
+    if wanted not in tools:
+        known = [found for tool in tools if (found := name_of(tool)) is not None]
+        problem = f"is not among tools: {', '.join(known) or 'no function'}"
+        if name in known:
+            problem = "has the name of another one in tools: give the same in both"
+        raise RequestError(f"tool_choice is {name!r}, which {problem}")
+    return {"type": "function", "function": {"name": name}}
 
 
 def _check_allowed(allowed: tuple[str, ...], checked: Mapping[str, Any]) -> None:
@@ -86,7 +104,10 @@ def _modalities(name: str, value: Any) -> tuple[str, ...]:
     words = tuple(word.lower() if isinstance(word, str) else word for word in value)
     for word in words:
         if word not in known:
-            raise RequestError(f"{name} must be some of {', '.join(known)}, not {shown(word)}")
+            from .remedies import word_remedy
+
+            remedy = word_remedy(name, word, known)
+            raise RequestError(f"{name} must be some of {', '.join(known)}, not {shown(word)}{remedy}")
     return words
 
 
@@ -103,14 +124,20 @@ _bias = number(-100, 100)
 
 def _logit_bias(name: str, value: Any) -> dict[str, float]:
     if not isinstance(value, Mapping):
-        raise RequestError(f"{name} must be a dict of token ids and numbers, not {type(value).__name__}")
+        raise RequestError(
+            f"{name} must be a dict of token ids and numbers such as {{1234: -100}}, not "
+            f"{type(value).__name__}"
+        )
     biases: dict[str, float] = {}
     for token, bias in value.items():
         is_text = isinstance(token, str)
         if isinstance(token, bool) or not (
             (is_text and token.isdecimal()) or (not is_text and hasattr(token, "__index__") and token >= 0)
         ):
-            raise RequestError(f"{name} has the key {shown(token)}, which is not the id of a token, a number")
+            raise RequestError(
+                f"{name} has the key {shown(token)}, which is not the id of a token: write a number, such as "
+                "tiktoken's encoding.encode(text)[0]"
+            )
         biases[str(int(token))] = _bias(f"{name}[{token}]", bias)
     return biases
 
@@ -119,7 +146,10 @@ def _safety_settings(name: str, value: Any) -> tuple[dict[str, str], ...]:
     if isinstance(value, Mapping):
         value = [{"category": category, "threshold": threshold} for category, threshold in value.items()]
     if not isinstance(value, (list, tuple)):
-        raise RequestError(f"{name} must be a dict or a list of dicts, not {type(value).__name__}")
+        raise RequestError(
+            f"{name} must be a dict or a list of dicts, such as "
+            f"{{'HARM_CATEGORY_HARASSMENT': 'BLOCK_NONE'}}, not {type(value).__name__}"
+        )
     for index, setting in enumerate(value):
         fields = dict(setting) if isinstance(setting, Mapping) else {}
         if not {"category", "threshold"} <= fields.keys() or not all(
@@ -134,7 +164,9 @@ def _safety_settings(name: str, value: Any) -> tuple[dict[str, str], ...]:
 
 def _metadata(name: str, value: Any) -> dict[str, str]:
     if not isinstance(value, Mapping):
-        raise RequestError(f"{name} must be a dict of texts, not {type(value).__name__}")
+        raise RequestError(
+            f"{name} must be a dict of texts such as {{'run': '7'}}, not {type(value).__name__}"
+        )
     if len(value) > _PAIRS:
         raise RequestError(f"{name} has {len(value)} pairs, and OpenAI takes {_PAIRS}")
     for key, content in value.items():
@@ -143,7 +175,10 @@ def _metadata(name: str, value: Any) -> dict[str, str]:
                 f"{name} has the key {shown(key)}: it must be a str of 1 to {_LONGEST_NAME} characters"
             )
         if not isinstance(content, str) or len(content) > _LONGEST_TEXT:
-            raise RequestError(f"{name}[{key!r}] must be a str of at most {_LONGEST_TEXT} characters")
+            found = f"one of {len(content):,}" if isinstance(content, str) else shown(content)
+            raise RequestError(
+                f"{name}[{key!r}] must be a str of at most {_LONGEST_TEXT} characters, not {found}"
+            )
     return dict(value)
 
 

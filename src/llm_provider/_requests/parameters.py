@@ -64,8 +64,9 @@ class Defaults(TypedDict, total=False):
     max_tool_rounds: int | None
     """How often the functions of `tools` are run and the model is asked again, at most. None returns the
     `tool_calls` and runs nothing."""
-    tool_choice: str | Mapping[str, Any] | None
-    """"auto", "none", "required", or `{"type": "function", "function": {"name": ...}}`."""
+    tool_choice: str | Mapping[str, Any] | Callable[..., Any] | None
+    """"auto", "none", "required", one of the `tools` (a function or a model) that must be called, or
+    `{"type": "function", "function": {"name": ...}}`."""
     allowed_tools: Sequence[str] | None
     """The names of those `tools` that the model may call now; the others stay in the prompt and its cache."""
     parallel_tool_calls: bool | None

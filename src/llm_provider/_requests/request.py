@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 
 from .._errors import RequestError, shown
 from .._limits.timeouts import Timeouts, patience_seconds, seconds
+from .._runtime.canonical_json import canonical
 from .._runtime.frozen import quickly_made
 from .._types.messages import Message, Prompt
-from .api_keys import APIKey
+from .api_keys import APIKey, named_key
 from .checks import CacheMode, Endpoint, InBatch, ReasoningEffort, flag, number, one_of, text
 
 if TYPE_CHECKING:
@@ -74,8 +75,8 @@ class Request:
     base_url: str | None = None
 
     @classmethod
-    def build(cls, model: str, messages: Prompt, parameters: Parameters) -> Request:
-        """Check and normalise a call's arguments.
+    def build(cls, model: str, messages: Prompt, parameters: Parameters, function: str = "call") -> Request:
+        """Check and normalise the arguments of a call by the public function with this name.
 
         Raises:
             TypeError: a parameter does not exist.
@@ -90,7 +91,7 @@ class Request:
         """
         seal(parameters)
         check_model_name(model)
-        checked = checked_parameters("call", CHECKS, parameters)
+        checked = checked_parameters(function, CHECKS, parameters)
         conversation = _conversation(messages)
         if not _RELATED.isdisjoint(checked):
             conversation = _with_related(checked, conversation)
@@ -111,6 +112,10 @@ def _with_related(checked: dict[str, Any], conversation: tuple[Message, ...]) ->
         raise RequestError("top_logprobs was given with logprobs=False; leave logprobs out or set it to True")
     if checked.get("tool_choice") is not None and not checked.get("tools"):
         raise RequestError("tool_choice was given without tools; give tools=, or leave tool_choice out")
+    if callable(checked.get("tool_choice")):
+        from .options import chosen_tool
+
+        checked["tool_choice"] = chosen_tool(checked["tool_choice"], checked["tools"])
     if "max_tool_rounds" in checked:
         from .tools import check_rounds
 
@@ -144,7 +149,12 @@ def check_model_name(model: Any) -> None:
         RequestError: it is not text, or holds characters that no model name has.
     """
     if not isinstance(model, str) or not _MODEL_NAME.fullmatch(model) or ".." in model or "//" in model:
-        raise RequestError(f"{shown(model)} is not a model name: expected something like 'gpt-6.1-sol'")
+        from .remedies import model_remedy
+
+        raise RequestError(
+            f"model: {shown(model)} is not a model name: expected something like 'gpt-6.1-sol'"
+            f"{model_remedy(model)}"
+        )
 
 
 def checked_parameters(
@@ -202,11 +212,17 @@ def _checked(message: Message, where: str) -> Message:
     """
     role, content = message.get("role"), message.get("content")
     if role not in _ROLES:
-        raise RequestError(f"{where} has role {shown(role)}; expected one of {', '.join(_ROLES)}")
+        from .remedies import role_remedy
+
+        expected = f"expected one of {', '.join(_ROLES)}"
+        raise RequestError(f"{where} has role {shown(role)}; {expected}{role_remedy(role, _ROLES)}")
     if content is None:
         # An answer may be empty, or have its content in other fields.
         if role != "assistant":
-            raise RequestError(f"{where} has no content; give 'content' as a str or a list of parts")
+            from .remedies import content_remedy
+
+            remedy = content_remedy(message)
+            raise RequestError(f"{where} has no content; give 'content' as a str or a list of parts{remedy}")
     elif not isinstance(content, (str, list, tuple)):
         message = _with_medium(message, content, where)
     elif not content and role not in ("tool", "assistant"):
@@ -217,11 +233,21 @@ def _checked(message: Message, where: str) -> Message:
         message = with_parts(message, where)
     if role == "tool" and not isinstance(message.get("tool_call_id"), str):
         raise RequestError(f"{where} has role 'tool' and needs the 'tool_call_id' it answers")
+    if role == "assistant" and not isinstance(message.get("tool_calls"), (list, tuple, type(None))):
+        raise RequestError(
+            f"{where}.tool_calls must be a list, not {shown(message['tool_calls'])}: write those of "
+            "response.messages"
+        )
     return message
 
 
 def _is_part(part: Any) -> bool:
-    return isinstance(part, Mapping) and isinstance(part.get("type"), str)
+    if not isinstance(part, Mapping):
+        return False
+    kind = part.get("type")
+    if kind == "text":
+        return isinstance(part.get("text"), str)
+    return isinstance(kind, str) and kind != "image_url"
 
 
 def _with_medium(message: Message, content: Any, where: str) -> Message:
@@ -229,7 +255,12 @@ def _with_medium(message: Message, content: Any, where: str) -> Message:
 
     if is_medium(content):
         return with_parts(message, where)
-    raise RequestError(f"{where}.content must be a str or a list of parts, not {type(content).__name__}")
+    from .remedies import content_remedy
+
+    kind = type(content).__name__
+    raise RequestError(
+        f"{where}.content must be a str or a list of parts, not {kind}{content_remedy(message)}"
+    )
 
 
 def _sealed(name: str, value: Any) -> APIKey:
@@ -243,7 +274,7 @@ def _sealed(name: str, value: Any) -> APIKey:
     # In a list and not in a variable of its own: if the key is invalid, the traceback shows this frame.
     given = [text(name, value)]
     del value
-    return APIKey(given.pop())
+    return named_key(name, given)
 
 
 def _timeout(name: str, value: Any) -> Timeouts:
@@ -258,7 +289,7 @@ def _timeout(name: str, value: Any) -> Timeouts:
 
 def _mapping(name: str, value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise RequestError(f"{name} must be a dict, not {type(value).__name__}")
+        raise RequestError(f"{name} must be a dict, not {type(value).__name__}: write {name}={{'name': ...}}")
     return dict(value)
 
 
@@ -267,7 +298,15 @@ def _extra_body(name: str, value: Any) -> Mapping[str, Any]:
     if "stream" in body:
         # The provider would answer with events, and the call expects one JSON object.
         raise RequestError(f"{name} cannot set 'stream'; use stream() or astream()")
-    return body
+    try:
+        canonical(body)
+    except RequestError as error:
+        problem = error.message.partition(": ")[2]
+    else:
+        return body
+    raise RequestError(
+        f"{name} must be a dict that JSON can hold, and {problem}: write numbers, texts, lists and dicts"
+    )
 
 
 def _stop(name: str, value: Any) -> tuple[str, ...]:
@@ -284,8 +323,11 @@ def _tools(name: str, value: Any) -> tuple[Mapping[str, Any] | str, ...]:
     return checked_tools(name, value)
 
 
-def _tool_choice(name: str, value: Any) -> str | Mapping[str, Any]:
+def _tool_choice(name: str, value: Any) -> Any:
     if isinstance(value, str) and value in ("auto", "none", "required"):
+        return value
+    if callable(value):
+        # `_with_related` looks for it among the tools.
         return value
     function = value.get("function") if isinstance(value, Mapping) else None
     if isinstance(function, Mapping) and isinstance(function.get("name"), str):
@@ -293,7 +335,7 @@ def _tool_choice(name: str, value: Any) -> str | Mapping[str, Any]:
     if isinstance(value, Mapping) and value.get("type") in ("custom", "allowed_tools"):
         return dict(value)
     raise RequestError(
-        f"{name} must be 'auto', 'none', 'required' or "
+        f"{name} must be 'auto', 'none', 'required', one of the tools (a function or a class), or "
         f"{{'type': 'function', 'function': {{'name': ...}}}}, not {shown(value)}"
     )
 
@@ -339,11 +381,12 @@ def _headers(name: str, value: Any) -> dict[str, str]:
     headers: dict[str, str] = {}
     for header, content in _mapping(name, value).items():
         if not isinstance(header, str) or not _HEADER_NAME.fullmatch(header):
-            raise RequestError(f"{name} has {shown(header)}, which is not a header name")
+            raise RequestError(f"{name} has {shown(header)}, which is not a header name such as 'X-Team'")
         if header.lower() in _OWN_HEADERS:
             raise RequestError(f"{name} cannot set {header!r}; an API key goes into api_key=")
         if not isinstance(content, str) or not content.isascii() or not content.isprintable():
-            raise RequestError(f"{name}[{header!r}] must be printable ASCII text")
+            kind = "a text with other characters" if isinstance(content, str) else type(content).__name__
+            raise RequestError(f"{name}[{header!r}] must be printable ASCII text, not {kind}")
         headers[header.lower()] = content
     return headers
 

@@ -12,9 +12,12 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from .._errors import UnknownModelError
+
+if TYPE_CHECKING:
+    from .env_file import EnvFile
 
 Transport = Literal["aiohttp", "http2", "http1"]
 """The HTTP client that carries an SDK's requests."""
@@ -92,6 +95,8 @@ class Route:
         output_only: Fields of an assistant message that other hosts return and this host refuses as input.
         litellm_names: The provider's names in litellm's price map, the one that prefixes its models first.
             Default the provider's own name.
+        other_names: Prefixes by which other tools call the provider, and litellm does not; an error names the
+            right one.
         genai_prices_name: The provider's name in genai-prices. Default the provider's own name.
 
     >>> row = Route("example_ai", "https://api.example.com/v1")
@@ -119,6 +124,7 @@ class Route:
     parts: frozenset[str] = frozenset()
     output_only: frozenset[str] = frozenset()
     litellm_names: tuple[str, ...] = ()
+    other_names: tuple[str, ...] = ()
     genai_prices_name: str = ""
 
     def __post_init__(self) -> None:
@@ -161,7 +167,13 @@ _ROWS = (
         stores_answers=True,
         litellm_names=("openai", "text-completion-openai"),
     ),
-    Route("anthropic", "https://api.anthropic.com", adapter="anthropic", bare_names=r"claude-.*"),
+    Route(
+        "anthropic",
+        "https://api.anthropic.com",
+        adapter="anthropic",
+        bare_names=r"claude-.*",
+        other_names=("claude",),
+    ),
     Route(
         "gemini",
         "https://generativelanguage.googleapis.com",
@@ -169,6 +181,7 @@ _ROWS = (
         base_url_variable="GOOGLE_GEMINI_BASE_URL",
         key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         bare_names=r"gemini-.*",
+        other_names=("google", "googleai", "google_ai", "google_genai", "models"),
         genai_prices_name="google",
     ),
     Route(
@@ -179,6 +192,7 @@ _ROWS = (
         # Together's `logprobs` is the number of alternatives.
         spelling={"top_logprobs": "logprobs"},
         batches=BatchService(50_000, 100_000_000, "batch-api", ("chat/completions",)),
+        other_names=("together", "togetherai"),
         genai_prices_name="together",
     ),
     Route(
@@ -216,6 +230,7 @@ _ROWS = (
         "https://api.x.ai/v1",
         unsupported={"top_k": _NO_TOP_K},
         stores_answers=True,
+        other_names=("x-ai", "x_ai", "grok"),
         genai_prices_name="x-ai",
     ),
     Route(
@@ -243,6 +258,7 @@ _ROWS = (
         options=frozenset({"prompt_cache_key", "service_tier"}),
         stores_answers=True,
         litellm_names=("fireworks_ai", "fireworks_ai-embedding-models"),
+        other_names=("fireworks",),
         genai_prices_name="fireworks",
     ),
     Route(
@@ -304,13 +320,14 @@ class Target:
         return self.route.provider
 
 
-def resolve(model: str, base_url: str | None = None) -> Target:
+def resolve(model: str, base_url: str | None = None, env_file: EnvFile | None = None) -> Target:
     """Find the route of a model.
 
     Args:
         model: A bare name (`gpt-6.1-sol`) or a name with a prefix (`groq/openai/gpt-oss-120b`).
         base_url: The server given by the user. Without one, the route's environment variable decides, else
-            the route's own server.
+            that of `env_file`, else the route's own server.
+        env_file: A client's `.env` file.
 
     Raises:
         UnknownModelError: no row has this bare name; the message suggests near names and prefixes.
@@ -324,7 +341,10 @@ def resolve(model: str, base_url: str | None = None) -> Target:
     'litellm'
     """
     route, _ = _route(model)
-    return _target(model, base_url or os.environ.get(route.base_url_variable, "").strip())
+    server = base_url or os.environ.get(route.base_url_variable, "").strip()
+    if not server and env_file is not None:
+        server = env_file.get(route.base_url_variable)
+    return _target(model, server)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -352,6 +372,11 @@ def _route(model: str) -> tuple[Route, str]:
                 f"{model!r} names a provider but no model; write the model after the slash", model=model
             )
         return ROUTES[prefix], rest
+    from .foreign_prefixes import problem_with
+
+    problem = problem_with(prefix, rest, {row.provider: row.other_names for row in _ROWS})
+    if problem is not None:
+        raise UnknownModelError(problem, model=model)
     return ROUTES["litellm"], model
 
 

@@ -117,8 +117,8 @@ def checked_tools(name: str, value: Any) -> tuple[Mapping[str, Any] | str, ...]:
     {'description': 'The name of the city.', 'type': 'string'}
     """
     if not isinstance(value, (list, tuple)):
-        hint = f"write {name}=[{value.__name__}]" if hasattr(value, "__name__") else f"not {shown(value)}"
-        raise RequestError(f"{name} must be a list of tools: {hint}")
+        written = getattr(value, "__name__", None) or shown(value)
+        raise RequestError(f"{name} must be a list of tools, not {shown(value)}: write {name}=[{written}]")
     tools = tuple(_tool(f"{name}[{index}]", tool) for index, tool in enumerate(value))
     places: dict[str, int] = {}
     for index, tool in enumerate(tools):
@@ -175,7 +175,7 @@ def check_rounds(checked: dict[str, Any]) -> None:
     if not checked["max_tool_rounds"]:
         del checked["max_tool_rounds"]
         return
-    if not any(isinstance(tool, FunctionTool) for tool in checked.get("tools", ())):
+    if not any(map(_has_rounds, checked.get("tools", ()))):
         raise RequestError(
             "max_tool_rounds runs Python functions, and tools has none: give tools=[your_function], or leave "
             "max_tool_rounds out"
@@ -189,6 +189,13 @@ def check_rounds(checked: dict[str, Any]) -> None:
         raise RequestError(
             "in_batch looks for one request, and max_tool_rounds sends several: leave one of them out"
         )
+
+
+def _has_rounds(tool: Any) -> bool:
+    """Whether a tool may need several rounds: it is a function of the user's, or the provider runs it."""
+    if isinstance(tool, (FunctionTool, str)):
+        return True
+    return isinstance(tool, Mapping) and tool.get("type", "custom") not in ("function", "custom")
 
 
 def _tool(where: str, tool: Any) -> Mapping[str, Any] | str:
@@ -218,12 +225,14 @@ def _checked_server_tool(where: str, name: str) -> str:
 
 def _checked_mapping(where: str, tool: Mapping[str, Any]) -> Mapping[str, Any]:
     function = tool.get("function")
-    if function is None and tool and tool.get("type") != "function":
+    flat = "name" in tool and not {"type", "input_schema"} & tool.keys()
+    if function is None and tool and tool.get("type") != "function" and not flat:
         # A tool that its provider defines. The adapters know their own.
         return tool
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
         raise RequestError(
-            f"{where} must look like {{'type': 'function', 'function': {{'name': ..., 'parameters': ...}}}}"
+            f"{where} must look like {{'type': 'function', 'function': {{'name': ..., 'parameters': ...}}}}, "
+            f"not {shown(tool)}"
         )
     if callable(function.get("parameters")):
         raise RequestError(

@@ -6,8 +6,8 @@ The list needs no network and loads no SDK.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from .._errors import RequestError
@@ -17,6 +17,7 @@ from .model_limits import limits_of
 if TYPE_CHECKING:
     from .._money.price_rows import PriceRow
     from .._money.pricing import PriceTable
+    from .._providers.model_lists import ListedModel
 
 _BARE = frozenset({"openai", "anthropic"})
 """Providers whose models litellm names without a prefix."""
@@ -57,7 +58,8 @@ class Model:
     """The price of input that the provider reads from its prompt cache."""
     output_price: float | None
     modalities: tuple[str, ...]
-    """"text", and "audio" or "image" if the price table has a price for them. A model may take more."""
+    """"text", and "audio" or "image" if the price table has a price for them, or the provider names them. A
+    model may take more."""
 
 
 def list_models(prices: PriceTable, provider: str | None = None) -> list[Model]:
@@ -75,7 +77,7 @@ def list_models(prices: PriceTable, provider: str | None = None) -> list[Model]:
     'sambanova'
     """
     if provider is not None:
-        _check(provider)
+        check_provider(provider)
     rows: dict[tuple[str, str], list[PriceRow]] = {}
     for row in prices:
         if row.provider in ROUTES and provider in (None, row.provider):
@@ -84,9 +86,42 @@ def list_models(prices: PriceTable, provider: str | None = None) -> list[Model]:
     return sorted(found, key=lambda model: (model.provider, model.name))
 
 
-def _check(provider: object) -> None:
+def live_models(prices: PriceTable, provider: str, listed: Iterable[ListedModel]) -> list[Model]:
+    """The models that a provider lists, with the facts of the tables where it tells none, sorted by name.
+
+    Args:
+        prices: The price table.
+        provider: The provider.
+        listed: Its list.
+    """
+    rows: dict[str, list[PriceRow]] = {}
+    for row in prices:
+        if row.provider == provider:
+            rows.setdefault(row.model, []).append(row)
+    found = {}
+    for one in listed:
+        priced = prices.find(provider, one.name)
+        known = _model(prices, provider, one.name, rows.get(priced.model, []) if priced else [])
+        found[known.name] = replace(
+            known,
+            kind=known.kind if one.embeds is None else "embedding" if one.embeds else "chat",
+            context_window=one.context_window or known.context_window,
+            max_output_tokens=one.max_output_tokens or known.max_output_tokens,
+            modalities=tuple(dict.fromkeys(("text", *(one.modalities or ()), *known.modalities))),
+        )
+    return sorted(found.values(), key=lambda model: model.name)
+
+
+def check_provider(provider: object) -> None:
+    """Refuse a name that no provider has.
+
+    Raises:
+        RequestError: the message names near ones.
+    """
     if not isinstance(provider, str):
-        raise RequestError(f"provider must be the name of a provider, not {type(provider).__name__}")
+        raise RequestError(
+            f"provider must be the name of a provider, not {type(provider).__name__}: write models('openai')"
+        )
     if provider in ROUTES:
         return
     raise RequestError(f"there is no provider {provider!r}{_nearest(provider)}; one of {', '.join(ROUTES)}")

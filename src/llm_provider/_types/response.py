@@ -6,7 +6,7 @@ import base64
 import importlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias
 
 from .._errors import (
@@ -132,6 +132,23 @@ class Response(Generic[T_co]):
     def logprobs(self) -> Any:
         """Log probabilities of the first sample in the provider's form, or None."""
         return self.choices[0].logprobs
+
+    @property
+    def samples(self) -> list[Response[T_co]]:
+        """A response for each of the `n` samples, with its own text, `raw`, `citations` and `images`.
+
+        Their `usage`, `cost` and `timing` are those of the whole call, because the samples of one request
+        share them.
+        """
+        if len(self.choices) == 1:
+            return [self]
+        raw = self.raw
+        alike = isinstance(raw, list) and len(raw) == len(self.choices)
+        replies = raw if alike else [raw] * len(self.choices)
+        return [
+            replace(self, choices=(choice,), body=json.dumps(reply).encode())
+            for choice, reply in zip(self.choices, replies, strict=True)
+        ]
 
     @property
     def citations(self) -> list[Citation]:
@@ -303,6 +320,11 @@ class Response(Generic[T_co]):
         >>> Response.from_dict(json.loads(json.dumps(answer.to_dict()))) == answer
         True
         """
+        if not isinstance(facts, Mapping):
+            raise RequestError(
+                f"from_dict takes the dict that to_dict wrote, not {type(facts).__name__}: write "
+                "Response.from_dict(json.loads(text)) for JSON"
+            )
         known = {name: facts[name] for name in _RESPONSE_FIELDS if name in facts}
         try:
             known["choices"] = tuple(map(_choice, known["choices"]))
@@ -334,36 +356,31 @@ class Response(Generic[T_co]):
         from .. import _html
 
         parts = []
-        for index, choice in enumerate(self.choices[: _html.ROWS]):
-            title = f"sample {index + 1} of {len(self.choices)}" if len(self.choices) > 1 else ""
-            parts.append(_html.small(title) if title else "")
-            parts.append(_html.folded("reasoning", _html.text(choice.reasoning)) if choice.reasoning else "")
-            parts.append(_html.text(choice.text) if choice.text else "")
-            parts += [_html.code(call_text(call)) for call in choice.tool_calls]
-        # A page narrows an image to the width of the block that holds it.
-        parts += [f'<div style="max-width: 32em">{image._repr_html_()}</div>' for image in self.images]
-        parts.append("" if self.audio is None else self.audio._repr_html_())
-        return _html.block(*parts, self._sources(), _html.small(*self._facts()))
-
-    def _sources(self) -> str:
-        from .. import _html
-
-        named = [source.title or source.url or source.quote or "" for source in self.citations]
-        listed = dict.fromkeys(filter(None, named))
-        content = "\n".join(_html.cut(name) for name in listed)
-        return _html.folded(f"sources: {len(listed)}", _html.text(content)) if listed else ""
+        for number, sample in enumerate(self.samples[: _html.ROWS], start=1):
+            if len(self.choices) > 1:
+                parts.append(_html.small(f"sample {number} of {len(self.choices)}"))
+            if sample.reasoning:
+                parts.append(_html.folded("reasoning", _html.text(sample.reasoning)))
+            if sample.text:
+                parts.append(_html.text(sample.text))
+            parts += [_html.code(call_text(call)) for call in sample.tool_calls]
+            parts += [_html.narrow(image._repr_html_()) for image in sample.images]
+            parts.append("" if sample.audio is None else sample.audio._repr_html_())
+            sources = [source.title or source.url or source.quote or "" for source in sample.citations]
+            if named := [_html.cut(name) for name in dict.fromkeys(sources) if name]:
+                parts.append(_html.folded(f"sources: {len(named)}", _html.text("\n".join(named))))
+        return _html.block(*parts, _html.small(*self._facts()))
 
     def _facts(self) -> Iterator[str]:
         """The facts of the answer, for people."""
         yield from (self.provider, self.model)
-        yield (
-            self.finish_reason if self.finish_reason in ("stop", "tool_calls") else f"⚠ {self.finish_reason}"
-        )
+        yield f"{'' if self.finish_reason in ('stop', 'tool_calls') else '⚠ '}{self.finish_reason}"
         yield f"{self.usage.input_tokens:,} + {self.usage.output_tokens:,} tokens"
         yield from (cost_text(self.cost, cached=self.cached), f"{self.timing.total:.2f} s")
         if len(self.rounds) > 1:
-            yield f"{len(self.rounds)} rounds with {len(self.tool_results)} results of tools"
-        yield from (f"searched by {call.name}" for call in self.server_tool_calls[:1])
+            yield f"{len(self.rounds)} rounds with {len(self.tool_results)} tool results"
+        if called := dict.fromkeys(call.name for call in self.server_tool_calls):
+            yield f"used {', '.join(called)}"
         if self.failures:
             yield f"{len(self.failures)} failed before"
         if self.dropped:

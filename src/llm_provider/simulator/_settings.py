@@ -84,6 +84,7 @@ class Settings:
         None, "seconds of the provider's time after which the results of a batch are gone"
     )
     batch_limit: int | None = _option(None, "batches in progress above which a submission is answered 429")
+    file_seconds: float = _option(0.0, "seconds for which Gemini processes an uploaded video")
     seed: int = _option(0, "seed of the latency jitter")
 
     def __post_init__(self) -> None:

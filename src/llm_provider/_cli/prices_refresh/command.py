@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
 import io
 import os
@@ -12,98 +11,86 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from pathlib import Path
 
-from ..._money.price_rows import COLUMNS, PriceFile, PriceRow, PriceWarning, check, is_date
+import click
+
+from ..._money import price_rows
+from ..._money.price_rows import COLUMNS, PriceFile, PriceRow, PriceWarning, is_date
+from ..._money.pricing import default_prices_path
 from ..._tokens.model_limits import COLUMNS as LIMIT_COLUMNS
 from ..._tokens.model_limits import FILE_NAME as LIMITS_FILE
 from ..._tokens.model_limits import ModelLimits
 from ..._tokens.model_limits import read as limits_file
-from ..output import FAILED, OK, say
+from ..output import FAILED, OK, PROGRAM, say
+from ..parsing import command
 from .model_limits import LimitSource, RefreshedLimits, refresh_limits
 from .model_limits import read_sources as limit_sources_in
 from .refresh import Disagreement, Refreshed, Source, refresh
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run the command.
+def _day(_: click.Context, __: click.Parameter, value: str | None) -> str:
+    if value is None:
+        return time.strftime("%Y-%m-%d", time.gmtime())
+    if not is_date(value):
+        raise click.BadParameter("expected a day like 2026-11-20")
+    return value
 
-    Args:
-        argv: The arguments after `prices refresh`.
 
-    Returns:
-        The exit code: 0, or 1 where a source or the file cannot be read, or `--check` found a change.
+_FILE = click.Path(path_type=Path)
 
-    Raises:
-        SystemExit: after `--help` (0), and for invalid arguments (2).
-    """
-    arguments = _parser().parse_args(argv)
-    beside = arguments.file.with_name(LIMITS_FILE)
+
+@command(
+    "bring prices.csv up to date with genai-prices and litellm's price map",
+    f"""\
+A change adds a row with its day; no past price is changed. The model_limits.csv beside it is brought up to
+date too. Every change is printed.
+
+  {PROGRAM} prices refresh --check
+""",
+)
+@click.option("--file", metavar="CSV", type=_FILE, help="the prices file (default: the package's own)")
+@click.option(
+    "--litellm",
+    metavar="JSON",
+    type=_FILE,
+    help="litellm's price map (default: that of the installed litellm)",
+)
+@click.option(
+    "--disagreements",
+    metavar="CSV",
+    type=_FILE,
+    help="write the figures on which the sources disagree to this file",
+)
+@click.option(
+    "--day", metavar="DAY", callback=_day, help="the day of the changes, like 2026-11-20 (default: today)"
+)
+@click.option("--check", is_flag=True, help="change nothing; exit code 1 if something would change")
+def refresh_prices(
+    file: Path | None, litellm: Path | None, disagreements: Path | None, day: str, *, check: bool
+) -> int:
+    """Run the command."""
+    file = file or Path(default_prices_path())
+    beside = file.with_name(LIMITS_FILE)
     try:
-        rows = read_rows(arguments.file)
+        rows = read_rows(file)
         known = read_limits(beside) if beside.is_file() else {}
-        sources, limit_sources = _sources(arguments.litellm, arguments.day)
+        sources, limit_sources = _sources(litellm, day)
     except (OSError, ValueError, ModuleNotFoundError, PriceWarning) as error:
         say("error", str(error))
         return FAILED
-    refreshed = refresh(rows, sources, arguments.day)
+    refreshed = refresh(rows, sources, day)
     _report(refreshed)
-    if arguments.disagreements is not None:
-        _write(arguments.disagreements, disagreements_text(refreshed, sources))
-    texts = {arguments.file: rows_text(refreshed.rows)}
+    if disagreements is not None:
+        _write(disagreements, disagreements_text(refreshed, sources))
+    texts = {file: rows_text(refreshed.rows)}
     if beside.is_file():
         models = {(row.provider, row.model) for row in refreshed.rows}
-        limits = refresh_limits(known, models, limit_sources, arguments.day)
+        limits = refresh_limits(known, models, limit_sources, day)
         _report_limits(limits)
         texts[beside] = _csv(LIMIT_COLUMNS, ([_cell(value) for value in row] for row in limits.rows))
     changed = {path: text for path, text in texts.items() if text != path.read_text(encoding="utf-8")}
-    for path, text in changed.items() if not arguments.check else ():
+    for path, text in changed.items() if not check else ():
         _write(path, text)
-    return FAILED if changed and arguments.check else OK
-
-
-def _parser() -> argparse.ArgumentParser:
-    from ..._money.pricing import default_prices_path
-
-    parser = argparse.ArgumentParser(
-        prog="llm-provider prices refresh",
-        description="Bring prices.csv up to date with genai-prices and litellm's price map. A change adds a "
-        "row with its day; no past price is changed. The model_limits.csv beside it is "
-        "brought up to date too. Every change is printed.",
-        allow_abbrev=False,
-    )
-    parser.add_argument(
-        "--file",
-        type=Path,
-        default=Path(default_prices_path()),
-        help="the prices file (default: the package's own)",
-    )
-    parser.add_argument(
-        "--litellm",
-        metavar="JSON",
-        type=Path,
-        help="litellm's price map (default: that of the installed litellm)",
-    )
-    parser.add_argument(
-        "--disagreements",
-        metavar="CSV",
-        type=Path,
-        help="write the figures on which the sources disagree to this file",
-    )
-    parser.add_argument(
-        "--day",
-        type=_day,
-        default=time.strftime("%Y-%m-%d", time.gmtime()),
-        help="the day of the changes, like 2026-11-20 (default: today)",
-    )
-    parser.add_argument(
-        "--check", action="store_true", help="change nothing; exit code 1 if something would change"
-    )
-    return parser
-
-
-def _day(text: str) -> str:
-    if not is_date(text):
-        raise argparse.ArgumentTypeError("expected a day like 2026-11-20")
-    return text
+    return FAILED if changed and check else OK
 
 
 def read_rows(path: Path) -> list[PriceRow]:
@@ -116,7 +103,7 @@ def read_rows(path: Path) -> list[PriceRow]:
     """
     with warnings.catch_warnings():
         warnings.simplefilter("error", PriceWarning)
-        return check(PriceFile(path).lines())
+        return price_rows.check(PriceFile(path).lines())
 
 
 def read_limits(path: Path) -> dict[tuple[str, str], ModelLimits]:

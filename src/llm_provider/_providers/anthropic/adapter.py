@@ -19,7 +19,7 @@ from ..._settings import MAX_RESPONSE_BYTES
 from ..adapter import EncodedRequest, merge, refuse
 from ..errors import from_sdk as map_error
 from ..foreign_tools import checked_tools, owner_of
-from .decode import OPERATION, PROVIDER, Assembler, decode, usage
+from .decode import OPERATION, PROVIDER, Assembler, decode, is_paused, usage
 from .encode_messages import encode_messages, encode_system, original_blocks
 from .facts import facts, variant
 
@@ -34,6 +34,7 @@ __all__ = [
     "decode",
     "encode",
     "facts",
+    "is_paused",
     "map_error",
     "split",
     "usage",

@@ -17,8 +17,6 @@ from ..._errors import LLMError, NotFoundError
 from ..._requests.api_keys import APIKey
 from ..._requests.routing import Target
 from ..batches import (
-    SECONDS_OF_A_FILE,
-    SECONDS_OF_A_QUESTION,
     BatchLimits,
     BatchSpec,
     RemoteBatch,
@@ -31,7 +29,9 @@ from ..batches import (
     unbilled,
 )
 from ..errors import error_fields, from_answer
+from ..files import SECONDS_OF_A_FILE
 from .decode import OPERATION
+from .files import sdk_client
 
 _LIMITS = BatchLimits(rows=100_000, bytes=64_000_000)
 """Anthropic takes 256 MB. A batch is one request, which is in memory while it is sent, so ours are
@@ -70,19 +70,9 @@ class AnthropicBatches:
     keeps_label = False
 
     def __init__(self, target: Target, key: APIKey) -> None:
-        import anthropic
         from anthropic.types.messages import MessageBatch
 
-        from ..sdk_connection import build_http_client
-
-        self._client = anthropic.AsyncAnthropic(
-            base_url=target.base_url,
-            api_key=key.reveal(),
-            http_client=build_http_client(anthropic, "http1", 2**40),
-            max_retries=0,
-            timeout=SECONDS_OF_A_QUESTION,
-            open_telemetry=False,
-        )
+        self._client = sdk_client(target, key)
         self._batches = self._client.messages.batches
         self._batch_class = MessageBatch
 

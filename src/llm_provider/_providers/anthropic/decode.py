@@ -73,6 +73,11 @@ def decode(reply: Any) -> Answer:
     )
 
 
+def is_paused(reply: Any) -> bool:
+    """Whether Anthropic stopped its own tools in the middle of a turn, which goes on if it is sent back."""
+    return isinstance(reply, dict) and reply.get("stop_reason") == "pause_turn"
+
+
 def _explanation(message: Mapping[str, Any]) -> str:
     """The text that an answer without one has, if it is a refusal."""
     return _str(part(message, "stop_details").get("explanation")) or ""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..._errors import APIResponseValidationError, RequestError
+from ..._requests.attachments import UploadReference
 from ..._types.messages import Message
 from .. import left_out
 from ..call_ids import answered_id, calls_of, function_of, made_id
@@ -252,6 +253,10 @@ def _image_part(entry: Mapping[str, Any], where: str) -> Block:
     if image.get("detail") not in (None, "auto"):
         raise _wrong(f"{where}.image_url.detail", "is not supported by Anthropic: leave it out")
     url = image["url"]
+    if isinstance(url, UploadReference):
+        if url.media_type not in _IMAGES:
+            raise _wrong(where, f"is {url.media_type}; Anthropic accepts {', '.join(_IMAGES)}")
+        return {"type": "image", "source": {"type": "file", "file_id": url}}
     if url.startswith("https://"):
         return {"type": "image", "source": {"type": "url", "url": url}}
     media_type, data = _data_url(url, where, "a data: URL in base64 or an https URL")
@@ -272,6 +277,8 @@ def _file_source(file: Mapping[str, Any], where: str) -> dict[str, str]:
     if isinstance(file.get("file_id"), str):
         return {"type": "file", "file_id": file["file_id"]}
     given = file.get("file_data")
+    if isinstance(given, UploadReference):
+        return {"type": "file", "file_id": given}
     if isinstance(given, str) and given.startswith("https://"):
         return {"type": "url", "url": given}
     media_type, data = _data_url(given, where, "file_data as a data: URL in base64 or an https URL")

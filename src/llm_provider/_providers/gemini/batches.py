@@ -18,21 +18,17 @@ from ..._errors import LLMError
 from ..._requests.api_keys import APIKey
 from ..._requests.routing import Target
 from ..batches import (
-    SECONDS_OF_A_FILE,
-    SECONDS_OF_A_QUESTION,
     BatchLimits,
     BatchSpec,
     RemoteBatch,
     RowReply,
-    closed,
     cut,
     unbilled,
 )
 from ..errors import from_answer
+from ..files import SECONDS_OF_A_FILE
 from . import embeddings
-from .api_version import split_version
-from .connection import without_warning
-from .sdk_http_clients import certificates
+from .files import close_client, sdk_client
 
 _ROWS, _BYTES = 200_000, 1_000_000_000
 """Google takes files of 2 GB, and tells no number of rows."""
@@ -60,26 +56,10 @@ class GeminiBatches:
     keeps_label = True
 
     def __init__(self, target: Target, key: APIKey) -> None:
-        import httpx2
-        from google import genai
         from google.genai import types
 
-        trusted = certificates()
         self.limits = BatchLimits(_ROWS, _BYTES, 1)
-        self._http_client = httpx2.AsyncClient(verify=trusted, follow_redirects=False, timeout=None)
-        server, version = split_version(target.base_url)
-        options = types.HttpOptions(
-            base_url=server,
-            api_version=version or "v1beta",
-            timeout=int(1000 * SECONDS_OF_A_QUESTION),
-            # A single attempt also turns off the SDK's hidden second one after a broken connection.
-            retry_options=types.HttpRetryOptions(attempts=1),
-            # The SDK would build one that warns about itself, and another one that is never used.
-            httpx_async_client=self._http_client,
-            client_args={"verify": trusted, "trust_env": False},
-        )
-        with without_warning("Both GOOGLE_API_KEY"):
-            self._client = genai.Client(vertexai=False, api_key=key.reveal(), http_options=options)
+        self._client, self._http_client = sdk_client(target, key)
         self._types = types
         self._long = types.HttpOptions(timeout=int(1000 * SECONDS_OF_A_FILE))
 
@@ -95,7 +75,7 @@ class GeminiBatches:
             display_name=path.name, mime_type="application/jsonl", http_options=self._long
         )
         uploaded = await self._client.aio.files.upload(file=path, config=config)
-        return uploaded.name
+        return str(uploaded.name)
 
     async def create(self, spec: BatchSpec, path: Path, file: str | None) -> RemoteBatch:
         """See `BatchConnection.create`."""
@@ -149,9 +129,7 @@ class GeminiBatches:
 
     async def close(self) -> None:
         """See `BatchConnection.close`."""
-        await self._client.aio.aclose()
-        await closed(self._http_client, names=("aclose",))
-        await closed(self._client)
+        await close_client(self._client, self._http_client)
 
 
 def _embeds(operation: str) -> bool:

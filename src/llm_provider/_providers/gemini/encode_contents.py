@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ..._errors import APIResponseValidationError, RequestError
+from ..._requests.attachments import UploadReference
 from ..._requests.request import Request
 from ..._types.messages import Message
 from .. import left_out
@@ -184,6 +185,8 @@ def _image_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> d
         remedy = "leave it out, or set extra_body={'generationConfig': {'mediaResolution': ...}}"
         raise state.problem(f"{place}.image_url.detail", f"does not exist in Gemini's API: {remedy}")
     url = inner.get("url")
+    if isinstance(url, UploadReference):
+        return _uploaded(url)
     if isinstance(url, str) and url.startswith("data:"):
         return _inline(state, url, f"{place}.image_url.url")
     if not isinstance(url, str) or not url.startswith(("https://", "gs://")):
@@ -209,6 +212,8 @@ def _media_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> d
     # A document's name is for people: the model does not see it.
     plain = {name: value for name, value in piece.items() if name != "document_name"}
     url = _url_of(state, plain, ("url",), place).get("url")
+    if isinstance(url, UploadReference):
+        return _uploaded(url)
     if isinstance(url, str) and url.startswith("data:"):
         return _inline(state, url, f"{place}.{kind}.url")
     if not isinstance(url, str) or not url.startswith(("https://", "gs://")):
@@ -221,6 +226,8 @@ def _media_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> d
 def _audio_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> dict[str, Any]:
     inner = _inner(state, piece, ("data", "format"), place)
     data, form = inner.get("data"), inner.get("format")
+    if isinstance(data, UploadReference):
+        return _uploaded(data)
     if not isinstance(data, str) or not isinstance(form, str):
         raise state.problem(f"{place}.input_audio", "needs 'data' (base64) and 'format' (such as 'wav')")
     return {"inlineData": {"mimeType": f"audio/{form}", "data": data}}
@@ -230,6 +237,8 @@ def _file_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> di
     # OpenAI's API requires a file name with the data. Gemini's models never see one, so it is left out.
     inner = _inner(state, piece, ("file_data", "filename", "file_id"), place)
     data, uri = inner.get("file_data"), inner.get("file_id")
+    if isinstance(data, UploadReference):
+        return _uploaded(data)
     if isinstance(data, str):
         return _inline(state, data, f"{place}.file.file_data")
     if isinstance(uri, str) and uri.startswith(("https://", "gs://")):
@@ -247,6 +256,10 @@ _USER_PARTS = {
     "video_url": _media_part,
     "document_url": _media_part,
 }
+
+
+def _uploaded(reference: UploadReference) -> dict[str, Any]:
+    return {"fileData": {"mimeType": reference.media_type, "fileUri": reference}}
 
 
 def _inline(state: _Conversation, url: str, place: str) -> dict[str, Any]:

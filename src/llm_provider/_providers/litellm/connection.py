@@ -42,7 +42,9 @@ def load() -> ModuleType:
             litellm = importlib.import_module("litellm")
     except ImportError as error:
         raise MissingDependencyError(
-            f"this model needs litellm: {install_command('litellm')}", provider="litellm"
+            f"this model needs litellm: {install_command('litellm')}; a server on this machine, such as "
+            "Ollama's, needs none: write 'local/my-model' and base_url='http://localhost:11434/v1'",
+            provider="litellm",
         ) from error
     settings: Any = litellm
     settings.suppress_debug_info = True

@@ -60,7 +60,8 @@ def map_error(error: BaseException) -> LLMError:
         )
     if "LLM Provider NOT provided" in message:
         return UnknownModelError(
-            "litellm does not know this provider; docs.litellm.ai/docs/providers lists those that it knows"
+            "model: litellm does not know this provider; docs.litellm.ai/docs/providers lists those that it "
+            "knows; write one of them before the name, or 'local/...' with base_url= for your own server"
         )
     return _failure(error, names, message)
 
@@ -70,7 +71,10 @@ def _failure(error: BaseException, names: set[str], message: str) -> LLMError:
     links = list(exception_chain(error))
     for link in links:
         if isinstance(link, ImportError):
-            return MissingDependencyError(f"litellm needs another package for this model: {link}")
+            return MissingDependencyError(
+                f"litellm needs another package for this model: {link}; a server of your own needs none: "
+                "write 'local/my-model' and base_url='http://localhost:8000/v1'"
+            )
         if isinstance(link, UnicodeEncodeError) and not headers:
             # Its transport fails at such a header, and the status of the answer is lost.
             return APIResponseValidationError("litellm cannot read an answer with a header that is not ASCII")

@@ -16,8 +16,6 @@ from ..._errors import LLMError
 from ..._requests.api_keys import APIKey
 from ..._requests.routing import Target
 from ..batches import (
-    SECONDS_OF_A_FILE,
-    SECONDS_OF_A_QUESTION,
     BatchLimits,
     BatchSpec,
     RemoteBatch,
@@ -30,7 +28,9 @@ from ..batches import (
     unbilled,
 )
 from ..errors import error_fields, from_answer
+from ..files import SECONDS_OF_A_FILE
 from . import chat, embeddings, responses
+from .files import sdk_client
 
 _OPERATIONS = (chat.OPERATION, responses.OPERATION, embeddings.OPERATION)
 _ENDED = ("failed", "completed", "expired", "cancelled")
@@ -56,23 +56,11 @@ class OpenAIBatches:
     keeps_label = True
 
     def __init__(self, target: Target, key: APIKey) -> None:
-        import openai
-
-        from ..sdk_connection import build_http_client
-
         service = target.route.batches
         assert service is not None
         self.limits = BatchLimits(service.rows, service.bytes)
         self._purpose = service.purpose
-        # Files are as large as 200 MB. The bridge to aiohttp builds whole bodies in memory.
-        http_client = build_http_client(openai, "http1", 2**40)
-        self._client = openai.AsyncOpenAI(
-            base_url=target.base_url,
-            api_key=key.reveal(),
-            http_client=http_client,
-            max_retries=0,
-            timeout=SECONDS_OF_A_QUESTION,
-        )
+        self._client = sdk_client(target, key)
 
     def line(self, spec: BatchSpec, custom_id: str, body: bytes) -> bytes:
         """See `BatchConnection.line`. The bytes of the body are those of a live request."""
@@ -87,7 +75,7 @@ class OpenAIBatches:
                 purpose=cast("Literal['batch']", self._purpose),
                 timeout=SECONDS_OF_A_FILE,
             )
-        return uploaded.id
+        return str(uploaded.id)
 
     async def create(self, spec: BatchSpec, path: Path, file: str | None) -> RemoteBatch:
         """See `BatchConnection.create`."""

@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import Any, cast
 
 from ..._errors import APIResponseValidationError, RequestError
+from ..._requests.attachments import UploadReference
 from ..._requests.request import Request
 from ..._requests.routing import OPENAIS_OPTIONS, Target
 from ..._types.messages import FinishReason, Message, ToolCall
@@ -236,6 +237,9 @@ def _in_input_form(message: Message, index: int, target: Target) -> Message:
     content = message.get("content")
     if content is not None and not isinstance(content, str):
         _check_parts(content, index, is_openai=is_openai)
+        content = [_with_file_id(entry, index, place) for place, entry in enumerate(content)]
+        if content != message["content"]:
+            message = {**message, "content": content}
         said = [entry for entry in content if entry["type"] != "thinking"]
         own = "thinking" in target.route.parts or target.custom_base_url
         if len(said) < len(content) and not own:
@@ -264,6 +268,23 @@ def _check_parts(parts: Sequence[Mapping[str, Any]], index: int, *, is_openai: b
                 remedy = "send its frames as images" if kind == "video_url" else "send a 'file'"
                 raise RequestError(f"{where} has type {kind!r}, which OpenAI has no form for: {remedy}")
             check_media(entry, where)
+
+
+def _with_file_id(entry: Mapping[str, Any], index: int, place: int) -> Mapping[str, Any]:
+    """A part whose uploaded file has the field of an id.
+
+    Raises:
+        RequestError: it is an image, which Chat Completions takes in the request alone.
+    """
+    if isinstance(part(entry, "file").get("file_data"), UploadReference):
+        return {"type": "file", "file": {"file_id": entry["file"]["file_data"]}}
+    if isinstance(part(entry, "image_url").get("url"), UploadReference):
+        raise RequestError(
+            f"messages[{index}].content[{place}] is an image that is too large for a request, and Chat "
+            "Completions takes no uploaded images: write endpoint='responses', or make it smaller",
+            provider="openai",
+        )
+    return entry
 
 
 # From the API reference of OpenAI, and the types of the openai SDK 3.52.

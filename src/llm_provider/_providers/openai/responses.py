@@ -15,6 +15,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from ..._errors import APIResponseValidationError, RequestError
+from ..._requests.attachments import UploadReference
 from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..._types.messages import FinishReason, Message
@@ -269,12 +270,15 @@ def _part(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
         raise RequestError(f"{where} must look like {{'type': {kind!r}, {kind!r}: {{...}}}}")
     others = {name: value for name, value in entry.items() if name not in ("type", kind)}
     if kind == "file":
+        if isinstance(inner.get("file_data"), UploadReference):
+            return {"type": "input_file", **others, "file_id": inner["file_data"]}
         return {"type": "input_file", **others, **inner}
     if not isinstance(inner.get("url"), str):
         hint = ": send a file as 'data:image/png;base64,...'" if "path" in inner else ""
         raise RequestError(f"{where}.image_url needs a 'url' that is a str{hint}")
     details = {name: value for name, value in inner.items() if name != "url"}
-    return {"type": "input_image", "image_url": inner["url"], **others, **details}
+    source = "file_id" if isinstance(inner["url"], UploadReference) else "image_url"
+    return {"type": "input_image", source: inner["url"], **others, **details}
 
 
 def _document(entry: Mapping[str, Any], where: str) -> dict[str, Any]:

@@ -11,9 +11,10 @@ import orjson
 
 from .exchange import Call, Reply, failed
 from .jobs import Row
+from .multipart import fields_of
 
 if TYPE_CHECKING:
-    from .jobs import Batch, BatchStore, Outcome
+    from .jobs import Batch, BatchStore, Outcome, StoredFile
 
 __all__ = ["PATHS", "serve"]
 
@@ -21,11 +22,16 @@ PATHS = re.compile(r"/v1/messages/batches(?:/([\w-]+)(?:/(cancel|results))?)?")
 MOST_ROWS = 100_000
 MOST_BYTES = 256_000_000
 PAGE = 20
+FILES = re.compile(r"/v1/files(?:/([\w-]+))?")
+MOST_FILE_BYTES = 500_000_000
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
 def serve(store: BatchStore, call: Call) -> Reply | None:
     """Answer a request to a message batch; None if there is nothing at its path."""
+    file = FILES.fullmatch(call.path)
+    if file is not None:
+        return _file(store, call, file[1])
     found = PATHS.fullmatch(call.path)
     if found is None:
         return None
@@ -46,6 +52,41 @@ def serve(store: BatchStore, call: Call) -> Reply | None:
         del store.batches[identifier]
         return Reply(200, {"id": identifier, "type": "message_batch_deleted"})
     return Reply(200, _shown(call, batch))
+
+
+def _file(store: BatchStore, call: Call, identifier: str | None) -> Reply | None:
+    if identifier is None:
+        return _upload(store, call) if call.method == "POST" else None
+    file = store.readable(identifier)
+    if file is None or (file.provider, file.key) != (call.provider, call.key):
+        return failed(call, 404, f"File not found: {identifier}")
+    if call.method == "DELETE":
+        del store.files[identifier]
+        return Reply(200, {"id": identifier, "type": "file_deleted"})
+    return Reply(200, _shown_file(file))
+
+
+def _upload(store: BatchStore, call: Call) -> Reply:
+    sent = fields_of(call.headers.get(b"content-type", b""), call.body).get("file")
+    if sent is None:
+        return failed(call, 400, "file: Field required")
+    if len(sent.content) > MOST_FILE_BYTES:
+        return failed(call, 413, "file: File exceeds the maximum size")
+    file = store.add_file(f"file_{store.next_identifier()}", sent.file_name, "upload", sent.content)
+    file.provider, file.key, file.media_type = call.provider, call.key, sent.content_type
+    return Reply(200, _shown_file(file))
+
+
+def _shown_file(file: StoredFile) -> dict[str, Any]:
+    return {
+        "id": file.identifier,
+        "type": "file",
+        "filename": file.name,
+        "mime_type": file.media_type,
+        "size_bytes": len(file.content),
+        "created_at": _date(file.created),
+        "downloadable": False,
+    }
 
 
 def _create(store: BatchStore, call: Call) -> Reply:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
-from . import anthropic, gemini, openai
+from . import anthropic, gemini, models, openai
 from .exchange import Call, Reply, failed
 
 if TYPE_CHECKING:
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["name_of", "owner_of", "serve"]
 
-_PROVIDER = re.compile(r"/(?P<provider>(?!(?:v1(?:beta)?|upload|download|files|batches)(?:/|$))[\w-]+)(?=/)")
+_PROVIDER = re.compile(
+    r"/(?P<provider>(?!(?:v1(?:beta)?|upload|download|files|batches|models)(?:/|$))[\w-]+)(?=/)"
+)
 _MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
@@ -29,6 +31,10 @@ def owner_of(path: str) -> tuple[str, str] | None:
     found = _PROVIDER.match(path)
     named = None if found is None else found["provider"]
     rest = path if found is None else path[found.end() :]
+    if models.PATH.fullmatch(rest):
+        return (named or ("gemini" if rest.startswith("/v1beta") else "openai"), rest)
+    if named == "anthropic" and anthropic.FILES.fullmatch(rest):
+        return named, rest
     if anthropic.PATHS.fullmatch(rest):
         return (named or "anthropic", rest) if named in (None, "anthropic") else None
     if named == "gemini" or (named is None and not openai.PATHS.fullmatch(rest)):
@@ -42,6 +48,8 @@ def name_of(method: str, path: str) -> str:
     >>> name_of("POST", "/v1/batches"), name_of("GET", "/v1/files/f/content")
     ('batches.create', 'files.download')
     """
+    if path.endswith("/models"):
+        return "models.list"
     kind = "files" if "/files" in path else "batches"
     if re.search(r"[/:]cancel$", path):
         return "batches.cancel"
@@ -80,7 +88,9 @@ def serve(
         root=f"{scheme}://{host}{f'/{provider}' if prefixed else ''}",
     )
     store.advance()
-    form = {"anthropic": anthropic, "gemini": gemini}.get(provider, openai)
+    form: Any = {"anthropic": anthropic, "gemini": gemini}.get(provider, openai)
+    if path.endswith("/models"):
+        form = models
     try:
         reply = form.serve(store, call)
     except _MALFORMED as mistake:

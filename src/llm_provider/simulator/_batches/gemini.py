@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ _FILE = re.compile(r"/(?:(?:v1|v1beta)|download/(?:v1|v1beta))/files/([\w-]+)(:d
 PATHS = re.compile("|".join(f"(?:{one.pattern})" for one in (_CREATE, _BATCH, _UPLOAD, _FILE)))
 MOST_INLINE_BYTES = 20_000_000
 PAGE = 50
+KEPT_SECONDS = 48 * 3600.0
 
 
 def serve(store: BatchStore, call: Call) -> Reply | None:
@@ -45,7 +47,12 @@ def _upload(store: BatchStore, call: Call) -> Reply:
     if b"start" in command:
         identifier = store.next_identifier()
         told = orjson.loads(call.body or b"{}").get("file", {})
-        store.add_file(identifier, told.get("displayName") or told.get("display_name") or "", "upload", b"")
+        name = told.get("displayName") or told.get("display_name") or ""
+        begun = store.add_file(identifier, name, "upload", b"")
+        begun.provider, begun.key, begun.gone = call.provider, call.key, begun.created + KEPT_SECONDS
+        begun.media_type = told.get("mimeType") or told.get("mime_type") or "application/octet-stream"
+        if begun.media_type.startswith("video/"):
+            begun.ready = begun.created + store.processing_seconds(call.provider)
         version = call.path.split("/")[2]
         url = f"{call.root}/upload/{version}/files?upload_id={identifier}"
         headers = [(b"x-goog-upload-url", url.encode()), (b"x-goog-upload-status", b"active")]
@@ -63,11 +70,12 @@ def _shown_file(call: Call, file: StoredFile) -> dict[str, Any]:
     return {
         "name": f"files/{file.identifier}",
         "displayName": file.name,
-        "mimeType": "application/jsonl",
+        "mimeType": file.media_type or "application/jsonl",
         "sizeBytes": str(len(file.content)),
         "createTime": _date(file.created),
         "uri": f"{call.root}/v1beta/files/{file.identifier}",
-        "state": "ACTIVE",
+        "state": "ACTIVE" if time.time() >= file.ready else "PROCESSING",
+        **({} if file.gone is None else {"expirationTime": _date(file.gone)}),
         "source": "UPLOADED" if file.purpose == "upload" else "GENERATED",
     }
 

@@ -36,6 +36,12 @@ class StoredFile:
     created: float
     gone: float | None = None
     """Unix time from which on it cannot be read."""
+    provider: str = ""
+    key: str = ""
+    """The API key of its upload."""
+    media_type: str = ""
+    ready: float = 0.0
+    """Unix time from which on messages may refer to it."""
 
 
 @dataclass(slots=True)
@@ -132,6 +138,10 @@ class BatchStore:
         """Keep a file."""
         file = self.files[identifier] = StoredFile(identifier, name, purpose, content, time.time())
         return file
+
+    def processing_seconds(self, provider: str) -> float:
+        """Seconds for which a provider processes an uploaded video."""
+        return self._settings(provider).file_seconds
 
     def readable(self, identifier: str) -> StoredFile | None:
         """A file that exists and has not expired."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import time
-from email.parser import BytesParser
-from email.policy import HTTP
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from .exchange import Call, Reply, failed
 from .jobs import Batch, Row
+from .multipart import fields_of
 
 if TYPE_CHECKING:
     from .jobs import BatchStore, StoredFile
@@ -21,6 +20,7 @@ __all__ = ["PATHS", "serve"]
 PATHS = re.compile(r"(?:/v1)?/(files|batches)(?:/([\w-]+)(?:/(content|cancel))?)?")
 MOST_ROWS = 50_000
 MOST_BYTES = 200_000_000
+MOST_FILE_BYTES = 512_000_000
 PAGE = 20
 
 _PURPOSES = {"together_ai": "batch-api"}
@@ -52,23 +52,17 @@ def _files(store: BatchStore, call: Call, identifier: str | None, action: str | 
 
 
 def _upload(store: BatchStore, call: Call) -> Reply:
-    head = b"content-type: " + call.headers.get(b"content-type", b"") + b"\r\n\r\n"
-    parts = BytesParser(policy=HTTP).parsebytes(head + call.body)
-    purpose, name, content = "", "", None
-    for part in parts.iter_parts() if parts.is_multipart() else ():
-        field = part.get_param("name", header="content-disposition")
-        decoded: Any = part.get_payload(decode=True)
-        payload: bytes = decoded or b""
-        if field == "purpose":
-            purpose = payload.decode()
-        elif field == "file":
-            name, content = part.get_filename() or "", payload
+    fields = fields_of(call.headers.get(b"content-type", b""), call.body)
+    sent = fields.get("file")
+    purpose = fields["purpose"].content.decode() if "purpose" in fields else ""
     expected = _PURPOSES.get(call.provider, "batch")
-    if content is None or purpose != expected:
+    if sent is None or purpose not in (expected, "user_data"):
         return failed(call, 400, f"a file with the purpose {expected!r} is expected, not {purpose!r}")
-    if len(content) > MOST_BYTES:
+    if len(sent.content) > (MOST_BYTES if purpose == expected else MOST_FILE_BYTES):
         return failed(call, 400, "the file is too large")
-    return Reply(200, _file(store.add_file(f"file-{store.next_identifier()}", name, purpose, content)))
+    file = store.add_file(f"file-{store.next_identifier()}", sent.file_name, purpose, sent.content)
+    file.provider, file.key, file.media_type = call.provider, call.key, sent.content_type
+    return Reply(200, _file(file))
 
 
 def _file(file: StoredFile) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from .._batches.endpoints import name_of, owner_of, serve
+from .._batches.references import refusal
 from .._behaviour.answers import complete
 from .._behaviour.faults import Fault
 from .._behaviour.prompt_cache import CacheUse, count_cached
@@ -183,6 +184,8 @@ class Application:
             await _refuse(exchange, target, Problem(status=401))
         elif isinstance(prompt, Problem):
             await _refuse(exchange, target, prompt)
+        elif (problem := self._refusal(exchange, target.provider, key, prompt)) is not None:
+            await _refuse(exchange, target, problem)
         else:
             fault = fault or NO_FAULT
             try:
@@ -205,6 +208,10 @@ class Application:
                 await _refuse(exchange, target, excess)
             else:
                 await self._send_completion(prepared)
+
+    def _refusal(self, exchange: Exchange, provider: str, key: str, prompt: Prompt) -> Problem | None:
+        """The error of a request that is too large, or refers to a file that the provider does not have."""
+        return refusal(self._state.batches, provider, key, exchange.record.body, prompt.request.body)
 
     def _over_limit(self, prepared: _PreparedAnswer, key: str) -> Problem | None:
         """The error if a limit is exceeded, else None; sets the rate-limit headers in both cases."""

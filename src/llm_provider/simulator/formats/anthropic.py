@@ -130,11 +130,18 @@ def rejection(prompt: Prompt) -> Problem | None:
             return Problem(
                 status=400, message="tool_choice: forced tool use is not possible while thinking is on"
             )
-    if _NO_PREFILL.match(model) and body["messages"][-1]["role"] == "assistant":
+    last = body["messages"][-1]
+    if _NO_PREFILL.match(model) and last["role"] == "assistant" and not _is_paused(last.get("content")):
         return Problem(
             status=400, message=f"messages: {model} does not support a prefilled assistant message"
         )
     return None
+
+
+def _is_paused(content: Any) -> bool:
+    """Whether an assistant's turn is a paused one: it holds blocks of tools that Anthropic runs."""
+    blocks = content if isinstance(content, list) else ()
+    return any(str(block.get("type", "")).startswith("server_tool_use") for block in blocks)
 
 
 def reply(prompt: Prompt, completion: Completion) -> dict[str, Any]:

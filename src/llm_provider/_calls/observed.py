@@ -1,0 +1,76 @@
+"""The one place from which calls are observed: their facts, as `_telemetry` takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from .._telemetry.facts import AttemptFacts, CallFacts, Paid
+
+if TYPE_CHECKING:
+    from .._errors import FailedAttempt
+    from .._money.totals import Posting
+    from .call import Call
+
+T = TypeVar("T")
+
+
+def facts_of(call: Call[Any], *, streamed: bool = False) -> CallFacts:
+    """The facts of a call for its observer."""
+    target = call.target
+    return CallFacts(
+        call.operation.name,
+        target.provider,
+        target.model,
+        getattr(call.request, "model", target.model),
+        target.base_url,
+        call.request,
+        call.tracks.tag,
+        streamed,
+    )
+
+
+def looked_up(call: Call[Any], started: float, outcome: T) -> T:
+    """The outcome of a call that ended with the lookup, observed."""
+    if call.watch is not None:
+        call.watch.observer.looked_up(facts_of(call), started, outcome)
+    return outcome
+
+
+async def observed(call: Call[T], work: Callable[[], Coroutine[Any, Any, T]], *, streamed: bool = False) -> T:
+    """The result of an observed call that is sent. It runs in the task of the call."""
+    assert call.watch is not None
+    missed = call.cache in ("use", "only")
+    observer = call.watch.observer
+    call.watch = watch = observer.watch(facts_of(call, streamed=streamed), call.started, missed=missed)
+    try:
+        result = await work()
+    except BaseException as error:
+        observer.ended(watch, error)
+        raise
+    observer.ended(watch, result)
+    return result
+
+
+def attempted(
+    call: Call[Any],
+    number: int,
+    waited: float,
+    seconds: float,
+    failure: FailedAttempt | None = None,
+    retry_in: float | None = None,
+) -> None:
+    """Observe the end of a request."""
+    if call.watch is not None:
+        call.watch.attempt(AttemptFacts(number, waited, seconds, failure, retry_in))
+
+
+def paid(call: Call[Any], posting: Posting) -> None:
+    """Observe the tokens and the cost of a request that was billed, or may have been."""
+    watch = call.watch
+    if watch is None or posting.kind == "hit":
+        return
+    usd = None if posting.usd is None else float(posting.usd)
+    one = Paid(posting.usage, usd, posting.key.served, posting.key.delivery)
+    watch.paid(one)
+    watch.observer.paid(watch.facts or facts_of(call), one)

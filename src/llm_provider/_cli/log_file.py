@@ -1,0 +1,213 @@
+"""The log of `ask`: prompts and answers in a SQLite file of the user's own, which can be searched.
+
+No API key is ever in it. Only the user can read the file, because prompts may be private.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from .._errors import RequestError
+
+VARIABLE = "LLM_PROVIDER_LOGS"
+_OFF = frozenset({"off", "none", "no", "false", "0"})
+_VERSION = 1
+
+_TABLES = """\
+CREATE TABLE asks (
+    id INTEGER PRIMARY KEY,
+    conversation TEXT NOT NULL,
+    time REAL NOT NULL,
+    model TEXT NOT NULL,
+    served TEXT NOT NULL,
+    provider TEXT NOT NULL,
+    system TEXT,
+    prompt TEXT NOT NULL,
+    answer TEXT NOT NULL,
+    messages TEXT NOT NULL,
+    usage TEXT NOT NULL,
+    cost REAL,
+    cached INTEGER NOT NULL,
+    finish_reason TEXT NOT NULL
+);
+CREATE INDEX of_conversation ON asks (conversation);
+"""
+_WORDS = (
+    "CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5(prompt, answer, content='asks', content_rowid='id')"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedAsk:
+    """A question and its answer.
+
+    Attributes:
+        conversation: The id of the conversation that the question began or continued.
+        time: Unix seconds.
+        model: The model that was asked for.
+        served: The model that answered, as the provider names it.
+        provider: The route's name.
+        system: The system prompt; None if there was none.
+        prompt: The text of the question.
+        answer: The text of the answer.
+        messages: The messages of the question and of the answer, as a later call sends them.
+        usage: The token counts by name.
+        cost: USD; None if it is unknown.
+        cached: Whether the answer came from the cache.
+        finish_reason: Why the answer ended.
+    """
+
+    conversation: str
+    time: float
+    model: str
+    served: str
+    provider: str
+    system: str | None
+    prompt: str
+    answer: str
+    messages: list[Any]
+    usage: dict[str, int]
+    cost: float | None
+    cached: bool
+    finish_reason: str
+
+
+_COLUMNS = tuple(field.name for field in fields(LoggedAsk))
+_JSON_COLUMNS = ("messages", "usage")
+
+
+def log_path() -> Path | None:
+    """The file that `LLM_PROVIDER_LOGS` names, else one in the user's data directory; None if it is off."""
+    chosen = os.environ.get(VARIABLE, "").strip()
+    if chosen.lower() in _OFF:
+        return None
+    if chosen:
+        return Path(chosen).expanduser()
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("llm_provider", appauthor=False)) / "logs.db"
+
+
+class LogFile:
+    """The log of one file.
+
+    Args:
+        path: The file. It is made by the first `add`.
+        by_words: Whether to search with SQLite's full-text index. Without it, substrings are found.
+    """
+
+    def __init__(self, path: Path, *, by_words: bool = True) -> None:
+        self.path = path
+        self._by_words = by_words
+
+    def add(self, ask: LoggedAsk) -> None:
+        """Append a question with its answer.
+
+        Raises:
+            OSError, sqlite3.Error: the file cannot be written.
+        """
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not self.path.exists():
+            # SQLite would give the file the permissions that the user's other files have.
+            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
+        values = [getattr(ask, name) for name in _COLUMNS]
+        written = [
+            json.dumps(value) if name in _JSON_COLUMNS else value
+            for name, value in zip(_COLUMNS, values, strict=True)
+        ]
+        with self._opened() as database:
+            names, marks = ", ".join(_COLUMNS), ", ".join("?" * len(_COLUMNS))
+            row = database.execute(f"INSERT INTO asks ({names}) VALUES ({marks})", written).lastrowid  # noqa: S608  # names of columns
+            if self._by_words:
+                database.execute(
+                    "INSERT INTO words (rowid, prompt, answer) VALUES (?, ?, ?)",
+                    (row, ask.prompt, ask.answer),
+                )
+
+    def last_conversation(self) -> list[LoggedAsk]:
+        """The questions of the conversation that was last continued, oldest first; empty if there is none."""
+        return self._select(
+            "WHERE conversation = (SELECT conversation FROM asks ORDER BY id DESC LIMIT 1) ORDER BY id"
+        )
+
+    def latest(self, most: int) -> list[LoggedAsk]:
+        """The latest questions, oldest first."""
+        return self._select("ORDER BY id DESC LIMIT ?", most)[::-1]
+
+    def search(self, query: str, most: int) -> list[LoggedAsk]:
+        """The latest questions whose text or answer has every word of the query, oldest first.
+
+        Words match by their beginning. If nothing has such words, the query is searched as a part of a text.
+        """
+        found: list[LoggedAsk] = []
+        words = " ".join('"{}"*'.format(word.replace('"', '""')) for word in query.split())
+        if self._by_words and words:
+            matching = "WHERE id IN (SELECT rowid FROM words WHERE words MATCH ?) ORDER BY id DESC LIMIT ?"
+            found = self._select(matching, words, most)
+        if not found:
+            escaped = query.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+            like = f"%{escaped}%"
+            matching = r"WHERE prompt LIKE ? ESCAPE '\' OR answer LIKE ? ESCAPE '\' ORDER BY id DESC LIMIT ?"
+            found = self._select(matching, like, like, most)
+        return found[::-1]
+
+    def _select(self, rest: str, *values: Any) -> list[LoggedAsk]:
+        if not self.path.exists():
+            return []
+        with self._opened() as database:
+            rows: Sequence[Sequence[Any]] = database.execute(
+                f"SELECT {', '.join(_COLUMNS)} FROM asks {rest}",  # noqa: S608  # the texts of this module
+                values,
+            ).fetchall()
+        return [_logged(row) for row in rows]
+
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        """The database in a transaction.
+
+        Raises:
+            RequestError: a newer version of this program wrote the file.
+            sqlite3.Error: the file is no database, or is locked for long.
+        """
+        with closing(sqlite3.connect(self.path, timeout=10.0)) as database, database:
+            database.execute("BEGIN IMMEDIATE")
+            (version,) = database.execute("PRAGMA user_version").fetchone()
+            if version > _VERSION:
+                raise RequestError(f"the log {self.path} was written by a newer version of this program")
+            if version < _VERSION:
+                for statement in _TABLES.split(";\n"):
+                    database.execute(statement)
+                database.execute(f"PRAGMA user_version = {_VERSION}")
+            if self._by_words:
+                self._index(database)
+            yield database
+
+    def _index(self, database: sqlite3.Connection) -> None:
+        """Make the index of words if it is missing and this SQLite can."""
+        if database.execute("SELECT 1 FROM sqlite_schema WHERE name = 'words'").fetchone():
+            return
+        try:
+            database.execute(_WORDS)
+        except sqlite3.OperationalError:
+            self._by_words = False
+        else:
+            database.execute("INSERT INTO words (words) VALUES ('rebuild')")
+
+
+def _logged(row: Sequence[Any]) -> LoggedAsk:
+    facts = dict(zip(_COLUMNS, row, strict=True))
+    facts |= {name: json.loads(facts[name]) for name in _JSON_COLUMNS}
+    return LoggedAsk(**{**facts, "cached": bool(facts["cached"])})
+
+
+def moment(ask: LoggedAsk) -> str:
+    """The local time of a question."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(ask.time))

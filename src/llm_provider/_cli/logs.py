@@ -1,0 +1,68 @@
+"""The command `llm-provider logs`: prints and searches what `ask` was asked and answered."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import sys
+from dataclasses import asdict
+
+import click
+
+from .._errors import RequestError
+from .log_file import VARIABLE, LogFile, LoggedAsk, log_path, moment
+from .output import OK, PROGRAM, printable
+from .parsing import command
+
+_EPILOG = f"""\
+  {PROGRAM} logs                   # the latest ten
+  {PROGRAM} logs "tax report" -n 3
+  {PROGRAM} logs --json | jq .cost
+
+QUERY is words that the prompt or the answer has; "tax" finds "taxes" too. The log is a SQLite file that only
+you can read, and holds no API key. {VARIABLE}=FILE moves it, {VARIABLE}=off turns it off, and
+`{PROGRAM} ask --no-log` leaves one answer out. `{PROGRAM} logs --path` prints where it is: delete the file
+to delete the log.
+"""
+
+_BREAKS = "\n\t"
+
+
+@command("print and search the answers of `ask`, the latest at the end", _EPILOG)
+@click.argument("query", metavar="[QUERY]", nargs=-1)
+@click.option(
+    "-n",
+    "--number",
+    "most",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=10,
+    help="how many (default 10)",
+)
+@click.option("--json", "as_json", is_flag=True, help="print one JSON object per line")
+@click.option("--path", "only_path", is_flag=True, help="print the file of the log")
+def logs(query: tuple[str, ...], most: int, *, as_json: bool, only_path: bool) -> int:
+    """Run the command."""
+    path = log_path()
+    if path is None:
+        raise RequestError(f"the log is turned off by {VARIABLE}")
+    if only_path:
+        print(path)
+        return OK
+    words = " ".join(query)
+    try:
+        found = LogFile(path).search(words, most) if words.strip() else LogFile(path).latest(most)
+    except sqlite3.Error as error:
+        raise RequestError(f"the log {path} cannot be read: {error}") from None
+    if not found and not as_json:
+        print("no answers" + (f" with {words!r}" if words else ""), file=sys.stderr)
+    for ask in found:
+        print(json.dumps(asdict(ask)) if as_json else _shown(ask))
+    return OK
+
+
+def _shown(ask: LoggedAsk) -> str:
+    cost = "from the cache" if ask.cached else "cost unknown" if ask.cost is None else f"${ask.cost:.6f}"
+    head = f"{moment(ask)}  {ask.model}  {cost}  conversation {ask.conversation}"
+    quoted = "\n".join(f"> {printable(line, also=_BREAKS)}" for line in ask.prompt.splitlines())
+    return f"{head}\n{quoted}\n{printable(ask.answer, also=_BREAKS)}\n"

@@ -1,0 +1,21 @@
+"""The command `llm-provider simulator`, which parses its options itself."""
+
+from __future__ import annotations
+
+import click
+
+from .._requests.routing import COMPATIBLE_HOSTS
+from .parsing import command
+
+
+@command(
+    "run a local server that speaks the providers' wire formats",
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def simulator(arguments: tuple[str, ...]) -> int:
+    """Run the command."""
+    from ..simulator._server.command import main as simulate
+
+    return simulate(arguments, COMPATIBLE_HOSTS)

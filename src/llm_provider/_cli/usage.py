@@ -1,0 +1,142 @@
+"""The command `llm-provider usage`: prints what calls cost, from the ledger files of processes."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .._errors import RequestError
+from .._runtime.exact_decimal import total
+from .output import OK, PROGRAM, print_table, printable
+from .parsing import command, since
+
+if TYPE_CHECKING:
+    from .._money.ledger_rows import LedgerRow
+    from .._money.totals import Totals
+
+_NAMES = ("day", "provider", "model", "served", "tag", "delivery")
+_EPILOG = f"""\
+FILES are ledgers: what `Client(ledger=FILE)` or LLM_PROVIDER_LEDGER=FILE has written. Several files are
+summed, as those of a cluster's workers. Without a file it reads the one that LLM_PROVIDER_LEDGER names.
+
+  {PROGRAM} usage costs.jsonl
+  {PROGRAM} usage worker-*.jsonl --by day --by model --since 7d
+  {PROGRAM} usage costs.jsonl --by tag --json | jq .total.cost
+
+--by takes {", ".join(_NAMES)}; default provider and model. Days are those of UTC. Dollars are exact
+sums of known costs, and "unknown" counts the requests of unknown cost.
+"""
+
+
+@command("print what calls cost, from ledger files", _EPILOG)
+@click.argument("files", metavar="[FILES]...", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--by",
+    metavar="NAME",
+    multiple=True,
+    help="sum by day, model, tag, provider, served or delivery; repeatable",
+)
+@click.option(
+    "--since", "begin", metavar="WHEN", callback=since, help="only from a day (2026-11-20) or an age (7d) on"
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help="print one JSON object with rows and total; costs are USD"
+)
+def usage(files: tuple[Path, ...], by: tuple[str, ...], begin: float | None, *, as_json: bool) -> int:
+    """Run the command."""
+    from .._money.ledger import Ledger
+
+    names = _names(by)
+    by_day, everything = _totals(_chosen(files), begin, by_day="day" in names)
+    kept = [name for name in names if name != "day"]
+    rows = [
+        (day, row)
+        for day in sorted(by_day)
+        for row in (Ledger(by_day[day]).rows(*kept) if kept else [Ledger(by_day[day]).total])
+    ]
+    summed = Ledger(everything).total
+    if as_json:
+        print(
+            json.dumps({"rows": [_object(names, day, row) for day, row in rows], "total": _figures(summed)})
+        )
+        return OK
+    header = [*names, "requests", "hits", "failed", "input", "output", "cost $", "saved $", "unknown"]
+    lines = [[*_words(names, day, row), *_cells(row)] for day, row in rows]
+    lines.append(["total", *[""] * (len(names) - 1), *_cells(summed)])
+    print_table(header, lines, left_aligned=_NAMES)
+    return OK
+
+
+def _names(by: tuple[str, ...]) -> list[str]:
+    """The names to sum by. One option may name several, with commas.
+
+    Raises:
+        RequestError: a name does not exist.
+    """
+    names = list(dict.fromkeys(name.strip() for one in by for name in one.split(",") if name.strip()))
+    for name in names:
+        if name not in _NAMES:
+            raise RequestError(f"--by takes {', '.join(_NAMES)}, not {name!r}")
+    return names or ["provider", "model"]
+
+
+def _chosen(files: tuple[Path, ...]) -> list[Path]:
+    """The files, each once.
+
+    Raises:
+        RequestError: there is none.
+    """
+    if not files:
+        named = os.environ.get("LLM_PROVIDER_LEDGER", "").strip()
+        if not named:
+            raise RequestError(
+                "there is no ledger: name its file, or set LLM_PROVIDER_LEDGER, which calls then write"
+            )
+        files = (Path(named),)
+    return list({path.expanduser().resolve(): path for path in files}.values())
+
+
+def _totals(files: list[Path], begin: float | None, *, by_day: bool) -> tuple[dict[str, Totals], Totals]:
+    """The sums of each day, or all of them under an empty name; and the sum of everything."""
+    from .._money.ledger_file import postings
+    from .._money.totals import Totals
+
+    found: dict[str, Totals] = {}
+    everything = Totals()
+    for path in files:
+        for posting in postings(path):
+            if begin is not None and posting.time < begin:
+                continue
+            day = datetime.fromtimestamp(posting.time, UTC).strftime("%Y-%m-%d") if by_day else ""
+            if day not in found:
+                found[day] = Totals()
+            found[day].post(posting)
+            everything.post(posting)
+    return found, everything
+
+
+def _words(names: list[str], day: str, row: LedgerRow) -> list[str]:
+    return [printable(day if name == "day" else getattr(row, name)) or "-" for name in names]
+
+
+def _cells(row: LedgerRow) -> list[str]:
+    counts = (row.requests, row.hits, row.failed, row.usage.input_tokens, row.usage.output_tokens)
+    cost = total((row.spent, row.wasted))
+    return [*(f"{count:,}" for count in counts), f"{cost:,.6f}", f"{row.saved:,.6f}", f"{row.unknown:,}"]
+
+
+def _object(names: list[str], day: str, row: LedgerRow) -> dict[str, Any]:
+    return {name: day if name == "day" else getattr(row, name) for name in names} | _figures(row)
+
+
+def _figures(row: LedgerRow) -> dict[str, Any]:
+    """The sums of a row as JSON: counts, tokens, and USD as numbers."""
+    found = {name: value for name, value in row.as_dict().items() if name not in _NAMES}
+    found["cost"] = total((row.spent, row.wasted))
+    return {name: float(value) if isinstance(value, Decimal) else value for name, value in found.items()}

@@ -1,0 +1,115 @@
+"""Files of Gemini, through the google-genai SDK: `files`.
+
+Facts from google-genai 3.4 and Google's guides: a file has up to 2 GB and is deleted after 48 hours. A video
+is processed first, and requests may refer to it once its state is ACTIVE. A request has up to 20 MB.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+from ..._errors import APITimeoutError, BadRequestError
+from ..._requests.api_keys import APIKey
+from ..._requests.attachments import Attachment
+from ..._requests.routing import Target
+from ..batches import closed
+from ..files import SECONDS_OF_A_FILE, SECONDS_OF_A_QUESTION, FileLimits, UploadedFile
+from .api_version import split_version
+from .connection import without_warning
+from .sdk_http_clients import certificates
+
+_LIMITS = FileLimits(
+    request=20_000_000, upload=2_000_000_000, kinds=("application/pdf", "image/", "audio/", "video/")
+)
+
+_KEPT_SECONDS = 48 * 3600.0
+"""Seconds after which Google deletes a file, where its answer does not tell."""
+
+_PAUSES = (0.2, 5.0)
+"""The first and the longest pause between two questions for the state of a file, in seconds."""
+
+
+def limits(target: Target) -> FileLimits | None:
+    """See `FileModule.limits`."""
+    return _LIMITS
+
+
+def connect(target: Target, key: APIKey) -> GeminiFiles:
+    """See `FileModule.connect`."""
+    return GeminiFiles(target, key)
+
+
+def sdk_client(target: Target, key: APIKey) -> tuple[Any, Any]:
+    """A client for requests with large bodies, and its HTTP client."""
+    import httpx2
+    from google import genai
+    from google.genai import types
+
+    trusted = certificates()
+    http_client = httpx2.AsyncClient(verify=trusted, follow_redirects=False, timeout=None)
+    server, version = split_version(target.base_url)
+    options = types.HttpOptions(
+        base_url=server,
+        api_version=version or "v1beta",
+        timeout=int(1000 * SECONDS_OF_A_QUESTION),
+        # A single attempt also turns off the SDK's hidden second one after a broken connection.
+        retry_options=types.HttpRetryOptions(attempts=1),
+        # The SDK would build one that warns about itself, and another one that is never used.
+        httpx_async_client=http_client,
+        client_args={"verify": trusted, "trust_env": False},
+    )
+    with without_warning("Both GOOGLE_API_KEY"):
+        client = genai.Client(vertexai=False, api_key=key.reveal(), http_options=options)
+    return client, http_client
+
+
+async def close_client(client: Any, http_client: Any) -> None:
+    """Close what `sdk_client` has opened."""
+    await client.aio.aclose()
+    await closed(http_client, names=("aclose",))
+    await closed(client)
+
+
+class GeminiFiles:
+    """The files of one project."""
+
+    def __init__(self, target: Target, key: APIKey) -> None:
+        from google.genai import types
+
+        self._client, self._http_client = sdk_client(target, key)
+        self._types = types
+
+    async def upload(self, attachment: Attachment, name: str) -> UploadedFile:
+        """See `FileConnection.upload`."""
+        config = self._types.UploadFileConfig(
+            display_name=name,
+            mime_type=attachment.media_type,
+            http_options=self._types.HttpOptions(timeout=int(1000 * SECONDS_OF_A_FILE)),
+        )
+        with attachment.open() as file:
+            found: Any = await self._client.aio.files.upload(file=file, config=config)
+        pause, until = _PAUSES[0], time.monotonic() + SECONDS_OF_A_FILE
+        while (state := str(getattr(found.state, "name", found.state))) == "PROCESSING":
+            if time.monotonic() > until:
+                raise APITimeoutError(
+                    f"Google has not processed the file within {SECONDS_OF_A_FILE:g} s",
+                    phase="total",
+                    limit=SECONDS_OF_A_FILE,
+                    maybe_billed=False,
+                )
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _PAUSES[1])
+            found = await self._client.aio.files.get(name=found.name)
+        if state == "FAILED":
+            told = getattr(found.error, "message", None)
+            raise BadRequestError(f"Google cannot process the file: {told or 'it gives no reason'}")
+        expires = found.expiration_time
+        return UploadedFile(
+            found.uri, time.time() + _KEPT_SECONDS if expires is None else expires.timestamp()
+        )
+
+    async def close(self) -> None:
+        """See `FileConnection.close`."""
+        await close_client(self._client, self._http_client)

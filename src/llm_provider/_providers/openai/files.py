@@ -1,0 +1,63 @@
+"""Files of OpenAI, through the openai SDK: `files`.
+
+Facts from openai 2.54: a file has up to 512 MB, and is kept until it is deleted. A message refers to it by
+`file_id`: a PDF on both endpoints, an image on Responses alone. Compatible hosts have no such files.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..._requests.api_keys import APIKey
+from ..._requests.attachments import Attachment
+from ..._requests.routing import Target
+from ..batches import closed
+from ..files import SECONDS_OF_A_FILE, SECONDS_OF_A_QUESTION, FileLimits, UploadedFile
+
+_LIMITS = FileLimits(request=30_000_000, upload=512_000_000, kinds=("application/pdf", "image/"))
+"""OpenAI takes requests of 50 MB with PDF in them, and larger ones with images. Ours have the size that all
+providers but Gemini take."""
+
+
+def limits(target: Target) -> FileLimits | None:
+    """See `FileModule.limits`."""
+    return _LIMITS if target.provider == "openai" else None
+
+
+def connect(target: Target, key: APIKey) -> OpenAIFiles:
+    """See `FileModule.connect`."""
+    return OpenAIFiles(target, key)
+
+
+def sdk_client(target: Target, key: APIKey) -> Any:
+    """A client for requests with large bodies: the bridge to aiohttp builds whole bodies in memory."""
+    import openai
+
+    from ..sdk_connection import build_http_client
+
+    return openai.AsyncOpenAI(
+        base_url=target.base_url,
+        api_key=key.reveal(),
+        http_client=build_http_client(openai, "http1", 2**40),
+        max_retries=0,
+        timeout=SECONDS_OF_A_QUESTION,
+    )
+
+
+class OpenAIFiles:
+    """The files of one account."""
+
+    def __init__(self, target: Target, key: APIKey) -> None:
+        self._client = sdk_client(target, key)
+
+    async def upload(self, attachment: Attachment, name: str) -> UploadedFile:
+        """See `FileConnection.upload`."""
+        with attachment.open() as file:
+            uploaded = await self._client.files.create(
+                file=(name, file, attachment.media_type), purpose="user_data", timeout=SECONDS_OF_A_FILE
+            )
+        return UploadedFile(uploaded.id, uploaded.expires_at)
+
+    async def close(self) -> None:
+        """See `FileConnection.close`."""
+        await closed(self._client)

@@ -1,0 +1,93 @@
+"""Prompts and answers as JSON in the form of the GenAI conventions, for those who switch content on.
+
+Bytes of images and files are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import orjson
+
+from .._json_values import json_value
+
+
+def prompt_json(request: Any) -> str | None:
+    """The messages or the texts of a request; None if it has neither.
+
+    >>> from types import SimpleNamespace
+    >>> prompt_json(SimpleNamespace(messages=[{"role": "user", "content": "Hi"}]))
+    '[{"role":"user","parts":[{"type":"text","content":"Hi"}]}]'
+    """
+    messages = getattr(request, "messages", None)
+    if messages is not None:
+        return _dumped([_message(message) for message in messages])
+    inputs = getattr(request, "inputs", None)
+    if inputs is None:
+        return None
+    return _dumped([{"role": "user", "parts": [{"type": "text", "content": str(text)}]} for text in inputs])
+
+
+def answer_json(outcome: Any) -> str | None:
+    """The samples of an answer; None for an error, for vectors and for counts."""
+    choices = getattr(outcome, "choices", None) if not isinstance(outcome, BaseException) else None
+    if choices is None:
+        return None
+    return _dumped(
+        [
+            {
+                "role": "assistant",
+                "parts": list(_answer_parts(choice)),
+                # The conventions' word is in the singular.
+                "finish_reason": choice.finish_reason.replace("tool_calls", "tool_call"),
+            }
+            for choice in choices
+        ]
+    )
+
+
+def _answer_parts(choice: Any) -> Iterable[dict[str, Any]]:
+    if choice.reasoning:
+        yield {"type": "reasoning", "content": choice.reasoning}
+    if choice.text:
+        yield {"type": "text", "content": choice.text}
+    for call in choice.tool_calls:
+        yield {"type": "tool_call", "id": call.id, "name": call.name, "arguments": call.arguments}
+
+
+def _message(message: Mapping[str, Any]) -> dict[str, Any]:
+    role, content = message.get("role"), message.get("content")
+    if role == "tool":
+        part = {"type": "tool_call_response", "id": message.get("tool_call_id"), "response": _text(content)}
+        return {"role": role, "parts": [part]}
+    parts: list[dict[str, Any]] = [{"type": "text", "content": content}] if isinstance(content, str) else []
+    if isinstance(content, (list, tuple)):
+        parts = [_part(part) for part in content]
+    for call in message.get("tool_calls") or ():
+        function = call.get("function") or {}
+        called = {"name": function.get("name"), "arguments": function.get("arguments")}
+        parts.append({"type": "tool_call", "id": call.get("id"), **called})
+    return {"role": role, "parts": parts}
+
+
+def _part(part: Any) -> dict[str, Any]:
+    if not isinstance(part, Mapping):
+        return {"type": type(part).__name__}
+    if isinstance(part.get("text"), str):
+        return {"type": "text", "content": part["text"]}
+    address = part.get("image_url")
+    address = address.get("url") if isinstance(address, Mapping) else address
+    if isinstance(address, str) and address.startswith(("http://", "https://")):
+        return {"type": "uri", "uri": address}
+    return {"type": str(part.get("type"))}
+
+
+def _text(content: Any) -> Any:
+    if isinstance(content, (list, tuple)):
+        return [_part(part) for part in content]
+    return content
+
+
+def _dumped(value: Any) -> str:
+    return orjson.dumps(json_value(value)).decode()

@@ -1,0 +1,55 @@
+"""The facts of a call that observers need: `CallFacts` and `Ended`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .._types.usage import Usage
+
+if TYPE_CHECKING:
+    from .._errors import FailedAttempt
+
+
+@dataclass(slots=True)
+class CallFacts:
+    """A call as it was asked for."""
+
+    operation: str
+    """Its name in the GenAI conventions: "chat", "embeddings"; "count_tokens" has none there."""
+    provider: str
+    model: str
+    """The name in the request, without the prefix of the provider."""
+    asked: str
+    """The name as the user gave it."""
+    base_url: str | None
+    request: Any
+    """The checked arguments. Only the switch for content lets their messages be read."""
+    tag: str = ""
+    """The names of the `track` blocks around the call."""
+    streamed: bool = False
+
+
+@dataclass(slots=True)
+class Paid:
+    """The tokens and the cost of one request that was answered, or that failed and may have been billed."""
+
+    usage: Usage | None
+    usd: float | None
+    """None where it is not known."""
+    served: str
+    """The model that answered, as the provider names it."""
+    delivery: str = "live"
+
+
+@dataclass(slots=True)
+class AttemptFacts:
+    """One request that has ended."""
+
+    number: int
+    waited: float
+    """Seconds before it was sent."""
+    seconds: float
+    failure: FailedAttempt | None = None
+    retry_in: float | None = None
+    """Seconds until the next request; None if there is none."""

@@ -1,0 +1,200 @@
+"""`Observer`: gives what happens to the calls of a client to the log, to spans and to metrics.
+
+A client has one observer. A call has it only if something is on when the call is made, so a call that nobody
+observes pays for one question. A `Watch` follows one call that is sent.
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+from logging import DEBUG, INFO
+from typing import TYPE_CHECKING, Any
+
+from . import telemetry as setting
+from .facts import AttemptFacts, CallFacts, Paid
+from .logs import attempt_line, call_line, is_logging, outcome_of
+from .telemetry import Telemetry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .._types.usage import Usage
+    from .metrics import Metrics
+    from .spans import Spans, Started
+
+
+class Observer:
+    """Observes the calls of one client.
+
+    Args:
+        telemetry: True or a `Telemetry` to use OpenTelemetry, False not to, None to use it as soon as the
+            program has configured it.
+        content: Whether log lines and spans hold prompts and answers.
+        statistics: The method of the engine that returns the state of its rate control.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_content",
+        "_searches",
+        "_statistics",
+        "idle",
+        "is_exporting",
+        "metrics",
+        "spans",
+    )
+
+    def __init__(
+        self, telemetry: bool | Telemetry | None, *, content: bool, statistics: Callable[[], list[Any]]
+    ) -> None:
+        self._content = content
+        # A strong reference would be a cycle, which only the garbage collector frees.
+        self._statistics = weakref.WeakMethod(statistics)
+        self.spans: Spans | None = None
+        self.metrics: Metrics | None = None
+        self.idle = Watch(self, None, 0.0)
+        """For calls that are observed and not sent."""
+        self.is_exporting = False
+        """Whether there are spans and metrics."""
+        self._searches = telemetry is None
+        """Whether the program may still configure OpenTelemetry."""
+        if telemetry:
+            self._export(telemetry if isinstance(telemetry, Telemetry) else Telemetry())
+
+    def found_providers(self) -> bool:
+        """Begin to export if the program has configured OpenTelemetry meanwhile. Returns whether it has."""
+        if self._searches and not self.is_exporting and (configured := setting.found()) is not None:
+            self._export(configured)
+        return self.is_exporting
+
+    def _export(self, telemetry: Telemetry) -> None:
+        # The modules of OpenTelemetry's API are for programs that use it.
+        from .metrics import metrics_of
+        from .spans import Spans
+
+        self.spans = Spans(telemetry.tracer_provider, content=self._content)
+        self.metrics = metrics_of(telemetry.meter_provider)
+        self.metrics.watch(self)
+        self.is_exporting = True
+
+    def statistics(self) -> list[Any]:
+        """The state of the rate control of the client; empty after its end."""
+        statistics = self._statistics()
+        return [] if statistics is None else statistics()
+
+    def looked_up(self, facts: CallFacts, started: float, outcome: Any) -> None:
+        """Note a call that ended with the lookup: a stored answer, or the error of `cache="only"`."""
+        failed = isinstance(outcome, BaseException)
+        if self.metrics is not None:
+            self.metrics.looked_up(facts, hit=not failed)
+        if self.spans is not None:
+            self.spans.hit(facts, started, outcome)
+        self._log(facts, time.perf_counter() - started, outcome, None, None if failed else 0.0)
+
+    def watch(self, facts: CallFacts, started: float, *, missed: bool) -> Watch:
+        """Begin to follow a call that is sent, in its own task.
+
+        Args:
+            facts: The call.
+            started: When the user made it, by `time.perf_counter`.
+            missed: Whether its answer was looked up before, and not found.
+        """
+        if missed and self.metrics is not None:
+            self.metrics.looked_up(facts, hit=False)
+        return Watch(self, facts, started)
+
+    def paid(self, facts: CallFacts, paid: Paid) -> None:
+        """Note the tokens and the cost of a request."""
+        if self.metrics is not None:
+            self.metrics.paid(facts, paid)
+        if paid.delivery != "live" and is_logging(INFO):
+            call_line(facts, "ok", 0.0, usage=paid.usage, usd=paid.usd, delivery=paid.delivery)
+
+    def ended(self, watch: Watch, outcome: Any) -> None:
+        """Note the end of a call that was sent, in the task that began to follow it."""
+        seconds, facts = time.perf_counter() - watch.started, watch.facts
+        assert facts is not None
+        if self.metrics is not None and watch.attempts:
+            # A call that was answered by the request of another one was not sent.
+            self.metrics.ended(facts, seconds, outcome)
+        if self.spans is not None and watch.span is not None:
+            self.spans.end(watch.span, facts, outcome, watch.usage, watch.usd)
+        self._log(facts, seconds, outcome, watch.usage, watch.usd, watch.attempts)
+
+    def _log(
+        self,
+        facts: CallFacts,
+        seconds: float,
+        outcome: Any,
+        usage: Usage | None,
+        usd: float | None,
+        attempts: int = 0,
+    ) -> None:
+        if not is_logging(INFO):
+            return
+        more: dict[str, Any] = {}
+        if self._content:
+            from .content import answer_json, prompt_json
+
+            more = {"prompt": prompt_json(facts.request), "answer": answer_json(outcome)}
+        if isinstance(outcome, BaseException):
+            name, why = outcome_of(outcome)
+            if self._content:
+                more["message"] = str(outcome)
+            call_line(
+                facts, name, seconds, usage=usage, usd=usd, attempts=attempts, reason=why,
+                status=getattr(outcome, "status", None), **more,
+            )  # fmt: skip
+            return
+        cached = bool(getattr(outcome, "cached", False))
+        if usage is None:
+            usage = getattr(outcome, "usage", None)
+        queued = round(getattr(getattr(outcome, "timing", None), "queue", 0.0), 4)
+        call_line(
+            facts, "ok", seconds, usage=usage, usd=usd, cached=cached, attempts=attempts,
+            queued=queued or None, served=getattr(outcome, "model", None), **more,
+        )  # fmt: skip
+
+
+class Watch:
+    """Follows one call that is sent."""
+
+    __slots__ = ("attempts", "facts", "observer", "span", "started", "usage", "usd")
+
+    def __init__(self, observer: Observer, facts: CallFacts | None, started: float) -> None:
+        self.observer = observer
+        self.facts = facts
+        """None for a call that is not sent."""
+        self.started = started
+        self.attempts = 0
+        """Requests that have ended."""
+        self.usage: Usage | None = None
+        """The tokens of the requests that were billed."""
+        self.usd: float | None = 0.0
+        """Their cost; None if that of one is not known."""
+        self.span: Started | None = None
+        if facts is not None and observer.spans is not None:
+            self.span = observer.spans.start(facts, started)
+
+    def attempt(self, attempt: AttemptFacts) -> None:
+        """Note a request that has ended."""
+        facts, observer, failure = self.facts, self.observer, attempt.failure
+        if facts is None:
+            return
+        self.attempts += 1
+        if observer.metrics is not None:
+            error = None if failure is None else failure.error
+            observer.metrics.attempt(facts, attempt.waited, error)
+        if observer.spans is not None and self.span is not None:
+            observer.spans.attempt(self.span, attempt)
+        if is_logging(DEBUG):
+            attempt_line(facts, attempt)
+
+    def paid(self, paid: Paid) -> None:
+        """Add the tokens and the cost of a request."""
+        if self.facts is None:
+            return
+        if paid.usage is not None:
+            self.usage = paid.usage if self.usage is None else self.usage + paid.usage
+        self.usd = None if self.usd is None or paid.usd is None else self.usd + paid.usd

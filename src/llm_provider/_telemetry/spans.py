@@ -1,0 +1,277 @@
+"""One OpenTelemetry span for each call, by the GenAI semantic conventions.
+
+The conventions are no stable part of OpenTelemetry's packages, so their names are constants here. Attributes
+of our own begin with `llm_provider.`.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import time
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+from .._errors import LLMError
+from .facts import AttemptFacts, CallFacts
+from .reasons import reason
+
+if TYPE_CHECKING:
+    from contextvars import Token
+
+    from opentelemetry.context import Context
+    from opentelemetry.trace import Span, TracerProvider
+
+    from .._types.usage import Usage
+
+OPERATION, PROVIDER = "gen_ai.operation.name", "gen_ai.provider.name"
+REQUEST_MODEL, RESPONSE_MODEL = "gen_ai.request.model", "gen_ai.response.model"
+ERROR_TYPE = "error.type"
+SERVER, PORT = "server.address", "server.port"
+
+_PROVIDERS = MappingProxyType(
+    {
+        "gemini": "gcp.gemini",
+        "mistral": "mistral_ai",
+        "xai": "x_ai",
+        "azure": "azure.ai.openai",
+        "azure_ai": "azure.ai.inference",
+        "bedrock": "aws.bedrock",
+        "vertex_ai": "gcp.vertex_ai",
+        "watsonx": "ibm.watsonx.ai",
+    }
+)
+"""The conventions' names of providers that are called otherwise here. litellm's prefixes are among them."""
+
+_PARAMETERS = MappingProxyType(
+    {
+        "max_tokens": "gen_ai.request.max_tokens",
+        "temperature": "gen_ai.request.temperature",
+        "top_p": "gen_ai.request.top_p",
+        "seed": "gen_ai.request.seed",
+        "stop": "gen_ai.request.stop_sequences",
+        "reasoning_effort": "gen_ai.request.reasoning.level",
+        "dimensions": "gen_ai.embeddings.dimension.count",
+    }
+)
+_OPTIONS = MappingProxyType(
+    {
+        "top_k": "gen_ai.request.top_k",
+        "frequency_penalty": "gen_ai.request.frequency_penalty",
+        "presence_penalty": "gen_ai.request.presence_penalty",
+    }
+)
+
+_USAGE = MappingProxyType(
+    {
+        "cache_read_input_tokens": "gen_ai.usage.cache_read.input_tokens",
+        "cache_write_input_tokens": "gen_ai.usage.cache_write.input_tokens",
+        "reasoning_output_tokens": "gen_ai.usage.reasoning.output_tokens",
+    }
+)
+"""The counts that are set where they are above 0."""
+
+ATTEMPT = "llm_provider.attempt"
+"""The name of the event of a request."""
+
+
+class Started(NamedTuple):
+    """A span that has started, and the context that it replaced as the current one."""
+
+    span: Span
+    token: Token[Context]
+
+
+class Spans:
+    """Makes the spans of calls.
+
+    Args:
+        provider: The provider of tracers; None for the global one.
+        content: Whether spans hold prompts and answers.
+    """
+
+    def __init__(self, provider: TracerProvider | None, *, content: bool) -> None:
+        from opentelemetry import context, trace
+        from opentelemetry.trace import SpanKind, Status, StatusCode
+
+        self._attach, self._detach = context.attach, context.detach
+        self._in_context = trace.set_span_in_context
+        self._client = SpanKind.CLIENT
+        self._failed = functools.partial(Status, StatusCode.ERROR)
+        self._tracer = trace.get_tracer("llm_provider", version(), provider)
+        self._content = content
+
+    def start(self, facts: CallFacts, started: float) -> Started:
+        """Start the span of a call, and make it the current span of this task.
+
+        Args:
+            facts: The call.
+            started: When the user made it, by `time.perf_counter`.
+        """
+        span = self._open(facts, started)
+        return Started(span, self._attach(self._in_context(span)))
+
+    def _open(self, facts: CallFacts, started: float) -> Span:
+        asked = place(facts.operation, facts.provider, facts.model, facts.base_url)
+        own = _parameters(facts)
+        return self._tracer.start_span(
+            f"{facts.operation} {facts.model}",
+            kind=self._client,
+            attributes={**asked, **own} if own else asked,
+            start_time=time.time_ns() - int((time.perf_counter() - started) * 1e9),
+        )
+
+    def attempt(self, started: Started, attempt: AttemptFacts) -> None:
+        """Add the event of a request that has ended."""
+        failure = attempt.failure
+        attributes: dict[str, Any] = {
+            "llm_provider.attempt.number": attempt.number,
+            "llm_provider.attempt.wait": attempt.waited,
+            "llm_provider.attempt.duration": attempt.seconds,
+        }
+        if failure is None:
+            attributes["http.response.status_code"] = 200
+        else:
+            attributes[ERROR_TYPE] = failure.error
+            if failure.status is not None:
+                attributes["http.response.status_code"] = failure.status
+            if attempt.retry_in is not None:
+                attributes["llm_provider.attempt.retry_in"] = attempt.retry_in
+        started.span.add_event(ATTEMPT, attributes)
+
+    def end(
+        self,
+        started: Started,
+        facts: CallFacts,
+        outcome: Any,
+        usage: Usage | None,
+        usd: float | None,
+    ) -> None:
+        """End the span of a call, in the task that started it.
+
+        Args:
+            started: The span.
+            facts: The call.
+            outcome: Its result or its exception.
+            usage: The tokens that its requests used; None if none was billed, as for a stored answer.
+            usd: Their cost in USD; None where it is not known.
+        """
+        self._detach(started.token)
+        self._close(started.span, facts, outcome, usage, usd)
+
+    def hit(self, facts: CallFacts, started: float, outcome: Any) -> None:
+        """The span of a call that the cache answered, or that it could not answer."""
+        usd = None if isinstance(outcome, BaseException) else 0.0
+        self._close(self._open(facts, started), facts, outcome, None, usd)
+
+    def _close(
+        self, span: Span, facts: CallFacts, outcome: Any, usage: Usage | None, usd: float | None
+    ) -> None:
+        if span.is_recording():
+            span.set_attributes(_ended(facts, outcome, usage, usd))
+            if isinstance(outcome, BaseException):
+                told = str(outcome) if self._content else reason(outcome)
+                span.set_status(self._failed(told))
+            if self._content:
+                span.set_attributes(_content(facts, outcome))
+        span.end()
+
+
+@functools.cache
+def version() -> str:
+    """The version of this package."""
+    return str(sys.modules[__name__.partition(".")[0]].__version__)
+
+
+@functools.lru_cache(maxsize=1024)
+def place(operation: str, provider: str, model: str, base_url: str | None) -> Mapping[str, Any]:
+    """The attributes that say what is called and where.
+
+    >>> dict(place("chat", "gemini", "gemini-3.8-flash", None))["gen_ai.provider.name"]
+    'gcp.gemini'
+    """
+    name = model.partition("/")[0] if provider == "litellm" else provider
+    attributes: dict[str, Any] = {
+        OPERATION: operation,
+        PROVIDER: _PROVIDERS.get(name, name),
+        REQUEST_MODEL: model,
+    }
+    server = urlsplit(base_url or "")
+    if server.hostname:
+        attributes[SERVER] = server.hostname
+        attributes[PORT] = server.port or (80 if server.scheme == "http" else 443)
+    return attributes
+
+
+def _parameters(facts: CallFacts) -> dict[str, Any]:
+    """The attributes of the parameters that the user set."""
+    request, found = facts.request, {}
+    for name, attribute in _PARAMETERS.items():
+        value = getattr(request, name, None)
+        if value is not None:
+            found[attribute] = value
+    if getattr(request, "n", 1) > 1:
+        found["gen_ai.request.choice.count"] = request.n
+    if getattr(request, "response_format", None) is not None:
+        found["gen_ai.output.type"] = "json"
+    options = getattr(request, "options", None)
+    if options:
+        found.update({name: options[option] for option, name in _OPTIONS.items() if options.get(option)})
+    if facts.tag:
+        found["llm_provider.tag"] = facts.tag
+    if facts.streamed:
+        found["llm_provider.streamed"] = True
+    return found
+
+
+def _ended(facts: CallFacts, outcome: Any, usage: Usage | None, usd: float | None) -> dict[str, Any]:
+    """The attributes of the end of a call."""
+    attributes: dict[str, Any] = {"llm_provider.cached": bool(getattr(outcome, "cached", False))}
+    if usage is not None:
+        attributes["gen_ai.usage.input_tokens"] = usage.input_tokens
+        attributes["gen_ai.usage.output_tokens"] = usage.output_tokens
+        for name, attribute in _USAGE.items():
+            if count := getattr(usage, name):
+                attributes[attribute] = count
+    if usd is not None:
+        attributes["llm_provider.cost"] = usd
+    if isinstance(outcome, BaseException):
+        attributes[ERROR_TYPE] = type(outcome).__name__
+        if isinstance(outcome, LLMError):
+            attributes["llm_provider.attempts"] = outcome.attempts
+            if outcome.status is not None:
+                attributes["http.response.status_code"] = outcome.status
+            if outcome.request_id:
+                attributes["llm_provider.request.id"] = outcome.request_id
+        return attributes
+    timing = getattr(outcome, "timing", None)
+    if timing is None:
+        return attributes
+    attributes[RESPONSE_MODEL] = outcome.model
+    attributes["llm_provider.attempts"] = timing.attempts
+    attributes["llm_provider.queue.duration"] = timing.queue
+    if timing.first_token is not None:
+        attributes["llm_provider.first_token.duration"] = timing.first_token
+    choices = getattr(outcome, "choices", ())
+    if choices:
+        attributes["gen_ai.response.finish_reasons"] = [choice.finish_reason for choice in choices]
+        if outcome.id:
+            attributes["gen_ai.response.id"] = outcome.id
+    return attributes
+
+
+def _content(facts: CallFacts, outcome: Any) -> dict[str, Any]:
+    """The prompt and the answer, which only the switch for content lets a span hold."""
+    # Few programs set the switch.
+    from .content import answer_json, prompt_json
+
+    return {
+        name: text
+        for name, text in (
+            ("gen_ai.input.messages", prompt_json(facts.request)),
+            ("gen_ai.output.messages", answer_json(outcome)),
+        )
+        if text is not None
+    }

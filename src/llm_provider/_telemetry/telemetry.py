@@ -1,0 +1,98 @@
+"""`Telemetry`: which OpenTelemetry providers a client uses, and when it does.
+
+With the default, a client begins to export as soon as the program has configured OpenTelemetry's SDK.
+Libraries with spans of their own do the same, such as the anthropic SDK, whose spans are switched off here. A
+program without OpenTelemetry pays nothing for it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .._errors import MissingDependencyError, RequestError
+from .._runtime.imports import install_command
+
+if TYPE_CHECKING:
+    from opentelemetry.metrics import MeterProvider
+    from opentelemetry.trace import TracerProvider
+
+SDK = "opentelemetry.sdk"
+VARIABLE = "LLM_PROVIDER_OTEL"
+CONTENT_VARIABLE = "LLM_PROVIDER_LOG_CONTENT"
+WAITS_VARIABLE = "LLM_PROVIDER_SHOW_WAITS"
+
+_YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Telemetry:
+    """The OpenTelemetry providers of a client, in place of the global ones.
+
+    Args:
+        tracer_provider: Makes the spans; None for the global provider.
+        meter_provider: Takes the metrics; None for the global provider.
+
+    >>> from llm_provider import Client
+    >>> from opentelemetry.sdk.trace import TracerProvider
+    >>> with Client(telemetry=Telemetry(tracer_provider=TracerProvider())) as client:
+    ...     client.statistics()
+    []
+    """
+
+    tracer_provider: TracerProvider | None = None
+    meter_provider: MeterProvider | None = None
+
+
+def switch(variable: str) -> bool | None:
+    """A variable of the environment that is a switch; None if it is not set.
+
+    Raises:
+        RequestError: its value is none of the words for on and off.
+    """
+    text = os.environ.get(variable, "").strip().lower()
+    if not text:
+        return None
+    if text not in (*_YES, *_NO):
+        raise RequestError(f"{variable} must be 1 or 0, not {text!r}")
+    return text in _YES
+
+
+def checked(value: bool | Telemetry | None) -> bool | Telemetry | None:
+    """The setting `telemetry`; None if OpenTelemetry is used as soon as the program configures it.
+
+    Raises:
+        RequestError: it is no such value.
+        MissingDependencyError: it is on, and OpenTelemetry's API is not installed.
+    """
+    if value is None:
+        value = switch(VARIABLE)
+    if value is not None and not isinstance(value, (bool, Telemetry)):
+        raise RequestError(f"telemetry must be True, False, None or a Telemetry, not {value!r}")
+    if value:
+        try:
+            import opentelemetry.metrics
+            import opentelemetry.trace  # noqa: F401  # to find out whether it is there
+        except ImportError:
+            raise MissingDependencyError(
+                f"telemetry needs the package opentelemetry-api: {install_command('otel')}"
+            ) from None
+    return value
+
+
+def found() -> Telemetry | None:
+    """The global providers, if the program has configured one of them."""
+    if SDK not in sys.modules:
+        return None
+    from opentelemetry import metrics, trace
+
+    providers: list[Any] = [trace.get_tracer_provider(), metrics.get_meter_provider()]
+    # The API's own providers are proxies, or do nothing.
+    if all(type(provider).__module__.startswith(_API) for provider in providers):
+        return None
+    return Telemetry()
+
+
+_API = ("opentelemetry.trace", "opentelemetry.metrics")

@@ -1,0 +1,170 @@
+"""Tells why calls wait for more than a second: on standard error, in the progress bar, or through `logging`.
+
+A wait is told once for all calls of a scope that wait for the same reason, and then at growing intervals.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from .._runtime.clock_time import duration
+from .logs import WAITS, is_configured
+
+LEAST_SECONDS = 1.0
+"""Shorter waits are not told."""
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 60.0
+"""Seconds between two lines about the same scope and reason: at first, and after several of them."""
+
+_SHOWN_SECONDS = 2.0
+"""Seconds for which a progress bar shows a wait whose length is not known. A longer one is told again."""
+
+Kind: TypeAlias = Literal["retry", "down", "pause", "rate", "full", "budget", "elsewhere"]
+"""Why a call waits: for its next request, for a provider that is down, for the end of a pause after refusals,
+for its turn within the rate or among the requests in flight, for a budget, or for another process."""
+
+
+_OF_PROVIDER = ("retry", "down", "pause", "rate")
+
+_QUIET = logging.DEBUG
+"""The level of waits that are no news: as many requests are in flight as the user allows."""
+
+
+@dataclass(slots=True)
+class _Told:
+    """The last line about a scope and a kind of wait."""
+
+    until: float
+    """Until then, nothing more is told."""
+    pause: float
+    attempt: int
+    untold: int = 0
+    """Retries that no line has told."""
+
+
+class Waits:
+    """Tells the waits of one client. It may be used from any thread.
+
+    Args:
+        show: Whether they are told on standard error and in the progress bar. The log has them anyway.
+    """
+
+    def __init__(self, *, show: bool) -> None:
+        self._show = show
+        self._told: dict[tuple[str, str], _Told] = {}
+        self._lock = threading.Lock()
+        self._bars = 0
+        self._current: tuple[float, str] = (-math.inf, "")
+
+    def tell(self, scope: str, kind: Kind, text: str, *, seconds: float = 0.0, attempt: int = 0) -> None:
+        """Tell a wait, unless the same was told a moment ago.
+
+        Args:
+            scope: The provider and the model that the calls wait for.
+            kind: The kind of the wait.
+            text: Why, and for how long.
+            seconds: How long the wait lasts, if that is known.
+            attempt: The number of the attempt that failed. A higher one than before is always told.
+        """
+        now = time.monotonic()
+        end = now + (seconds or _SHOWN_SECONDS)
+        # The same limit of the provider causes all of these.
+        group = scope, "provider" if kind in _OF_PROVIDER else kind
+        level = _QUIET if kind == "full" else logging.WARNING
+        with self._lock:
+            if kind != "full":
+                self._current = end, text
+            told, line, pause = self._told.get(group), f"{scope}: {text}", _FIRST_PAUSE
+            if told is not None:
+                if now < told.until and attempt <= told.attempt:
+                    told.untold += kind == "retry"
+                    return
+                if now < told.until + _LONGEST_PAUSE:
+                    pause = min(2 * told.pause, _LONGEST_PAUSE)
+                if told.untold:
+                    line += f" ({told.untold} more retries since the last line)"
+            self._told[group] = _Told(max(now + pause, end + LEAST_SECONDS), pause, attempt)
+            shown = self._show and not self._bars and level > _QUIET
+        WAITS.log(level, "%s", line)
+        if shown and not (is_configured(WAITS) and WAITS.isEnabledFor(level)):
+            _print(line)
+
+    def retrying(self, scope: str, seconds: float, why: str, attempt: int, waiting: int) -> None:
+        """Tell that a request is repeated.
+
+        Args:
+            scope: The provider and the model.
+            seconds: Until the next request.
+            why: The reason of the failure.
+            attempt: The number of the attempt that failed.
+            waiting: Calls that wait besides this one.
+        """
+        others = f"; {waiting} more {_calls_wait(waiting)}" if waiting else ""
+        text = f"retrying in {_rounded(seconds)}: {why}, attempt {attempt}{others}"
+        self.tell(scope, "retry", text, seconds=seconds, attempt=attempt)
+
+    @contextlib.contextmanager
+    def during(self, scope: str, kind: Kind, text: str) -> Iterator[None]:
+        """Tell a wait if the block takes more than a second. It runs on an event loop."""
+        # A script whose answers are all stored needs no event loop.
+        import asyncio
+
+        timer = asyncio.get_running_loop().call_later(LEAST_SECONDS, lambda: self.tell(scope, kind, text))
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    @property
+    def current(self) -> str:
+        """The present wait, for the progress bar; empty if there is none."""
+        end, text = self._current
+        return text if self._show and time.monotonic() < end else ""
+
+    @contextlib.contextmanager
+    def in_bar(self) -> Iterator[None]:
+        """Show waits in a progress bar, and not as lines, within the block."""
+        with self._lock:
+            self._bars += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._bars -= 1
+
+
+def counted(waiting: int) -> str:
+    """How many calls wait.
+
+    >>> counted(1), counted(37)
+    ('1 call waits', '37 calls wait')
+    """
+    return f"{waiting} {_calls_wait(waiting)}"
+
+
+def _calls_wait(count: int) -> str:
+    return "call waits" if count == 1 else "calls wait"
+
+
+def _rounded(seconds: float) -> str:
+    """A duration without decimals.
+
+    >>> _rounded(8.04), _rounded(1.4), _rounded(75)
+    ('8 s', '1.4 s', '1 min 15 s')
+    """
+    return duration(seconds) if seconds < 2 or seconds >= 59.5 else f"{seconds:.0f} s"
+
+
+def _print(line: str) -> None:
+    # Standard error may be closed, or absent. A line is not worth a failed call.
+    with contextlib.suppress(Exception):
+        sys.stderr.write(f"llm_provider: {line}\n")
+        sys.stderr.flush()

@@ -1,0 +1,408 @@
+"""A model provider of inspect_ai: `inspect eval task.py --model llm_provider/gpt-6.1-sol`.
+
+Every model name of this library works after the prefix. The requests go through its cache, rate control,
+retries, budgets and ledger. docs/integrations.md describes the use.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from inspect_ai.log._samples import sample_active
+from inspect_ai.model import (
+    ChatCompletionChoice,
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageTool,
+    Content,
+    ContentReasoning,
+    ContentText,
+    GenerateConfig,
+    Logprobs,
+    ModelAPI,
+    ModelCall,
+    ModelCost,
+    ModelInfo,
+    ModelOutput,
+    ModelUsage,
+    modelapi,
+    set_model_info,
+)
+from inspect_ai.model._cache import epoch as current_epoch
+from inspect_ai.model._call_tools import parse_tool_call
+from inspect_ai.model._model_info import _get_model_info_direct
+from inspect_ai.model._model_output import ServedModelUsage
+from inspect_ai.tool import ToolChoice, ToolFunction, ToolInfo
+
+from .._client.functions import default_client
+from .._errors import ContextWindowExceededError, OutputError, RefusalError, RequestError, SchemaMismatchError
+from .._requests.routing import resolve
+from .._runtime.canonical_json import canonical
+from .conversation import (
+    NAME,
+    Variant,
+    assistant_message,
+    facts_of,
+    function_tool,
+    kept_state,
+    media_part,
+    named_schema,
+    parameter_names,
+    token_logprobs,
+    tool_call,
+)
+
+if TYPE_CHECKING:
+    from .._types.messages import FinishReason
+    from .._types.response import Choice, Response
+    from .._types.usage import Usage
+
+_LOGGER = logging.getLogger("llm_provider")
+
+_SAME = (
+    "max_tokens", "temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "logit_bias",
+    "seed", "logprobs", "top_logprobs", "verbosity", "extra_headers", "extra_body", "max_retries",
+)  # fmt: skip
+"""Settings that have the same name here."""
+
+_RENAMED = {"stop_seqs": "stop", "num_choices": "n", "timeout": "deadline"}
+
+_NOT_HERE = (
+    "best_of",
+    "prompt_logprobs",
+    "fallback_models",
+    "reasoning_mode",
+    "batch",
+    "stream_idle_timeout",
+)
+"""Settings without a counterpart. They are left out with a warning, as inspect's own providers do."""
+
+_STOP_REASONS: dict[FinishReason, Any] = {
+    "stop": "stop",
+    "length": "max_tokens",
+    "tool_calls": "tool_calls",
+    "content_filter": "content_filter",
+    "refusal": "content_filter",
+}
+
+_EPOCHS = 100_000
+"""More than an evaluation has. Each repetition of a prompt within a sample has this many numbers of draws."""
+
+_DRAWS = 2**31 - 1
+
+_asked: WeakKeyDictionary[Any, Counter[bytes]] = WeakKeyDictionary()
+"""How often each running sample sent each of its prompts."""
+
+
+@modelapi(name=NAME)
+class LLMProviderAPI(ModelAPI):  # type: ignore[misc]  # inspect_ai is no requirement, so its types are not known
+    """A model of this library in inspect_ai.
+
+    Args:
+        model_name: The model as `llm_provider.call` takes it.
+        base_url: The server; default the environment's, else the provider's own.
+        api_key: The key; default from the environment.
+        config: Inspect's configuration.
+        model_args: Every other parameter of `call` (`-M budget=5 -M cache=only`). The budget is one for all
+            calls of the model. `unsupported` is "drop" by default: parameters that a model does not take are
+            left out with a warning.
+
+    Raises:
+        RequestError: a parameter does not exist or is not valid.
+    """
+
+    def __init__(
+        self,
+        model_name: str,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        config: GenerateConfig | None = None,
+        **model_args: Any,
+    ) -> None:
+        super().__init__(model_name, base_url, api_key, [], config or GenerateConfig())
+        unknown = sorted(set(model_args) - parameter_names())
+        if unknown:
+            raise RequestError(f"-M {unknown[0]}=… is no parameter of llm_provider.call")
+        given = {"unsupported": "drop", "base_url": base_url, "api_key": self.api_key, **model_args}
+        self._variant = Variant(given)
+        _ = self._variant.client  # a wrong value ends the evaluation before it begins
+        _register(model_name)
+
+    def max_connections(self) -> int:
+        """The rate control of this library decides; this is for `--adaptive-connections false`."""
+        return 1000
+
+    def connection_key(self) -> str:
+        """Each model, server and key has a pool of its own."""
+        return f"{self.initial_api_key}:{self.base_url}:{self.model_name}"
+
+    def should_retry(self, ex: Exception) -> bool:
+        """Retries have happened here already."""
+        return False
+
+    def tools_required(self) -> bool:
+        """Claude wants the tools along with a conversation that called them."""
+        return True
+
+    def tool_result_images(self) -> bool:
+        """Results of tools may have images."""
+        return True
+
+    def tool_result_documents(self) -> bool:
+        """Results of tools may have documents."""
+        return True
+
+    def served_model_usage(self, output: ModelOutput) -> list[ServedModelUsage] | None:
+        """The exact cost of a call, for inspect's totals and for `--cost-limit`.
+
+        Inspect multiplies tokens with prices per million. A million tokens at the cost of the call give it.
+        """
+        cost = (output.metadata or {}).get(NAME, {}).get("cost")
+        if cost is None:
+            return None
+        price = ModelCost(input=0, output=cost, input_cache_read=0, input_cache_write=0)
+        million = ModelUsage(output_tokens=1_000_000, total_tokens=1_000_000)
+        return [ServedModelUsage(model=output.model, usage=million, cost=price)]
+
+    async def generate(
+        self,
+        input: list[ChatMessage],  # noqa: A002 -- inspect names it so, and passes it by its name
+        tools: list[ToolInfo],
+        tool_choice: ToolChoice,
+        config: GenerateConfig,
+    ) -> ModelOutput | tuple[ModelOutput, ModelCall]:
+        """Ask the model. The log has the parameters of the call, and the provider's answer.
+
+        A conversation that is too long, a refusal and an answer that does not match its schema are outputs,
+        which inspect scores. All other errors end the sample.
+        """
+        messages = list(map(_message, input))
+        parameters = parameters_of(config, tools, tool_choice)
+        draw = _draw(self.model_name, messages, parameters)
+        if draw:
+            parameters["draw"] = draw
+        request = {"model": self.model_name, "messages": messages, **parameters}
+        call = ModelCall.create(request, None, _without_media)
+        try:
+            response = await self._variant.client.acall(self.model_name, messages, **parameters)
+        except (ContextWindowExceededError, OutputError) as error:
+            output = self._failed(error)
+            call.set_error(error.to_dict())
+            return output, call
+        raw = response.raw
+        # Without the time in the queue, which inspect counts as waiting.
+        call.set_response(raw if isinstance(raw, dict) else {"responses": raw}, _sending_time(response))
+        choices = [_choice(choice, response, tools) for choice in response.choices]
+        return ModelOutput(
+            model=response.model,
+            choices=choices,
+            usage=_usage(response.usage, response.cost),
+            metadata={NAME: facts_of(response)},
+            response_id=response.id,
+        ), call
+
+    def _failed(self, error: ContextWindowExceededError | OutputError) -> ModelOutput:
+        """The output for a refusal, an answer that does not match, or a conversation that is too long."""
+        if isinstance(error, ContextWindowExceededError):
+            reason = "model_length"
+        elif isinstance(error, RefusalError):
+            reason = "content_filter"
+        elif isinstance(error, SchemaMismatchError):
+            reason = "stop"
+        else:
+            raise error
+        text = error.text if isinstance(error, SchemaMismatchError) else error.message
+        output = ModelOutput.from_content(self.model_name, text, reason, error=str(error))
+        if error.usage is not None:
+            output.usage = _usage(error.usage, error.cost)
+        output.metadata = {NAME: {"cost": error.cost, "error": type(error).__name__}}
+        return output
+
+
+def _register(model: str) -> None:
+    """Tell inspect the prices of a model, without which `--cost-limit` is refused, and its context window."""
+    target = resolve(model)
+    names = (target.model, f"{target.provider}/{target.model}")
+    try:
+        entries = default_client().models(target.provider)
+    except RequestError:
+        return  # a provider without a list of models
+    name = f"{NAME}/{model}"
+    known = _get_model_info_direct(name) or ModelInfo()
+    entry = next((entry for entry in entries if entry.name in names), None)
+    if entry is None or entry.input_price is None or entry.output_price is None or known.cost is not None:
+        return
+    read = entry.input_price if entry.cached_input_price is None else entry.cached_input_price
+    cost = ModelCost(
+        input=entry.input_price,
+        output=entry.output_price,
+        input_cache_read=read,
+        input_cache_write=entry.input_price,
+    )
+    window = known.context_length or entry.context_window
+    set_model_info(name, known.model_copy(update={"cost": cost, "context_length": window}))
+
+
+def parameters_of(config: GenerateConfig, tools: list[ToolInfo], tool_choice: ToolChoice) -> dict[str, Any]:
+    """The parameters of a call for inspect's settings and tools."""
+    found = {name: getattr(config, name) for name in _SAME}
+    found |= {ours: getattr(config, theirs) for theirs, ours in _RENAMED.items()}
+    found["reasoning_effort"] = config.reasoning_effort or config.effort
+    if found["reasoning_effort"] is None:
+        found["thinking_budget"] = config.reasoning_tokens
+    if config.reasoning_summary != "none":
+        found["reasoning_summary"] = config.reasoning_summary
+    if isinstance(config.cache_prompt, bool):
+        found["prompt_caching"] = config.cache_prompt
+    if config.modalities:
+        found["modalities"] = [
+            "text",
+            *(kind if isinstance(kind, str) else "image" for kind in config.modalities),
+        ]
+    if config.response_schema is not None:
+        schema = config.response_schema
+        asked = named_schema(schema.name, schema.json_schema.model_dump(exclude_none=True))
+        extra = {"description": schema.description, "strict": schema.strict}
+        asked["json_schema"] |= {name: value for name, value in extra.items() if value is not None}
+        found["response_format"] = asked
+    if tools:
+        found["tools"] = [
+            function_tool(tool.name, tool.description, tool.parameters.model_dump(exclude_none=True))
+            for tool in tools
+        ]
+        found["tool_choice"] = _tool_choice(tool_choice)
+        found["parallel_tool_calls"] = config.parallel_tool_calls
+    for name in _NOT_HERE:
+        if getattr(config, name, None) and name not in _warned:
+            _warned.add(name)
+            _LOGGER.warning("llm_provider has nothing for inspect's setting %r, which is left out", name)
+    return {name: value for name, value in found.items() if value is not None}
+
+
+_warned: set[str] = set()
+
+
+def _tool_choice(choice: ToolChoice) -> Any:
+    if isinstance(choice, ToolFunction):
+        return {"type": "function", "function": {"name": choice.name}}
+    return "required" if choice == "any" else choice
+
+
+def _draw(model: str, messages: list[dict[str, Any]], parameters: Mapping[str, Any]) -> int:
+    """The number of the first sample: epochs, and repetitions of a prompt within a sample, are asked anew.
+
+    A second run has the same numbers, so it is answered from the cache.
+    """
+    repetitions = 0
+    sample = sample_active()
+    if sample is not None:
+        key = canonical([model, messages, {name: parameters[name] for name in sorted(parameters)}])
+        counts = _asked.setdefault(sample, Counter())
+        repetitions = counts[key]
+        counts[key] += 1
+    number: int = repetitions * _EPOCHS + current_epoch.get(1) - 1
+    samples: int = parameters.get("n", 1)
+    return number * samples % (_DRAWS - samples)
+
+
+def _message(message: ChatMessage) -> dict[str, Any]:
+    if isinstance(message, ChatMessageAssistant):
+        calls = [tool_call(call.id, call.function, call.arguments) for call in message.tool_calls or ()]
+        return assistant_message(message.text, calls, _state(message.content))
+    if isinstance(message, ChatMessageTool):
+        answered = {"role": "tool", "tool_call_id": message.tool_call_id or ""}
+        if message.error is not None:
+            return {**answered, "content": f"Error: {message.error.message}", "is_error": True}
+        return {**answered, "content": _content(message.content)}
+    return {"role": message.role, "content": _content(message.content)}
+
+
+def _state(content: str | list[Content]) -> dict[str, Any] | None:
+    parts = () if isinstance(content, str) else content
+    for part in parts:
+        if isinstance(part.internal, dict) and isinstance(part.internal.get(NAME), dict):
+            state: dict[str, Any] = part.internal[NAME]
+            return state
+    return None
+
+
+def _content(content: str | list[Content]) -> str | list[dict[str, Any]]:
+    if isinstance(content, str):
+        return content
+    parts = list(filter(None, map(_part, content)))
+    if all(part["type"] == "text" for part in parts):
+        return "\n".join(part["text"] for part in parts)
+    return parts
+
+
+def _part(part: Content) -> dict[str, Any] | None:
+    match part.type:
+        case "text":
+            return {"type": "text", "text": part.text}
+        case "image":
+            detail = None if part.detail == "auto" else part.detail
+            return media_part("image", part.image, detail=detail)
+        case "audio":
+            return media_part("audio", part.audio, format=part.format)
+        case "video":
+            return media_part("video", part.video)
+        case "document":
+            return media_part("document", part.document, filename=part.filename)
+        case _:
+            return None  # reasoning is in the state of the message; other parts belong to other providers
+
+
+def _choice(choice: Choice, response: Response, tools: list[ToolInfo]) -> ChatCompletionChoice:
+    state = kept_state(choice.message)
+    internal = None if state is None else {NAME: state}
+    content: list[Content] = []
+    if choice.reasoning or response.usage.reasoning_output_tokens:
+        # `--reasoning-history none` drops this part, and the state of the reasoning with it.
+        content.append(
+            ContentReasoning(reasoning=choice.reasoning, redacted=not choice.reasoning, internal=internal)
+        )
+        internal = None
+    if choice.text or internal is not None or not content:
+        content.append(ContentText(text=choice.text, internal=internal))
+    plain = len(content) == 1 and isinstance(content[0], ContentText) and internal is None
+    calls = [parse_tool_call(call.id, call.name, call.arguments, tools) for call in choice.tool_calls]
+    logprobs = token_logprobs(choice.logprobs)
+    return ChatCompletionChoice(
+        message=ChatMessageAssistant(
+            content=choice.text if plain else content,
+            tool_calls=calls or None,
+            model=response.model,
+            source="generate",
+        ),
+        stop_reason=_STOP_REASONS[choice.finish_reason],
+        logprobs=Logprobs.model_validate({"content": logprobs}) if logprobs else None,
+    )
+
+
+def _usage(usage: Usage, cost: float | None) -> ModelUsage:
+    """Inspect's input tokens are those that the provider's prompt cache neither gave nor took."""
+    read, written = usage.cache_read_input_tokens, usage.cache_write_input_tokens
+    return ModelUsage(
+        input_tokens=usage.input_tokens - read - written,
+        output_tokens=usage.output_tokens,
+        total_tokens=usage.total_tokens,
+        input_tokens_cache_read=read or None,
+        input_tokens_cache_write=written or None,
+        reasoning_tokens=usage.reasoning_output_tokens or None,
+        total_cost=cost,
+    )
+
+
+def _sending_time(response: Response) -> float:
+    return max(response.timing.total - response.timing.queue, 1e-6)
+
+
+def _without_media(key: Any, value: Any) -> Any:
+    """A value for the log, without the bytes of images and recordings."""
+    if isinstance(value, str) and (value.startswith("data:") or key == "data") and len(value) > 200:
+        return f"{value[:40]}… ({len(value)} characters)"
+    return value

@@ -1,0 +1,93 @@
+"""Refuses requests that are larger than their provider takes, or refer to files that it does not have."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import TYPE_CHECKING, Any
+
+from ..formats.wire_format import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from .jobs import BatchStore
+
+__all__ = ["MOST_IMAGE_CHARACTERS", "refusal"]
+
+MOST_IMAGE_CHARACTERS = 5 * 2**20
+"""The longest image in a request to Anthropic, in base64."""
+
+_MOST_BYTES = {"anthropic": 32_000_000, "gemini": 20_971_520, "openai": 50_000_000}
+_NAMES = (b'"file_id"', b'"fileUri"', b'"file_uri"')
+_GEMINI_FILE = re.compile(r"(?:https?://.*/)?(?:v1(?:beta)?/)?files/([\w-]+)")
+
+
+def refusal(
+    store: BatchStore, provider: str, key: str, raw: bytes, body: Mapping[str, Any]
+) -> Problem | None:
+    """The error that answers a request because of its files; None if there is none.
+
+    Args:
+        store: Has the uploaded files.
+        provider: The provider.
+        key: The API key of the request.
+        raw: The body as it came.
+        body: The body.
+    """
+    most = _MOST_BYTES.get(provider)
+    if most is not None and len(raw) > most:
+        if provider == "anthropic":
+            return Problem(status=413, message="Request exceeds the maximum size")
+        return Problem(status=400, message=f"Request payload size exceeds the limit: {most} bytes.")
+    if provider == "anthropic" and len(raw) > MOST_IMAGE_CHARACTERS:
+        for part in _objects(body.get("messages")):
+            if part.get("type") == "image" and len(_data(part)) > MOST_IMAGE_CHARACTERS:
+                size = f"{len(_data(part))} bytes > {MOST_IMAGE_CHARACTERS} bytes"
+                return Problem(status=400, message=f"messages: image exceeds 5 MB maximum: {size}")
+    if most is None or not any(name in raw for name in _NAMES):
+        return None
+    for part in _objects([body.get(name) for name in ("messages", "input", "contents")]):
+        problem = _unknown(store, provider, key, part)
+        if problem is not None:
+            return problem
+    return None
+
+
+def _unknown(store: BatchStore, provider: str, key: str, part: dict[str, Any]) -> Problem | None:
+    if provider == "gemini":
+        found = _GEMINI_FILE.fullmatch(str(part.get("fileUri") or part.get("file_uri") or ""))
+        if found is None:
+            return None
+        file = store.readable(found[1])
+        if file is None or (file.provider, file.key) != (provider, key):
+            message = f"You do not have permission to access the File {found[1]} or it may not exist."
+            return Problem(status=403, message=message)
+        if time.time() < file.ready:
+            message = f"The File {found[1]} is not in an ACTIVE state and usage is not allowed."
+            return Problem(status=400, message=message)
+        return None
+    identifier = part.get("file_id")
+    if not isinstance(identifier, str) or part.get("type") == "file_citation":
+        return None
+    file = store.readable(identifier)
+    if file is not None and (file.provider, file.key) == (provider, key):
+        return None
+    if provider == "anthropic":
+        return Problem(status=404, message=f"File not found: {identifier}")
+    return Problem(status=400, message=f"Files ['{identifier}'] were not found.")
+
+
+def _data(part: dict[str, Any]) -> str:
+    source = part.get("source")
+    return str(source.get("data") or "") if isinstance(source, dict) else ""
+
+
+def _objects(value: Any) -> Iterator[dict[str, Any]]:
+    """Every object in a JSON value."""
+    if isinstance(value, dict):
+        yield value
+        value = list(value.values())
+    if isinstance(value, list):
+        for inner in value:
+            yield from _objects(inner)

@@ -1,0 +1,228 @@
+"""Uploaded files: each once for a key, remembered, and uploaded again where the provider lost them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import anthropic
+import pytest
+
+from llm_provider import (
+    APITimeoutError,
+    AuthenticationError,
+    CacheMissError,
+    Client,
+    InternalServerError,
+    NotFoundError,
+    RequestError,
+)
+from llm_provider._requests.attachments import Attachment
+from llm_provider.simulator import Fault, Simulator
+from support import wait_until
+
+GPT, CLAUDE, GEMINI = "gpt-6.1-sol", "claude-haiku-5-5", "gemini-3.8-flash"
+
+
+def prompt(question: str, content: bytes = b"%PDF-1.7 a", kind: str = "application/pdf") -> list[Any]:
+    """A question about a file that no request can hold, as far as the library is told."""
+    file = Attachment("large", kind, 23_000_000, data=content)
+    if kind.startswith("video/"):
+        return [question, {"type": "video_url", "video_url": {"url": file}}]
+    return [question, {"type": "file", "file": {"filename": "document.pdf", "file_data": file}}]
+
+
+def paths(simulator: Simulator) -> list[str]:
+    """The requests so far: uploads, and everything else."""
+    return ["upload" if "/files" in request.path else "call" for request in simulator.requests()]
+
+
+@pytest.mark.parametrize("model", [GPT, CLAUDE, GEMINI])
+def test_a_file_is_uploaded_once_and_remembered(
+    client: Client, simulator: Simulator, own_cache: Path, model: str
+) -> None:
+    steps = ["upload"] * (2 if model == GEMINI else 1)
+    answer = client.call(model, prompt("What?"))
+    assert (answer.text, answer.cached, paths(simulator)) == ("echo: What?", False, [*steps, "call"])
+    assert client.call(model, prompt("What?")).cached
+    with Client(cache_dir=own_cache) as other:
+        assert other.call(model, prompt("What?"), cache="only").cached
+        assert not other.call(model, prompt("Why?")).cached
+        assert other.call(model, prompt("Why?", b"%PDF-1.7 b")).cached is False
+        with pytest.raises(CacheMissError):
+            other.call(model, prompt("Who?"), cache="only")
+    assert paths(simulator) == [*steps, "call", "call", *steps, "call"]
+
+
+@pytest.mark.parametrize("model", [GPT, CLAUDE, GEMINI])
+def test_streams_batches_counts_and_estimates_take_it(
+    client: Client, simulator: Simulator, model: str
+) -> None:
+    with client.stream(model, prompt("One")) as stream:
+        assert "".join(delta.text for delta in stream) == "echo: One"
+    answers = client.call_many(model, [prompt("Two"), prompt("Three")])
+    assert [answer.text for answer in answers] == ["echo: Two", "echo: Three"]
+    assert len(client.call(model, prompt("Four"), n=2).texts) == 2
+    assert client.count_tokens(model, prompt("Five")) > 0
+    assert client.estimate(model, [prompt("Six")]).cost.high > 0
+    assert paths(simulator).count("upload") == (2 if model == GEMINI else 1)
+
+
+@pytest.mark.parametrize("model", [GPT, CLAUDE, GEMINI])
+def test_calls_at_the_same_time_share_one_upload(client: Client, simulator: Simulator, model: str) -> None:
+    simulator.inject(Fault(delay=0.1), match="files.upload", times=None)
+    answers = client.call_many(model, [prompt(str(number)) for number in range(8)])
+    assert [answer.text for answer in answers] == [f"echo: {number}" for number in range(8)]
+    assert paths(simulator).count("upload") == (2 if model == GEMINI else 1)
+
+
+def test_other_clients_wait_for_the_upload(client: Client, simulator: Simulator, own_cache: Path) -> None:
+    simulator.inject(Fault(delay=0.1), match="files.upload")
+
+    async def ask() -> None:
+        async with Client(cache_dir=own_cache) as other:
+            await asyncio.gather(client.acall(GPT, prompt("1")), other.acall(GPT, prompt("2")))
+
+    asyncio.run(ask())
+    assert paths(simulator).count("upload") == 1
+
+
+def test_a_lost_file_is_uploaded_again_once(client: Client, simulator: Simulator) -> None:
+    for model in (GPT, CLAUDE, GEMINI):
+        client.call(model, prompt("What?"))
+        steps = paths(simulator)[:-1]
+        simulator.clear()  # which also loses the files
+        answer = client.call(model, prompt("Why?"), max_retries=0)
+        assert (answer.text, answer.timing.attempts) == ("echo: Why?", 2)
+        assert paths(simulator) == ["call", *steps, "call"]
+        simulator.clear()
+    simulator.inject(Fault(status=404, message="File not found: file_0"), match="Who?", times=None)
+    with pytest.raises(NotFoundError) as caught:
+        client.call(CLAUDE, prompt("Who?"))
+    assert caught.value.attempts == 2
+
+
+def test_a_file_that_soon_expires_is_uploaded_again(
+    client: Client, simulator: Simulator, own_cache: Path
+) -> None:
+    client.call(GEMINI, prompt("What?"))
+    (remembered,) = (own_cache / "uploads").iterdir()
+    stored = json.loads(remembered.read_text())
+    assert abs(stored["expires"] - time.time() - 48 * 3600) < 600
+    for content in (json.dumps({**stored, "expires": time.time() + 60}), "damaged"):
+        remembered.write_text(content)
+        with Client(cache_dir=own_cache) as other:
+            other.call(GEMINI, prompt(content))
+    assert paths(simulator).count("upload") == 6
+
+
+def test_each_key_has_files_of_its_own(client: Client, simulator: Simulator) -> None:
+    client.call(GPT, prompt("What?"), api_key="sk-one")
+    client.call(GPT, prompt("Why?"), api_key="sk-two")
+    client.call(GPT, prompt("Who?"), api_key="sk-one")
+    assert paths(simulator) == ["upload", "call", "upload", "call", "call"]
+    assert "sk-" not in "".join(path.read_text() for path in client.cache.directory.glob("uploads/*"))
+
+
+def test_a_video_is_sent_once_it_is_processed(client: Client, simulator: Simulator) -> None:
+    simulator.configure(file_seconds=0.15)
+    assert client.call(GEMINI, prompt("What?", b"\0\0\0\x18ftypisom", "video/mp4")).text == "echo: What?"
+    assert paths(simulator)[:4] == ["upload"] * 4 or paths(simulator)[:3] == ["upload"] * 3
+    (part,) = [part for part in simulator.requests()[-1].body["contents"][0]["parts"] if "fileData" in part]
+    assert part["fileData"]["mimeType"] == "video/mp4"
+
+
+def test_failed_uploads_are_tried_again_and_have_typed_errors(client: Client, simulator: Simulator) -> None:
+    simulator.inject(Fault(status=503), match="files.upload", times=2)
+    assert client.call(CLAUDE, prompt("What?")).timing.attempts == 1
+    simulator.inject(Fault(status=500), match="files.upload", times=None)
+    with pytest.raises(InternalServerError, match=r"the upload of a file .* of 23.0 MB failed") as caught:
+        client.call(CLAUDE, prompt("What?", b"%PDF-1.7 b"), max_retries=1)
+    assert not caught.value.maybe_billed
+    assert caught.value.cost in (None, 0.0)
+    assert (caught.value.provider, caught.value.model) == ("anthropic", CLAUDE)
+    simulator.clear()
+    simulator.configure(require_key="sk-right")
+    answers = client.call_many(CLAUDE, [prompt("1", b"c"), prompt("2", b"c")], api_key="sk-wrong")
+    assert all(isinstance(answer, AuthenticationError) for answer in answers)
+    assert answers[0] is not answers[1]
+
+
+def test_a_host_without_files_is_named(client: Client, simulator: Simulator) -> None:
+    with pytest.raises(NotFoundError, match=r"nowhere may have no files API: make the file small enough"):
+        client.call(GPT, prompt("What?"), base_url=f"{simulator.url('openai')}/nowhere")
+
+
+def test_the_deadline_counts_the_upload(client: Client, simulator: Simulator) -> None:
+    simulator.inject(Fault(hang=True), match="files.upload")
+    with pytest.raises(APITimeoutError, match="nothing was sent") as caught:
+        client.call(GPT, prompt("What?"), deadline=0.2)
+    assert (caught.value.attempts, caught.value.maybe_billed) == (0, False)
+    assert wait_until(lambda: simulator.ledger().in_flight == 0), "the upload has ended"
+    assert client.call(GPT, prompt("What?")).text == "echo: What?"
+
+
+def test_a_cancelled_call_leaves_the_upload_to_the_others(client: Client, simulator: Simulator) -> None:
+    simulator.inject(Fault(delay=0.2), match="files.upload")
+
+    async def ask() -> str:
+        first = asyncio.create_task(client.acall(GPT, prompt("1")))
+        second = asyncio.create_task(client.acall(GPT, prompt("2")))
+        while not simulator.requests():
+            await asyncio.sleep(0.01)
+        first.cancel()
+        assert isinstance((await asyncio.gather(first, return_exceptions=True))[0], asyncio.CancelledError)
+        return (await second).text
+
+    assert asyncio.run(ask()) == "echo: 2"
+    assert paths(simulator) == ["upload", "call"]
+
+
+def test_no_slot_is_held_during_an_upload(simulator: Simulator, own_cache: Path) -> None:
+    simulator.inject(Fault(hang=True), match="files.upload")
+
+    async def ask() -> None:
+        async with Client(cache_dir=own_cache, max_concurrent=1) as client:
+            waiting = asyncio.create_task(client.acall(GPT, prompt("1")))
+            while not simulator.requests():
+                await asyncio.sleep(0.01)
+            assert (await client.acall(GPT, "2")).text == "echo: 2"
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+
+    asyncio.run(ask())
+
+
+def test_a_batch_api_gets_no_uploads(client: Client, simulator: Simulator) -> None:
+    with pytest.raises(RequestError, match="only live calls upload files: use delivery='live'"):
+        client.call_many(GPT, [prompt("1")], delivery="batch")
+    assert not simulator.requests()
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> Path:
+    """A real image that is just above Anthropic's limit."""
+    path = tmp_path / "a.png"
+    with path.open("wb") as file:
+        file.write(b"\x89PNG\r\n\x1a\n")
+        file.truncate(3_932_161)
+    return path
+
+
+def test_a_file_above_the_limit_arrives_as_it_is(
+    client: Client, simulator: Simulator, large: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(large.parent)
+    assert client.call(CLAUDE, ["What is this?", Path(large.name)]).text == "echo: What is this?"
+    upload, call = simulator.requests()
+    assert call.headers["anthropic-beta"] == "files-api-2025-04-14"
+    (_, image) = call.body["messages"][0]["content"]
+    with anthropic.Anthropic() as sdk:
+        found = sdk.beta.files.retrieve_metadata(image["source"]["file_id"])
+    assert upload.path.endswith("/v1/files")
+    assert (found.size_bytes, found.mime_type) == (3_932_161, "image/png")
+    assert found.filename.startswith("llm_provider-")
+    assert client.call(CLAUDE, ["What is this?", large.read_bytes()]).cached, "the key is that of the content"

@@ -1,0 +1,68 @@
+"""The options of a call, as `ask` sends them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from llm_provider import RequestError
+from llm_provider._cli.call_options import parameters_of, schema
+from llm_provider.simulator import Simulator
+from support import RunCommand
+
+MODEL = "gpt-6.1-sol"
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+
+
+def test_what_was_not_given_is_left_out() -> None:
+    given = {"system": None, "max_tokens": 5, "stop": (), "schema": None, "param": [("top_p", 0.5)]}
+    assert parameters_of(given) == {"max_tokens": 5, "top_p": 0.5}
+    assert parameters_of({"stop": ("A", "B")}) == {"stop": ["A", "B"]}
+
+
+def test_any_parameter_of_a_call_can_be_given(run: RunCommand, simulator: Simulator) -> None:
+    words = ["--param", "top_p=0.5", "--param", "frequency-penalty=0.25"]
+    assert run("ask", "groq/openai/gpt-oss-120b", "Hi", *words).code == 0
+    body = simulator.requests()[-1].body
+    assert (body["top_p"], body["frequency_penalty"]) == (0.5, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("top_p", "expected NAME=JSON, such as top_p=0.9"),
+        ("service_tier=flex", """for a text write --param 'service_tier="flex"'"""),
+        ("tempratur=1", "did you mean 'temperature'?"),
+        ("max_output_tokens=4", "write max_tokens="),
+        ("api_key=sk-1", "does not belong on a command line"),
+        ('extra_headers={"x": "y"}', "do not belong on a command line"),
+        ("max_tokens=3", "max_tokens is given twice"),
+        ("top_p=7", "top_p"),
+    ],
+)
+def test_a_wrong_parameter_is_refused(
+    run: RunCommand, simulator: Simulator, given: str, message: str
+) -> None:
+    ended = run("ask", MODEL, "Hi", "--max-tokens", "9", "--param", given)
+    assert (ended.code, ended.out) == (2, "")
+    assert message in ended.err
+    assert "sk-1" not in ended.err
+    assert simulator.requests() == []
+
+
+def test_a_schema_is_a_file_or_json(tmp_path: Path) -> None:
+    path = tmp_path / "city.json"
+    path.write_text(json.dumps(CITY))
+    assert schema(str(path)) == schema(json.dumps(CITY)) == CITY
+    path.write_text("[1]")
+    with pytest.raises(RequestError, match="must be a JSON object, not list"):
+        schema(str(path))
+    path.write_bytes(b"\xff")
+    with pytest.raises(RequestError, match="not UTF-8"):
+        schema(str(path))
+    with pytest.raises(RequestError, match=r"absent\.json: the file cannot be read: No such file"):
+        schema("absent.json")
+    with pytest.raises(RequestError, match="--schema is not JSON"):
+        schema("{")

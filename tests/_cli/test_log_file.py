@@ -1,0 +1,119 @@
+"""The log of `ask`: its file, and how it is searched."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from pathlib import Path
+
+import pytest
+
+from llm_provider import RequestError
+from llm_provider._cli.log_file import LogFile, LoggedAsk, log_path
+
+
+def asked(prompt: str, answer: str = "yes", conversation: str = "c1", **facts: object) -> LoggedAsk:
+    values = {
+        "conversation": conversation,
+        "time": 1.0,
+        "model": "m",
+        "served": "m-1",
+        "provider": "p",
+        "system": None,
+        "prompt": prompt,
+        "answer": answer,
+        "messages": [{"role": "user", "content": prompt}, {"role": "assistant", "content": answer}],
+        "usage": {"input_tokens": 1},
+        "cost": None,
+        "cached": False,
+        "finish_reason": "stop",
+    }
+    return LoggedAsk(**(values | facts))  # type: ignore[arg-type]  # of the right types by name
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> LogFile:
+    return LogFile(tmp_path / "deep" / "logs.db")
+
+
+def test_what_is_added_is_found_again(log: LogFile) -> None:
+    assert (log.latest(5), log.last_conversation(), log.search("x", 5)) == ([], [], [])
+    first, second = (
+        asked("Tell me of taxes", cost=0.5, cached=True, system="Brief."),
+        asked("Zoë's 100% test"),
+    )
+    log.add(first)
+    log.add(second)
+    assert log.latest(5) == [first, second]
+    assert log.latest(1) == [second]
+    assert log.last_conversation() == [first, second]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other permissions")
+def test_only_the_user_can_read_it(log: LogFile) -> None:
+    umask = os.umask(0)
+    try:
+        log.add(asked("Hi"))
+    finally:
+        os.umask(umask)
+    assert stat.S_IMODE(log.path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(log.path.parent.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("by_words", [True, False])
+def test_a_search_finds_words_and_parts_of_words(tmp_path: Path, by_words: bool) -> None:
+    log = LogFile(tmp_path / "logs.db", by_words=by_words)
+    for number, prompt in enumerate(("Tell me of taxes", 'a "quoted" word', "100% of a_b", "日本の税金")):
+        log.add(asked(prompt, answer=f"answer {number}"))
+    prompts = [ask.prompt for ask in log.latest(9)]
+    assert [ask.prompt for ask in log.search("tax", 9)] == prompts[:1]
+    assert [ask.prompt for ask in log.search('"quoted"', 9)] == prompts[1:2]
+    assert [ask.prompt for ask in log.search("100%", 9)] == prompts[2:3]
+    assert [ask.prompt for ask in log.search("税金", 9)] == prompts[3:]
+    assert [ask.prompt for ask in log.search("answer", 2)] == prompts[2:]
+    assert [ask.prompt for ask in log.search("%", 9)] == prompts[2:3]
+    assert log.search("axb", 9) == log.search("absent", 9) == []
+    if by_words:
+        assert [ask.prompt for ask in log.search("taxes 0", 9)] == prompts[:1]
+
+
+def test_an_index_that_was_missing_is_made(tmp_path: Path) -> None:
+    path = tmp_path / "logs.db"
+    LogFile(path, by_words=False).add(asked("of taxes and death"))
+    assert len(LogFile(path).search("death taxes", 9)) == 1
+
+
+def test_the_last_conversation_is_the_one_that_was_continued_last(log: LogFile) -> None:
+    for conversation in ("a", "b", "a"):
+        log.add(asked("Hi", conversation=conversation))
+    assert [ask.conversation for ask in log.last_conversation()] == ["a", "a"]
+
+
+def test_another_file_is_not_touched(log: LogFile) -> None:
+    log.path.parent.mkdir()
+    log.path.write_text("a text of the user's own, which is no database at all")
+    with pytest.raises(sqlite3.Error):
+        log.add(asked("Hi"))
+    assert log.path.read_text().startswith("a text")
+
+
+def test_the_file_of_a_newer_version_is_refused(log: LogFile) -> None:
+    log.add(asked("Hi"))
+    with sqlite3.connect(log.path) as database:
+        database.execute("PRAGMA user_version = 9")
+    database.close()
+    with pytest.raises(RequestError, match="newer version"):
+        log.latest(1)
+
+
+def test_the_environment_moves_it_and_turns_it_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LLM_PROVIDER_LOGS", "~/asks.db")
+    assert log_path() == Path.home() / "asks.db"
+    monkeypatch.setenv("LLM_PROVIDER_LOGS", "Off")
+    assert log_path() is None
+    monkeypatch.delenv("LLM_PROVIDER_LOGS")
+    path = log_path()
+    assert path is not None
+    assert path.name == "logs.db"
+    assert "llm_provider" in str(path)

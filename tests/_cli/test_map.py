@@ -1,0 +1,260 @@
+"""`llm-provider map`: what it sends, writes and says, and how it continues after an interruption."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llm_provider.simulator import Fault, Simulator
+from support import Program, RunCommand, errors_of, wait_until
+
+MODEL = "gpt-6.1-sol"
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "in.jsonl"
+    rows = [{"name": f"n{number}", "a": number} for number in range(12)]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return path
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    return tmp_path / "out.jsonl"
+
+
+def lines(path: Path) -> list[Any]:
+    return [json.loads(text) for text in path.read_text().splitlines()]
+
+
+TEMPLATE = ("--template", "What is {a} + 1?")
+
+
+def test_every_row_is_answered_in_order(
+    run: RunCommand, simulator: Simulator, source: Path, target: Path
+) -> None:
+    ended = run("map", MODEL, str(source), str(target), *TEMPLATE, "--id", "name", "--system", "Brief.")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith(f"12 of 12 rows answered in {target}: $0.0")
+    found = lines(target)
+    assert [line["text"] for line in found] == [str(number + 1) for number in range(12)]
+    assert found[3]["input"] == {"name": "n3", "a": 3}
+    assert (found[3]["index"], found[3]["id"], found[3]["error"]) == (3, "n3", None)
+    assert found[3]["cost"] > 0
+    assert simulator.requests()[0].body["messages"][0]["content"] == "Brief."
+
+
+def test_a_second_run_sends_nothing(
+    run: RunCommand, simulator: Simulator, source: Path, target: Path
+) -> None:
+    words = ("map", MODEL, str(source), str(target), *TEMPLATE)
+    run(*words)
+    before = target.read_bytes()
+    ended = run(*words, "--cache", "off", "--max-concurrent", "3", "--budget", "1")
+    assert (ended.code, "12 before this run, $0.0000" in ended.out) == (0, True)
+    with source.open("a") as file:
+        file.write('{"a": 40, "name": "n40"}\n')
+    assert "13 of 13 rows answered" in run(*words).out
+    assert simulator.ledger().requests == 13
+    assert target.read_bytes().startswith(before)
+    again = run(*words, "--overwrite")
+    assert "13 of 13 rows answered" in again.out
+    assert "13 from the cache" in again.out
+    assert (simulator.ledger().requests, lines(target)[0]["cached"]) == (13, True)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [("--max-tokens", "99"), ("--param", "seed=1"), ("--template", "Is {a} odd?"), ("--id", "name"), "model"],
+)
+def test_an_output_of_another_request_is_refused(
+    run: RunCommand, simulator: Simulator, source: Path, target: Path, change: Any
+) -> None:
+    run("map", MODEL, str(source), str(target), *TEMPLATE)
+    before, sent = target.read_bytes(), simulator.ledger().requests
+    model, more = ("gpt-5.5", ()) if change == "model" else (MODEL, change)
+    ended = run("map", model, str(source), str(target), *TEMPLATE, *more)
+    assert (ended.code, ended.out) == (2, "")
+    assert f"{target} line 1 answers another request" in ended.err
+    assert "--overwrite" in ended.err
+    assert (target.read_bytes(), simulator.ledger().requests) == (before, sent)
+
+
+def test_failed_rows_are_reported_and_asked_again(
+    run: RunCommand, simulator: Simulator, source: Path, target: Path
+) -> None:
+    simulator.inject(Fault(status=400, message="no such field"), match="5 + 1", times=None)
+    words = ("map", MODEL, str(source), str(target), *TEMPLATE)
+    ended = run(*words)
+    assert (ended.code, ended.out) == (1, ended.out)
+    assert "1 of 12 rows failed (1 BadRequestError); the first is row 6: no such field" in ended.err
+    assert "asks them again" in ended.err
+    failed = lines(target)[5]
+    assert (failed["error"]["type"], failed["error"]["status"], failed["text"]) == (
+        "BadRequestError",
+        400,
+        None,
+    )
+    simulator.drop_faults()
+    sent = simulator.ledger().requests
+    assert run(*words).code == 0
+    assert simulator.ledger().requests == sent + 1
+    assert [line["text"] for line in lines(target)] == [str(number + 1) for number in range(12)]
+
+
+def test_answers_that_are_not_whole_are_reported(
+    run: RunCommand, simulator: Simulator, tmp_path: Path, target: Path
+) -> None:
+    source = tmp_path / "in.txt"
+    source.write_text("please refuse\ntell a story of several words\n")
+    ended = run("map", MODEL, str(source), str(target), "--max-tokens", "2")
+    assert ended.code == 3
+    assert "2 of 2 answers are not whole (" in ended.err
+    assert sorted(line["finish_reason"] for line in lines(target)) == ["length", "refusal"]
+
+
+def test_standard_input_and_output(run: RunCommand, simulator: Simulator, tmp_path: Path) -> None:
+    ended = run("map", MODEL, "-", "-", "--format", "csv", given="prompt,id\n1+1?,é\n2+2?,b\n".encode())
+    assert (ended.code, ended.err) == (0, "")
+    answers = [json.loads(text) for text in ended.out.splitlines()]
+    assert {line["input"]["id"]: line["text"] for line in answers} == {"é": "2", "b": "4"}
+    assert ended.out.isascii()
+
+
+def test_a_schema_fills_parsed(run: RunCommand, simulator: Simulator, tmp_path: Path, target: Path) -> None:
+    source, schema = tmp_path / "in.txt", tmp_path / "city.json"
+    source.write_text("A city?\n")
+    properties = {"city": {"type": "string"}}
+    schema.write_text(json.dumps({"type": "object", "properties": properties, "required": ["city"]}))
+    assert run("map", MODEL, str(source), str(target), "--schema", str(schema)).code == 0
+    (line,) = lines(target)
+    assert line["parsed"] == json.loads(line["text"])
+
+
+def test_messages_of_a_row_are_a_conversation(
+    run: RunCommand, simulator: Simulator, tmp_path: Path, target: Path
+) -> None:
+    source = tmp_path / "in.jsonl"
+    messages = [
+        {"role": "user", "content": "1+1?"},
+        {"role": "assistant", "content": "2"},
+        {"role": "user", "content": "2+2?"},
+    ]
+    source.write_text(f"{json.dumps({'messages': messages})}\n{json.dumps('3+3?')}\n{json.dumps(messages)}\n")
+    assert run("map", MODEL, str(source), str(target)).code == 0
+    assert [line["text"] for line in lines(target)] == ["4", "6", "4"]
+    assert simulator.ledger().requests == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "words", "message"),
+    [
+        ('{"a": 1}\n{"b": 2}\n', TEMPLATE, "row 2 (line 2) has no field 'a', which the template needs"),
+        ('{"a": 1}\n', (), "none of the columns prompt, text, messages"),
+        ('{"text": ""}\n', (), "row 1 (line 1): "),
+        ('{"messages": [{"role": "user"}]}\n', (), "row 1 (line 1): messages[0]"),
+        ('{"a": 1, "i": 1}\n{"a": 2, "i": 1}\n', (*TEMPLATE, "--id", "i"), "row 2 (line 2) has the same 'i'"),
+        ('{"a": 1}\n', (*TEMPLATE, "--id", "i"), "row 1 (line 1) has no value for 'i'"),
+        ("\n", (), "has no rows"),
+        ('"a"\n{', (), "line 2 is not JSON"),
+        ('"a"\n', ("--temperature", "9"), "temperature"),
+        ('"a"\n', ("--cache", "maybe"), "cache"),
+        ('"a"\n', ("--delivery", "pigeon"), "delivery"),
+        ('"a"\n', ("--budget", "-1"), "budget"),
+        ('"a"\n', ("--max-concurrent", "0"), "max_concurrent"),
+        ('"a"\n', ("--template", "x"), "the template has no field"),
+    ],
+)
+def test_bad_input_is_named_and_nothing_is_sent(
+    run: RunCommand, simulator: Simulator, source: Path, target: Path, content: str, words: Any, message: str
+) -> None:
+    source.write_text(content)
+    ended = run("map", MODEL, str(source), str(target), *words)
+    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert message in ended.err
+    assert simulator.requests() == []
+    assert not target.exists()
+
+
+def test_wrong_files_and_models_are_named(
+    run: RunCommand, simulator: Simulator, source: Path, target: Path
+) -> None:
+    for words, code, message in (
+        (("nonsense", str(source), str(target)), 2, "no route for the model name"),
+        ((MODEL, str(source), str(source)), 2, "IN and OUT are the same file"),
+        ((MODEL, str(source.with_name("absent.txt")), str(target)), 1, "absent.txt"),
+        ((MODEL, str(source)), 2, "the argument OUT is missing"),
+        ((MODEL, "-", str(target)), 2, "give --format"),
+    ):
+        ended = run("map", *words)
+        assert (ended.code, message in ended.err) == (code, True), ended
+    assert simulator.requests() == []
+
+
+def test_a_dry_run_is_an_estimate(run: RunCommand, simulator: Simulator, source: Path, target: Path) -> None:
+    ended = run("map", MODEL, str(source), *TEMPLATE, "--dry-run", "--max-tokens", "50")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith(f"{MODEL}: 12 inputs\n")
+    assert simulator.requests() == []
+    assert not target.exists()
+
+
+def test_a_budget_ends_in_rows_with_errors(
+    run: RunCommand, simulator: Simulator, source: Path, target: Path
+) -> None:
+    words = ("map", MODEL, str(source), str(target), *TEMPLATE, "--max-tokens", "20")
+    ended = run(*words, "--budget", "0.0000001")
+    assert (ended.code, "12 of 12 rows failed (12 BudgetExceededError)" in ended.err) == (1, True)
+    assert simulator.requests() == []
+    assert run(*words, "--budget", "1").code == 0
+
+
+def test_a_batch_costs_half(run: RunCommand, simulator: Simulator, source: Path, target: Path) -> None:
+    simulator.configure(batch_seconds=60.0, batch_clock=100_000.0)
+    ended = run("map", "gpt-5.5", str(source), str(target), *TEMPLATE, "--delivery", "batch")
+    assert (ended.code, ended.err) == (0, "")
+    assert [line["text"] for line in lines(target)] == [str(number + 1) for number in range(12)]
+    assert all("batch" in request.path or "files" in request.path for request in simulator.requests())
+
+
+def test_ctrl_c_keeps_whole_lines_and_the_rest_is_sent_next_time(
+    run: RunCommand, program: Program, simulator: Simulator, source: Path, target: Path
+) -> None:
+    simulator.inject(Fault(hang=True), match="7 + 1", times=None)
+    words = ("map", MODEL, str(source), str(target), *TEMPLATE)
+    with program(*words) as process:
+        assert wait_until(lambda: target.exists() and target.read_text().count("\n") == 11, 60)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+        said = errors_of(process)
+    assert said == (
+        f"llm-provider: interrupted: 11 of 12 rows are answered in {target}; the same command asks the rest\n"
+    )
+    assert len(lines(target)) == 11
+    assert wait_until(lambda: simulator.ledger().in_flight == 0)
+    simulator.drop_faults()
+    sent = simulator.ledger().requests
+    assert run(*words).code == 0
+    assert simulator.ledger().requests == sent + 1
+    assert [line["index"] for line in lines(target)] == list(range(12))
+
+
+def test_after_a_kill_the_rest_is_sent(
+    run: RunCommand, program: Program, simulator: Simulator, source: Path, target: Path
+) -> None:
+    simulator.inject(Fault(hang=True), match="7 + 1", times=None)
+    words = ("map", MODEL, str(source), str(target), *TEMPLATE)
+    with program(*words) as process:
+        assert wait_until(lambda: target.exists() and target.read_text().count("\n") == 11, 60)
+        process.kill()
+        process.wait(30)
+    simulator.drop_faults()
+    sent = simulator.ledger().requests
+    assert run(*words).code == 0
+    assert simulator.ledger().requests == sent + 1
+    assert [line["text"] for line in lines(target)] == [str(number + 1) for number in range(12)]

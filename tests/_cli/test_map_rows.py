@@ -1,0 +1,135 @@
+"""The rows that `map` reads from files of each format, and their prompts."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llm_provider import RequestError
+from llm_provider._cli.map_rows import Format, PromptMaker, Row, RowFile
+
+
+def values(path: Path, content: bytes, form: Format | None = None) -> list[Any]:
+    path.write_bytes(content)
+    file = RowFile(str(path), form)
+    try:
+        first = [row.value for row in file.rows()]
+        assert [row.value for row in file.rows()] == first
+        return first
+    finally:
+        file.close()
+
+
+def row(**fields: Any) -> Row:
+    return Row(2, "in.jsonl row 3 (line 4)", fields, fields)
+
+
+def test_each_format_has_rows(tmp_path: Path) -> None:
+    text = "\ufeffone\r\n\n  \ntwö".encode()
+    assert values(tmp_path / "a.txt", text) == ["one", "twö"]
+    lines = b'\xef\xbb\xbf{"a": 1}\n\n"two"\n[{"role": "user", "content": "x"}]\n'
+    assert values(tmp_path / "a.JSONL", lines) == [{"a": 1}, "two", [{"role": "user", "content": "x"}]]
+    table = '\ufeffid,text\n1,"a, ""b""\nand c"\n\n2,\n'.encode()
+    assert values(tmp_path / "a.csv", table) == [
+        {"id": "1", "text": 'a, "b"\nand c'},
+        {"id": "2", "text": ""},
+    ]
+    assert values(tmp_path / "a.tsv", b"a\tb\n1\t2\n") == [{"a": "1", "b": "2"}]
+    assert values(tmp_path / "a.dat", b"x\n", "txt") == ["x"]
+    long = "x" * 200_000
+    assert values(tmp_path / "b.csv", f"text\n{long}\n".encode()) == [{"text": long}]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.jsonl", b'{"a": 1}\n{"a"', "line 2 is not JSON: "),
+        ("a.jsonl", b"7\n", "line 1 must be an object, a text or a list of messages, not int"),
+        ("a.jsonl", b'\n"\xff"\n', "line 2 is not UTF-8 text"),
+        ("a.csv", b"", "is empty: the first line names the columns"),
+        ("a.csv", b"a,b,a\n", "has the column 'a' twice"),
+        ("a.csv", b"a,b\n1,2\n1\n", "line 3 has 1 values for 2 columns"),
+        ("a.csv", b'a,b\n1,"2\n', "line 2 is not valid CSV: "),
+        ("a.csv", b"a\n1\n\xff\n", "is not UTF-8 text"),
+    ],
+)
+def test_a_line_that_is_no_row_is_named(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    with pytest.raises(RequestError, match=message):
+        values(tmp_path / name, content)
+
+
+def test_the_format_must_be_known(tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match="give --format jsonl, csv, tsv or txt"):
+        RowFile(str(tmp_path / "a.parquet"))
+    with pytest.raises(RequestError, match="standard input"):
+        RowFile("-")
+
+
+def test_what_can_be_read_once_is_read_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"one\ntwo\n")))
+    file = RowFile("-", "txt")
+    assert [[one.value for one in file.rows()] for _ in range(2)] == [["one", "two"]] * 2
+    file.close()
+    pipe = tmp_path / "pipe.txt"
+    os.mkfifo(pipe)
+    threading.Thread(target=pipe.write_bytes, args=(b"three\n",), daemon=True).start()
+    file = RowFile(str(pipe))
+    assert [[one.where for one in file.rows()] for _ in range(2)] == [[f"{pipe} row 1 (line 1)"]] * 2
+    file.close()
+
+
+def test_a_prompt_is_a_column_or_a_filled_template() -> None:
+    maker = PromptMaker("{a}: {b[c]} {{x}} {d:.1f}")
+    assert maker(row(a="A", b={"c": 1}, d=2.25)) == "A: 1 {x} 2.2"
+    assert PromptMaker(column="q")(row(q="Why?", prompt="no")) == "Why?"
+    assert PromptMaker()(row(text="T", prompt="P")) == "P"
+    assert PromptMaker()(row(text="T", messages=[])) == "T"
+    messages = [{"role": "user", "content": "x"}]
+    assert PromptMaker()(row(messages=messages)) == messages
+    assert PromptMaker()(row(messages='[{"role": "user", "content": "x"}]')) == messages
+
+
+@pytest.mark.parametrize(
+    ("maker", "fields", "message"),
+    [
+        (
+            PromptMaker("{b}"),
+            {"a": 1},
+            "row 3 (line 4) has no field 'b', which the template needs; it has: a",
+        ),
+        (PromptMaker("{a}"), {"a": None}, "row 3 (line 4) has no value for 'a'"),
+        (PromptMaker("{a:d}"), {"a": "x"}, "row 3 (line 4) cannot fill the template"),
+        (PromptMaker(column="b"), {"a": 1}, "row 3 (line 4) has no column 'b'; it has: a"),
+        (PromptMaker(), {"a": 1}, "has none of the columns prompt, text, messages: name one with --column"),
+        (PromptMaker(), {"text": 7}, "'text' must be a text or a list of messages, not int"),
+        (PromptMaker(), {"text": None}, "not nothing"),
+        (PromptMaker(), {"messages": "[{"}, "its messages are not JSON"),
+    ],
+)
+def test_a_row_without_a_prompt_is_named(maker: PromptMaker, fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        maker(row(**fields))
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ("no field", "no field such as {text}"),
+        ("{", "not valid"),
+        ("{}", "name a column"),
+        ("{0}", "name a column"),
+    ],
+)
+def test_a_template_must_have_fields(template: str, message: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        PromptMaker(template)
+    assert message in str(caught.value)
+    with pytest.raises(RequestError, match="not both"):
+        PromptMaker("{a}", "a")

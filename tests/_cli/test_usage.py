@@ -1,0 +1,91 @@
+"""`llm-provider usage`: the sums of ledger files."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from llm_provider._cli.main import main
+from llm_provider._money.ledger_file import LedgerFile
+from llm_provider._money.totals import Key, Posting
+from llm_provider._types.usage import Usage
+from support import RunCommand
+
+DAY = 1_795_132_800.0  # 2026-11-20, midnight in UTC
+
+
+@pytest.fixture
+def ledgers(tmp_path: Path) -> list[str]:
+    """The ledgers of two workers."""
+    paths = [tmp_path / f"worker-{number}.jsonl" for number in range(2)]
+    for number, path in enumerate(paths):
+        file = LedgerFile(path)
+        for day, model, tag in ((0, "gpt-5.5", ""), (1, "gpt-5.5", "eval"), (1, "claude-haiku-5-5", "eval")):
+            provider = "openai" if model.startswith("gpt") else "anthropic"
+            key = Key(provider, model, f"{model}-2026", tag)
+            usage = Usage(input_tokens=1000, output_tokens=10)
+            moment = DAY + day * 86_400 + number
+            file.append(Posting(moment, "answered", key, Decimal("0.25"), usage))
+            file.append(Posting(moment, "hit", key, Decimal("0.01")))
+        file.append(Posting(DAY, "failed", Key("openai", "gpt-5.5", "gpt-5.5", ""), None))
+        file.close()
+    return list(map(str, paths))
+
+
+def test_files_are_summed_by_model(run: RunCommand, ledgers: list[str]) -> None:
+    ended = run("usage", *ledgers, ledgers[0])
+    assert (ended.code, ended.err) == (0, "")
+    header, *rows, total = ended.out.splitlines()
+    assert header.split()[:3] == ["provider", "model", "requests"]
+    assert [row.split()[:3] for row in rows] == [
+        ["anthropic", "claude-haiku-5-5", "2"],
+        ["openai", "gpt-5.5", "4"],
+    ]
+    assert total.split() == ["total", "6", "6", "2", "6,000", "60", "1.500000", "0.060000", "2"]
+
+
+def test_they_are_summed_by_day_and_tag(run: RunCommand, ledgers: list[str]) -> None:
+    found = json.loads(run("usage", *ledgers, "--by", "day,tag", "--json").out)
+    assert [(row["day"], row["tag"], row["requests"], row["cost"]) for row in found["rows"]] == [
+        ("2026-11-20", "", 2, 0.5),
+        ("2026-11-21", "eval", 4, 1.0),
+    ]
+    assert (found["total"]["cost"], found["total"]["unknown"], found["total"]["input_tokens"]) == (
+        1.5,
+        2,
+        6000,
+    )
+    by_day = run("usage", *ledgers, "--by", "day").out.splitlines()
+    assert [line.split()[0] for line in by_day] == ["day", "2026-11-20", "2026-11-21", "total"]
+    served = run("usage", *ledgers, "--by", "served", "--by", "delivery").out
+    assert "gpt-5.5-2026" in served
+
+
+def test_only_what_came_since_a_day_counts(run: RunCommand, ledgers: list[str]) -> None:
+    found = json.loads(run("usage", *ledgers, "--since", "2026-11-21", "--json").out)
+    assert (found["total"]["requests"], len(found["rows"])) == (4, 2)
+    assert json.loads(run("usage", *ledgers, "--since", "2030-01-01", "--json").out)["rows"] == []
+
+
+def test_the_environment_names_the_ledger(
+    run: RunCommand, ledgers: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = run("usage")
+    assert (ended.code, "LLM_PROVIDER_LEDGER" in ended.err) == (2, True)
+    monkeypatch.setenv("LLM_PROVIDER_LEDGER", ledgers[0])
+    assert run("usage").out.splitlines()[-1].split()[1] == "3"
+
+
+@pytest.mark.filterwarnings("always::llm_provider.LedgerWarning")
+def test_wrong_lines_names_and_files_are_reported(
+    run: RunCommand, ledgers: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Path(ledgers[0]).open("a") as file:
+        file.write("no ledger\n")
+    assert main(["usage", ledgers[0]]) == 0
+    assert "invalid lines are left out (1, the first is line 8)" in capsys.readouterr().err
+    assert "not 'modle'" in run("usage", ledgers[0], "--by", "modle").err
+    assert run("usage", "absent.jsonl").code == 1

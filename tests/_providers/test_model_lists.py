@@ -1,0 +1,49 @@
+"""Which providers list their models, and the fields of compatible hosts."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from llm_provider import APIResponseValidationError
+from llm_provider._providers.model_lists import ListedModel, module_of
+from llm_provider._requests.api_keys import APIKey
+from llm_provider._requests.routing import resolve
+from llm_provider.simulator import Fault, Simulator
+
+
+def test_every_format_but_litellm_has_a_list() -> None:
+    models = ("openai/a", "groq/a", "anthropic/a", "gemini/a", "local/a")
+    assert all(module_of(resolve(model)) for model in models)
+    assert module_of(resolve("bedrock/a")) is None
+
+
+ROUTER = (
+    '{"data": [{"id": "a", "context_length": 9, "top_provider": {"max_completion_tokens": 4},'
+    ' "architecture": {"input_modalities": ["text", "image"]}}]}'
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (ROUTER, [ListedModel("a", 9, 4, ("text", "image"))]),
+        ('[{"id": "a", "type": "embedding", "context_length": 0}, 3]', [ListedModel("a", embeds=True)]),
+        ('{"data": [{"id": "a", "max_model_len": 7}]}', [ListedModel("a", 7)]),
+        ('{"data": 3}', None),
+    ],
+)
+def test_hosts_tell_more_in_their_own_fields(
+    simulator: Simulator, body: str, expected: list[ListedModel] | None
+) -> None:
+    simulator.inject(Fault(body=body), match="models.list")
+    target = resolve("groq/any")
+    module = module_of(target)
+    assert module is not None
+    work = module.listed(target, APIKey("k"))
+    if expected is None:
+        with pytest.raises(APIResponseValidationError, match="is no list"):
+            asyncio.run(work)
+    else:
+        assert asyncio.run(work) == expected

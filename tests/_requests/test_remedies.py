@@ -1,0 +1,36 @@
+"""What a message tells the user to write, where the wrong value suggests it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from llm_provider._requests.remedies import model_remedy, number_remedy, part_remedy, role_remedy, word_remedy
+
+
+@pytest.mark.parametrize(
+    ("value", "whole", "remedy"),
+    [
+        ("7", True, ": write n=7, without quotes"),
+        (7.0, True, ": write n=7"),
+        (7.5, True, ""),
+        ("seven", True, ""),
+        ("700", True, ""),
+        ("nan", False, ""),
+        ([7], False, ""),
+    ],
+)
+def test_a_number_is_suggested_only_if_it_is_allowed(value: Any, whole: bool, remedy: str) -> None:
+    assert number_remedy("n", value, 0, 10, whole=whole) == remedy
+
+
+def test_a_word_is_suggested_only_if_it_is_near() -> None:
+    assert word_remedy("verbosity", " Low", ["low", "high"]) == ": write verbosity='low'"
+    assert word_remedy("verbosity", "blue", ["low", "high"]) == ""
+
+
+def test_nothing_is_suggested_where_nothing_is_meant() -> None:
+    assert role_remedy("xyz", ["user", "assistant"]) == ""
+    assert part_remedy(object()) == ""
+    assert model_remedy("/gpt") == ""

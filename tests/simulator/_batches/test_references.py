@@ -1,0 +1,70 @@
+"""Messages that refer to files which were not uploaded are refused, as by the providers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from llm_provider.simulator import Settings
+from llm_provider.simulator._batches.jobs import BatchStore
+from llm_provider.simulator._batches.references import MOST_IMAGE_CHARACTERS, refusal
+
+KEY = "sk-a"
+
+
+@pytest.fixture
+def store() -> BatchStore:
+    settings = Settings()
+    made = BatchStore(lambda provider: settings, lambda provider, path: None, lambda *_: None)  # type: ignore[arg-type,return-value]  # files need neither formats nor bills
+    for provider in ("openai", "anthropic", "gemini"):
+        file = made.add_file(f"{provider}-1", "a.pdf", "user_data", b"%PDF")
+        file.provider, file.key = provider, KEY
+    return made
+
+
+def body_of(provider: str, identifier: str) -> dict[str, Any]:
+    if provider == "gemini":
+        uri = f"http://localhost/gemini/v1beta/files/{identifier}"
+        return {"contents": [{"parts": [{"fileData": {"fileUri": uri}}]}]}
+    if provider == "anthropic":
+        return {"messages": [{"content": [{"type": "image", "source": {"file_id": identifier}}]}]}
+    return {"input": [{"content": [{"type": "input_file", "file_id": identifier}]}]}
+
+
+@pytest.mark.parametrize(
+    ("provider", "status", "message"),
+    [("openai", 400, "were not found"), ("anthropic", 404, "File not found"), ("gemini", 403, "permission")],
+)
+def test_only_own_files_can_be_referred_to(
+    store: BatchStore, provider: str, status: int, message: str
+) -> None:
+    def refused(identifier: str, key: str = KEY) -> Any:
+        names = b'"file_id" "fileUri"'
+        return refusal(store, provider, key, names, body_of(provider, identifier))
+
+    assert refused(f"{provider}-1") is None
+    for problem in (refused("other"), refused(f"{provider}-1", "sk-b")):
+        assert problem is not None
+        assert problem.status == status
+        assert message in problem.message
+
+
+def test_a_file_that_is_processed_cannot_be_used(store: BatchStore) -> None:
+    store.files["gemini-1"].ready = 4e9
+    problem = refusal(store, "gemini", KEY, b'"fileUri"', body_of("gemini", "gemini-1"))
+    assert problem is not None
+    assert "is not in an ACTIVE state" in str(problem.message)
+
+
+def test_a_request_can_be_too_large(store: BatchStore) -> None:
+    assert refusal(store, "openai", KEY, bytes(30_000_000), {}) is None
+    for provider, status in (("openai", 400), ("anthropic", 413), ("gemini", 400)):
+        problem = refusal(store, provider, KEY, bytes(50_000_001), {})
+        assert problem is not None
+        assert problem.status == status
+    image = {"type": "image", "source": {"type": "base64", "data": "x" * (MOST_IMAGE_CHARACTERS + 1)}}
+    raw = bytes(MOST_IMAGE_CHARACTERS + 100)
+    problem = refusal(store, "anthropic", KEY, raw, {"messages": [{"content": [image]}]})
+    assert problem is not None
+    assert "image exceeds 5 MB maximum" in str(problem.message)
