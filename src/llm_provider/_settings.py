@@ -11,11 +11,11 @@ from ._errors import RequestError, shown
 from ._json_values import plain_number
 from ._limits.timeouts import DEFAULT_TIMEOUTS, Timeouts
 from ._requests.api_keys import Accounts, KeyList, sealed
-from ._requests.checks import number
+from ._requests.checks import flag, number
 from ._requests.request import check
 from ._requests.routing import ROUTES, Route, Transport
 from ._telemetry.logs import install_from_environment
-from ._telemetry.telemetry import CONTENT_VARIABLE, WAITS_VARIABLE, Telemetry, checked
+from ._telemetry.telemetry import CONTENT_VARIABLE, WAITS_VARIABLE, Telemetry, checked, switch
 from ._types.messages import FinishReason
 
 if TYPE_CHECKING:
