@@ -52,7 +52,12 @@ HEAVY = frozenset({
 # fmt: on
 # These are themselves imported only where they are first needed.
 MAY_BE_HEAVY = frozenset(
-    {"_cache.storage.row_format", "simulator._server.certificate", "simulator._server.process"}
+    {
+        "_cache.storage.row_format",
+        "integrations.llm",
+        "simulator._server.certificate",
+        "simulator._server.process",
+    }
 )
 
 MAX_MODULE_LINES = 500

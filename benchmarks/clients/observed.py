@@ -1,6 +1,7 @@
-"""Clients that send a random user id with every call: without observers, with a hook, and with a log too.
+"""Clients that send a random user id with every call: without observers, with a hook, a log, OpenTelemetry.
 
-The hook counts calls, tokens and time in a dictionary. The log is one line per call in a file.
+The hook counts calls, tokens and time in a dictionary. The log is one line per call in a file. OpenTelemetry
+is its SDK with a batching processor of spans, and with a reader that Prometheus could scrape.
 """
 
 from __future__ import annotations
@@ -67,6 +68,89 @@ class OursObserved(OursMetered):
     LOGGER = "llm_provider"
 
 
+class OursTraced(OursForUser):
+    """The same with OpenTelemetry: spans, in batches to an exporter, and metrics for Prometheus."""
+
+    SPANS = METRICS = True
+
+    def __init__(self, target: Target) -> None:
+        from opentelemetry.exporter.prometheus import PrometheusMetricReader
+        from opentelemetry.sdk.metrics import MeterProvider
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+        from llm_provider import Telemetry
+
+        tracers = TracerProvider()
+        tracers.add_span_processor(BatchSpanProcessor(_counting_exporter()))
+        reader = PrometheusMetricReader(prefix=f"benchmark_{uuid.uuid4().hex}")
+        super().__init__(
+            target,
+            telemetry=Telemetry(
+                tracer_provider=tracers if self.SPANS else _nothing("trace").NoOpTracerProvider(),
+                meter_provider=MeterProvider(metric_readers=[reader])
+                if self.METRICS
+                else _nothing("metrics").NoOpMeterProvider(),
+            ),
+        )
+
+
+class OursSpans(OursTraced):
+    """The same with spans alone."""
+
+    METRICS = False
+
+
+class OursMetrics(OursTraced):
+    """The same with metrics alone."""
+
+    SPANS = False
+
+
+class OursEmptySpan(OursForUser):
+    """A call in a span without attributes, made by the benchmark: the least that OpenTelemetry costs."""
+
+    def __init__(self, target: Target) -> None:
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+        tracers = TracerProvider()
+        tracers.add_span_processor(BatchSpanProcessor(_counting_exporter()))
+        self._tracer = tracers.get_tracer("benchmark")
+        super().__init__(target, telemetry=False)
+
+    async def call(self, prepared: Any) -> str:
+        with self._tracer.start_as_current_span("chat"):
+            return await super().call(prepared)
+
+
+class OursUntraced(OursForUser):
+    """A user id with every call, and OpenTelemetry off."""
+
+    def __init__(self, target: Target) -> None:
+        super().__init__(target, telemetry=False)
+
+
+def _nothing(name: str) -> Any:
+    import importlib
+
+    return importlib.import_module(f"opentelemetry.{name}")
+
+
+def _counting_exporter() -> Any:
+    """An exporter that counts spans, in place of the network."""
+    from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+
+    class Counting(SpanExporter):
+        exported = 0
+
+        def export(self, spans: Any) -> Any:
+            self.exported += len(spans)
+            return SpanExportResult.SUCCESS
+
+    return Counting()
+
+
 class LitellmForUser(Litellm):
     """`acompletion` with a user id."""
 
@@ -106,6 +190,15 @@ CLIENTS = [
     Offer("ours_user", "ours-openai3", OursForUser, OURS, ("openai",), "this library, observers off"),
     Offer("ours_metered", "ours-openai3", OursMetered, OURS, ("openai",), "this library, hook and metrics"),
     Offer("ours_observed", "ours-openai3", OursObserved, OURS, ("openai",), "this library, and a log"),
+    Offer(
+        "ours_untraced", "ours-openai2", OursUntraced, OURS, ("openai",), "this library, OpenTelemetry off"
+    ),
+    Offer("ours_spans", "ours-openai2", OursSpans, OURS, ("openai",), "this library, spans"),
+    Offer("ours_metrics", "ours-openai2", OursMetrics, OURS, ("openai",), "this library, metrics"),
+    Offer("ours_traced", "ours-openai2", OursTraced, OURS, ("openai",), "this library, spans and metrics"),
+    Offer(
+        "ours_empty_span", "ours-openai2", OursEmptySpan, OURS, ("openai",), "an empty span around the call"
+    ),
     Offer("litellm_user", "litellm", LitellmForUser, LITELLM, ("openai",), "litellm, observers off"),
     Offer("litellm_metered", "litellm", LitellmMetered, LITELLM, ("openai",), "litellm, hook and metrics"),
     Offer("litellm_observed", "litellm", LitellmObserved, LITELLM, ("openai",), "litellm, and a log"),

@@ -17,6 +17,7 @@ from llm_provider import (
     CacheMissError,
     Client,
     InternalServerError,
+    KeyWarning,
     NotFoundError,
     RequestError,
 )
@@ -149,6 +150,24 @@ def test_failed_uploads_are_tried_again_and_have_typed_errors(client: Client, si
     answers = client.call_many(CLAUDE, [prompt("1", b"c"), prompt("2", b"c")], api_key="sk-wrong")
     assert all(isinstance(answer, AuthenticationError) for answer in answers)
     assert answers[0] is not answers[1]
+
+
+def test_another_account_uploads_where_one_cannot(simulator: Simulator, own_cache: Path) -> None:
+    simulator.configure(require_key="sk-right")
+    keys = {"openai": ["sk-wrong", "sk-right"]}
+    with Client(cache_dir=own_cache, keys=keys) as client, pytest.warns(KeyWarning):
+        assert client.call(GPT, prompt("What?")).text == "echo: What?"
+    assert paths(simulator) == ["upload", "upload", "call"]
+
+
+def test_a_file_that_expires_at_once_is_used_all_the_same(
+    client: Client, simulator: Simulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.time() + 72 * 3600
+    monkeypatch.setattr("time.time", lambda: now)  # as where the clock of the machine is wrong
+    answers = [client.call(GEMINI, prompt(question)).text for question in "12"]
+    assert answers == ["echo: 1", "echo: 2"]
+    assert paths(simulator) == ["upload", "upload", "call"] * 2
 
 
 def test_a_host_without_files_is_named(client: Client, simulator: Simulator) -> None:

@@ -10,7 +10,9 @@ import llm_provider
 from llm_provider.simulator import Simulator
 
 # Each needs its package, and `make test-plugins` runs its tests.
-NEEDS_A_PACKAGE = {f"llm_provider.integrations.{name}" for name in ("inspect_ai", "dspy", "llm")}
+NEEDS_A_PACKAGE = {
+    f"llm_provider.integrations.{name}" for name in ("inspect_ai", "dspy", "dspy_requests", "llm")
+}
 # A `__main__` is a program: importing it runs it.
 MODULES = [
     "llm_provider",

@@ -16,7 +16,7 @@ import pandas
 import pytest
 
 import llm_provider
-from llm_provider import Budget, Client, Ledger, RequestError, Response, Timeouts, Usage
+from llm_provider import BatchError, Budget, Client, Ledger, RequestError, Response, Timeouts, Usage
 from llm_provider._errors import shown
 from llm_provider._requests.routing import COMPATIBLE_HOSTS
 from llm_provider.simulator import Simulator
@@ -220,7 +220,7 @@ def not_awaited_in_a_batch(client: Any) -> object:
     """The same, in a list."""
     coroutine = client.acall(MODEL, "Hi")
     try:
-        return client.call_many(MODEL, ["Hi", coroutine])
+        return client.call_many(MODEL, [coroutine], on_error="raise")
     finally:
         coroutine.close()
 
@@ -320,8 +320,8 @@ BATCHES = [
     many("path", "inputs", "such as a list", "PosixPath", inputs=Path("in.jsonl")),
     many("data frame", "inputs", "df['q']", "DataFrame", inputs=FRAME),
     many("missing", "inputs[1]", "dropna()", "nan", "None", inputs=pandas.Series(["a", None])),
-    many("None inside", "inputs[1]", "leave such rows out", "None", inputs=["a", None]),
-    many("numbers", "inputs[0]", "str(value)", "int", inputs=[1, 2]),
+    many("None inside", "messages", "such as 'What is 2+2?'", "NoneType", inputs=[None], on_error="raise"),
+    many("numbers", "messages", "str(value)", "int", inputs=[1, 2], on_error="raise"),
     many("numpy numbers", "inputs[0]", "str(value)", "int", inputs=numpy.array([1, 2])),
     many("two dimensions", "inputs", "array[:, 0]", "2", inputs=numpy.array([["a", "b"]])),
     many("one conversation", "inputs", "[messages]", "one conversation", inputs=CONVERSATION),
@@ -351,7 +351,7 @@ BATCHES = [
     many("metadata of text", "metadata", "a list of dicts", "str", metadata="x"),
     many("temperatures", "temperature", "from 0 to 2", "[0, 1]", temperature=[0, 1]),
     many("budget", "budget", "number of USD", "'lots'", budget="lots"),
-    Wrong("call_many acall", not_awaited_in_a_batch, "inputs[1]", ("coroutine",), "write await"),
+    Wrong("call_many acall", not_awaited_in_a_batch, "messages", ("coroutine",), "write await"),
     Wrong("iter_many", lambda c: c.iter_many([MODEL, CLAUDE], ["a"]), "model", ("list",), "call_many("),
     Wrong("aiter_many", lambda c: c.aiter_many([MODEL, CLAUDE], ["a"]), "model", ("list",), "call_many("),
     Wrong("estimate", lambda c: c.estimate([MODEL, CLAUDE], ["a"]), "model", ("list",), "dry_run=True"),
@@ -560,7 +560,7 @@ def test_there_are_many() -> None:
 def test_the_message_says_what_to_write(client: Client, group: str) -> None:
     poor = []
     for row in GROUPS[group]:
-        with pytest.raises((RequestError, TypeError, RuntimeError, OSError)) as caught:
+        with pytest.raises((RequestError, BatchError, TypeError, RuntimeError, OSError)) as caught:
             row.make(client)
         said = str(caught.value)
         names = row.argument in said and row.remedy in said

@@ -18,7 +18,7 @@ import threading
 import types
 from pathlib import Path
 
-PRELOADED = ("anthropic", "google.genai", "openai", "pydantic")
+PRELOADED = ("anthropic", "google.genai", "openai", "pandas", "pydantic")
 NOT_PRELOADED = ("__main__", "litellm", "pytest_plugin", "simulator")
 """Parts of the names of modules that run a program or import heavy packages."""
 
@@ -28,7 +28,11 @@ class WarmPython:
 
     def __init__(self) -> None:
         command = [sys.executable, "-P", "-W", "error", __file__]
-        self._parent = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        # Else numpy starts threads when it is imported, and a fork does not copy threads.
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+        self._parent = subprocess.Popen(
+            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
 
     def run(self, code: str, name: str, directory: Path) -> subprocess.CompletedProcess[str]:
         """Run a program with the present environment, and wait for its end.
@@ -53,7 +57,7 @@ class WarmPython:
 
 
 def preload() -> None:
-    """Import the SDKs and the package."""
+    """Import the SDKs, the package and pandas."""
     import llm_provider
 
     for name in PRELOADED:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +17,20 @@ from llm_provider._requests.routing import COMPATIBLE_HOSTS
 from llm_provider.simulator import Simulator
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "integrations.md"
+
+
+@pytest.fixture
+def examples() -> Callable[[str], list[str]]:
+    """The Python examples of docs/integrations.md that have a word."""
+
+    def found(word: str) -> list[str]:
+        blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+        return [block for block in blocks if word in block]
+
+    return found
 
 
 @pytest.fixture
@@ -35,3 +52,20 @@ def run_tool(llm_simulator: Simulator, tmp_path: Path) -> Run:
         )  # fmt: skip
 
     return run
+
+
+@pytest.fixture
+def dspy(simulator: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The package. Its own warnings are errors once it is imported."""
+    monkeypatch.setenv("DSPY_CACHEDIR", str(tmp_path / "dspy"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import dspy
+    return dspy
+
+
+@pytest.fixture
+def lm(dspy: Any) -> Any:
+    from llm_provider.integrations.dspy import LM
+
+    return LM("gpt-4.1", max_tokens=500)

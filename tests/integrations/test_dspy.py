@@ -3,40 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import copy
-import json
 import pickle
-import warnings
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from llm_provider import ContextWindowExceededError, RequestError
+from llm_provider import RequestError
 from llm_provider._money.pricing import default_prices_path
-from llm_provider.simulator import Fault, Simulator
+from llm_provider.simulator import Simulator
+
+if TYPE_CHECKING:
+    from conftest import Run
 
 pytestmark = pytest.mark.plugins
 
 ANSWER = "[[ ## reasoning ## ]]\nbecause\n\n[[ ## answer ## ]]\n4\n\n[[ ## completed ## ]]"
-
-
-@pytest.fixture
-def dspy(simulator: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The package. Its own warnings are errors once it is imported."""
-    monkeypatch.setenv("DSPY_CACHEDIR", str(tmp_path / "dspy"))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import dspy
-    return dspy
-
-
-@pytest.fixture
-def lm(dspy: Any) -> Any:
-    from llm_provider.integrations.dspy import LM
-
-    return LM("gpt-4.1", max_tokens=500)
 
 
 def test_a_second_call_costs_nothing(lm: Any, simulator: Simulator) -> None:
@@ -95,26 +79,6 @@ def test_structured_answers(dspy: Any, lm: Any, simulator: Simulator) -> None:
     assert request.body["response_format"]["type"] == "json_schema"
 
 
-@pytest.mark.parametrize("model", ["gpt-6.1-sol", "claude-sonnet-5-5", "gemini/gemini-3.8-flash"])
-def test_tools_and_reasoning(dspy: Any, simulator: Simulator, model: str) -> None:
-    from dspy.lm15 import Config, FunctionTool, Message, Reasoning, Request, TextPart, ToolResultPart
-
-    from llm_provider.integrations.dspy import LM
-
-    numbers = {"x": {"type": "integer"}, "y": {"type": "integer"}}
-    tool = FunctionTool(name="add", parameters={"type": "object", "properties": numbers})
-    lm, config = LM(model), Config(reasoning=Reasoning(effort="high"))
-    asked = Message.user('Please use the tool add({"x": 1, "y": 2})')
-    first = lm(Request(model=model, messages=(asked,), tools=(tool,), config=config, system="Be brief."))
-    (call,) = first.tool_calls
-    assert (call.name, call.input, first.finish_reason) == ("add", {"x": 1, "y": 2}, "tool_call")
-    result = Message(role="tool", parts=(ToolResultPart(id=call.id, content=(TextPart("the sum is 3"),)),))
-    again = Request(model=model, messages=(asked, first.message, result), tools=(tool,), config=config)
-    assert "3" in lm(again).text
-    kept = json.dumps(simulator.requests()[1].body)
-    assert {"gpt-6.1-sol": "rs_", "claude-sonnet-5-5": '"signature"'}.get(model, "thoughtSignature") in kept
-
-
 def test_the_tools_of_an_adapter(dspy: Any, lm: Any) -> None:
     def add(x: int, y: int) -> int:
         """Add two numbers."""
@@ -151,18 +115,6 @@ def test_streams(dspy: Any, lm: Any, simulator: Simulator) -> None:
     assert lm.history[-1]["cost"] > 0
 
 
-def test_an_image_is_sent(dspy: Any, lm: Any, simulator: Simulator) -> None:
-    from dspy.lm15 import ImagePart, Message, Request, TextPart
-
-    png = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(20)).decode()
-    picture = ImagePart(data=png, detail="low")
-    lm(Request(model="gpt-4.1", messages=(Message.user([TextPart("What is this?"), picture]),)))
-    (request,) = simulator.requests()
-    text, sent = request.body["messages"][0]["content"]
-    assert text == {"type": "text", "text": "What is this?"}
-    assert sent["image_url"]["detail"] == "low"
-
-
 def test_programs_are_saved_and_loaded(dspy: Any, tmp_path: Path, simulator: Simulator) -> None:
     from llm_provider.integrations.dspy import LM
 
@@ -195,27 +147,6 @@ def test_a_budget_is_shared_with_copies(dspy: Any, simulator: Simulator) -> None
     assert simulator.ledger().requests > 1
 
 
-def test_dropped_parameters_are_in_the_history(dspy: Any) -> None:
-    from llm_provider.integrations.dspy import LM
-
-    lm = LM("gpt-6.1-sol", temperature=0.7)
-    with pytest.warns(UserWarning, match="does not accept temperature"):
-        lm("1+1?")
-    (adaptation,) = lm.history[-1]["adaptations"]
-    assert (adaptation.field, adaptation.action, adaptation.asked) == ("config.temperature", "dropped", 0.7)
-
-
-def test_errors_are_those_of_dspy(dspy: Any, lm: Any, simulator: Simulator) -> None:
-    simulator.inject(Fault(context_length=True))
-    with pytest.raises(dspy.ContextWindowExceededError) as caught:
-        lm("too long")
-    assert isinstance(caught.value.__cause__.__cause__, ContextWindowExceededError)
-    simulator.configure(require_key="another")
-    with pytest.raises(dspy.LMAuthError):
-        asyncio.run(lm.acall("What is 7+7?"))
-    assert simulator.ledger().requests == 2
-
-
 def test_wrong_parameters_are_errors_at_once(dspy: Any) -> None:
     from llm_provider.integrations.dspy import LM
 
@@ -225,3 +156,14 @@ def test_wrong_parameters_are_errors_at_once(dspy: Any) -> None:
         LM("gpt-4.1", temperature=9)
     with pytest.raises(RequestError, match="budget must be"):
         LM("gpt-4.1", budget="much")
+
+
+def test_the_example_of_the_page(
+    run_tool: Run, examples: Callable[[str], list[str]], llm_simulator: Simulator
+) -> None:
+    (code,) = examples("import dspy")
+    llm_simulator.configure(answer=ANSWER)
+    ended = run_tool("python", "-c", code)
+    assert ended.returncode == 0, ended.stderr
+    assert "USD" in ended.stdout
+    assert llm_simulator.ledger().requests == 1

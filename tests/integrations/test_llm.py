@@ -7,6 +7,7 @@ import json
 import os
 import re
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -142,3 +143,13 @@ def test_errors_name_what_is_wrong(llm: Any, simulator: Simulator) -> None:
         model.prompt("Hi", reasoning_effort="much").text()
     simulator.inject(Fault(status=500))
     assert model.prompt("What is 8+8?").text() == "16"
+
+
+def test_the_example_of_the_page(
+    run_tool: Run, examples: Callable[[str], list[str]], llm_simulator: Simulator
+) -> None:
+    (code,) = examples("import llm\n")
+    ended = run_tool("python", "-c", code)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith("4 ")
+    assert llm_simulator.ledger().requests == 1

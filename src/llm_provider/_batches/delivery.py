@@ -39,7 +39,7 @@ class BatchDelivery:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self.journal = Journal(engine.cache.directory / "batches")
+        self.journal = Journal(engine.cache.own_directory / "batches")
         self._planning = asyncio.Lock()
         self._remotes: dict[tuple[str, str | None, str], Remote] = {}
         self._jobs: list[Job] = []

@@ -319,6 +319,6 @@ class Batch:
 def found_batches(engine: Engine) -> list[Batch]:
     """The batches of the journal beside a client's cache, oldest first."""
     jobs: dict[str, list[Record]] = {}
-    for record in Journal(engine.cache.directory / "batches").records():
+    for record in Journal(engine.cache.own_directory / "batches").records():
         jobs.setdefault(record.header.job if record.header is not None else record.id, []).append(record)
     return [Batch(engine, name, records) for name, records in jobs.items()]

@@ -88,6 +88,8 @@ class ResponseCache:
         directory: The directory; default `LLM_PROVIDER_CACHE_DIR`, else the platform's user cache directory.
         patience: Seconds that a write waits for the locks of other processes.
         saved: Returns the USD that the hits would have cost, for `stats`: the cache knows no prices.
+        shared: Whether the group of the directory is trusted to write to it; None means what
+            `LLM_PROVIDER_CACHE_SHARED` says.
     """
 
     def __init__(
@@ -96,8 +98,14 @@ class ResponseCache:
         *,
         patience: float = _PATIENCE,
         saved: Callable[[], float] = float,
+        shared: bool | None = None,
     ) -> None:
         self._given = directory
+        if shared is None and (shared := bool(os.environ.get("LLM_PROVIDER_CACHE_SHARED"))):
+            from .storage.sharing import shared_by_environment
+
+            shared = shared_by_environment()
+        self._shared = bool(shared)
         self._patience = patience
         self._saved = saved
         self._reset()
@@ -132,11 +140,20 @@ class ResponseCache:
         return Path(self._given).expanduser() if self._given is not None else default_directory()
 
     @property
+    def own_directory(self) -> Path:
+        """The directory of this user's leases, limits and batches: in a shared cache, one for each user."""
+        if not self._shared:
+            return self.directory
+        from .storage.sharing import personal
+
+        return personal(self.directory)
+
+    @property
     def lease_directory(self) -> Path | None:
         """The directory of the leases on calls under way; None on a network file system."""
         from .storage.store import is_network
 
-        return None if is_network(self.directory) else self.directory / "leases"
+        return None if is_network(self.directory) else self.own_directory / "leases"
 
     # --- reading -----------------------------------------------------------------------------------------
 
@@ -434,7 +451,7 @@ class ResponseCache:
             if self._store is None and not self._refused:
                 from .storage.store import Store
 
-                self._store = Store(self.directory, _warn)
+                self._store = Store(self.directory, _warn, shared=self._shared)
             return self._store
 
     def _failed(self, action: str, reason: Exception) -> None:

@@ -175,7 +175,7 @@ class _Sending:
     __slots__ = (
         "_call", "_costs", "_emit", "_failures", "_file_ids", "_files_renewed", "_free", "_max_retries",
         "_outgoing", "_parts", "_probed", "_queue", "_selection", "_sender", "_spending", "_ticket",
-        "_tokens", "_usage", "_verdict",
+        "_tokens", "_uploaded", "_usage", "_verdict",
     )  # fmt: skip
 
     def __init__(
@@ -212,6 +212,8 @@ class _Sending:
         self._file_ids: dict[str, str] | None = None
         """The ids of the uploaded files that the last request used."""
         self._files_renewed = False
+        self._uploaded: dict[APIKey, dict[str, str]] = {}
+        """The ids of files that this call has just uploaded, for its next request with the key."""
         self._ticket: Ticket
 
     async def run(self, connection: Connection) -> Sample:
@@ -294,7 +296,7 @@ class _Sending:
             LLMError: a file cannot be uploaded.
         """
         call, selection, uploads = self._call, self._selection, self._sender.uploads
-        self._file_ids = uploads.ids(call, selection.key)
+        self._file_ids = self._uploaded.pop(selection.key, None) or uploads.ids(call, selection.key)
         if self._file_ids is not None:
             from .uploads import referring
 
@@ -307,8 +309,13 @@ class _Sending:
             hold.unused()
         if call.sent is not None:
             call.sent.unfailed -= 1
-        self._verdict = retry.FINAL
-        await uploads.upload(call, selection.key, self._max_retries, self._sender.random)
+        self._verdict, key = retry.FINAL, selection.key
+        try:
+            self._uploaded[key] = await uploads.upload(call, key, self._max_retries, self._sender.random)
+        except LLMError as error:
+            # Another account may have the rights or the quota that this one lacks.
+            if not selection.failed(error):
+                raise
         return False
 
     def _on_headers(self, headers: Mapping[str, str]) -> None:

@@ -75,15 +75,21 @@ class Uploads:
 
     async def upload(
         self, call: Call[Any], key: APIKey, max_retries: int, random_source: random.Random
-    ) -> None:
+    ) -> dict[str, str]:
         """Upload the files of a call that the account of a key does not have, one after the other.
+
+        Returns:
+            The id of each file by its reference.
 
         Raises:
             LLMError: a file cannot be uploaded.
         """
+        found: dict[str, str] = {}
         for one in call.encoded.uploads:
             name = _name(call, key, one)
-            if self._remembered(name) is not None:
+            known = self._remembered(name)
+            if known is not None:
+                found[one.reference] = known.identifier
                 continue
             flight = self._under_way.get(name)
             if flight is None:
@@ -91,15 +97,17 @@ class Uploads:
                 flight = self._under_way[name] = _Flight(asyncio.create_task(work))
             flight.waiting += 1
             try:
-                await asyncio.shield(flight.task)
+                found[one.reference] = (await asyncio.shield(flight.task)).identifier
             except LLMError as error:
                 # The calls that share it get an exception each.
                 raise copy(error) from None
             finally:
                 flight.waiting -= 1
                 if not flight.waiting:
-                    self._under_way.pop(name, None)
+                    if self._under_way.get(name) is flight:
+                        del self._under_way[name]
                     flight.task.cancel()
+        return found
 
     def forget(self, call: Call[Any], key: APIKey, used: Mapping[str, str], error: LLMError) -> bool:
         """Forget the files that a request referred to, if its error says that the provider has none of them.

@@ -24,6 +24,7 @@ from .._money.ledger import Ledger
 from .._money.ledger_file import LedgerFile
 from .._money.pricing import PriceTable
 from .._requests.api_keys import KeyList
+from .._requests.checks import flag
 from .._requests.request import Request, check, seal
 from .._requests.routing import Transport, priced_as, resolve
 from .._requests.signatures import documented, with_parameters
@@ -66,6 +67,10 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
 
     Args:
         cache_dir: The cache directory; default `LLM_PROVIDER_CACHE_DIR`, else the platform's user cache.
+        cache_shared: Whether the group of the cache directory shares it, as a laboratory does. Whoever can
+            write to it can change the answers that you get. The directory and its answers are made writable
+            for its group. Default `LLM_PROVIDER_CACHE_SHARED`, else False, which refuses a directory that
+            others can write to; see docs/security.md.
         cache: "use", "refresh", "only" or "off", for calls without `cache`; see `Parameters`. Default
             `LLM_PROVIDER_CACHE`, else "use".
         cache_finish_reasons: The cache keeps and serves only answers with these finish reasons. Add "length",
@@ -133,6 +138,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         self,
         *,
         cache_dir: str | os.PathLike[str] | None = None,
+        cache_shared: bool | None = None,
         cache: CacheMode | bool | None = None,
         cache_finish_reasons: Collection[FinishReason | Literal["empty"]] = KEPT_BY_DEFAULT,
         max_concurrent: int | None = None,
@@ -186,7 +192,9 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         self._concurrency_of_threads = asked or UNBOUNDED
         self._on_result = callback("on_result", on_result)
         self._show_estimate_above = dollars("show_estimate_above", show_estimate_above)
-        self._open(cache_dir, prices, ledger, strict=check("strict_model", strict_model))
+        if cache_shared is not None:
+            flag("cache_shared", cache_shared)
+        self._open(cache_dir, prices, ledger, shared=cache_shared, strict=check("strict_model", strict_model))
         self._started = False
         self._starting = threading.Lock()
         _clients.add(self)
@@ -199,6 +207,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         prices: str | os.PathLike[str] | None,
         ledger: str | os.PathLike[str] | None,
         *,
+        shared: bool | None,
         strict: bool,
     ) -> None:
         """Make the objects that use files."""
@@ -213,7 +222,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         self._ledger_file = None if ledger is None else LedgerFile(checked_path("ledger", ledger))
         recorder = CostRecorder(self._prices, self._ledger_file, strict=strict)
         self._usage = Ledger(recorder.totals)
-        self._cache = ResponseCache(cache_dir, saved=recorder.saved)
+        self._cache = ResponseCache(cache_dir, saved=recorder.saved, shared=shared)
         self._engine = Engine(self._settings, self._cache, recorder)
 
     def _start(self) -> None:

@@ -62,6 +62,10 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
 
     Args:
         cache_dir: The cache directory; default `LLM_PROVIDER_CACHE_DIR`, else the platform's user cache.
+        cache_shared: Whether the group of the cache directory shares it, as a laboratory does. Whoever can
+            write to it can change the answers that you get. The directory and its answers are made writable
+            for its group. Default `LLM_PROVIDER_CACHE_SHARED`, else False, which refuses a directory that
+            others can write to; see docs/security.md.
         cache: "use", "refresh", "only" or "off", for calls without `cache`; see `Parameters`. Default
             `LLM_PROVIDER_CACHE`, else "use".
         cache_finish_reasons: The cache keeps and serves only answers with these finish reasons. Add "length",
@@ -186,6 +190,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         self,
         *,
         cache_dir: str | os.PathLike[str] | None = None,
+        cache_shared: bool | None = None,
         cache: CacheMode | bool | None = None,
         cache_finish_reasons: Collection[FinishReason | Literal['empty']] = KEPT_BY_DEFAULT,
         max_concurrent: int | None = None,
@@ -256,6 +261,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         prices: str | os.PathLike[str] | None,
         ledger: str | os.PathLike[str] | None,
         *,
+        shared: bool | None,
         strict: bool,
     ) -> None:
         """Make the objects that use files."""

@@ -37,7 +37,7 @@ class EnvFile:
             raise RequestError(f"env_file: {str(self.path)!r} {problem}")
 
     def _read(self) -> str | None:
-        """Read the file, and return its problem. Tracebacks may show this frame, so it raises nothing."""
+        """Read the file, and return its problem, raised elsewhere: tracebacks may show this frame."""
         import dotenv
         from dotenv.parser import parse_stream
 

@@ -103,9 +103,6 @@ def checked_inputs(inputs: Any) -> Iterable[Prompt]:
     if isinstance(inputs, (list, tuple)):
         if inputs:
             _check_first(inputs[0])
-        for place, prompt in enumerate(inputs):
-            if not isinstance(prompt, (str, list, tuple)):
-                _refuse_prompt(f"inputs[{place}]", prompt)
         return inputs
     return _checked_as_read(inputs) if not isinstance(inputs, Sized) else cast("Iterable[Prompt]", inputs)
 

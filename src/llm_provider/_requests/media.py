@@ -202,7 +202,7 @@ def _checked_part(part: Mapping[str, Any], where: str) -> Mapping[str, Any]:
         raise RequestError(f"{where} must be a dict with a 'type', such as {{'type': 'text', 'text': '...'}}")
     if kind == "text" and not isinstance(part.get("text"), str):
         raise RequestError(
-            f"{where} has no text: 'text' must be a str, not {shown(part.get('text'))}: write "
+            f"{where}.text must be a str, not {shown(part.get('text'))}: write "
             "{'type': 'text', 'text': '...'}"
         )
     if kind == "image_url":
@@ -210,8 +210,8 @@ def _checked_part(part: Mapping[str, Any], where: str) -> Mapping[str, Any]:
         url = image.get("url") if isinstance(image, Mapping) else image
         if not isinstance(url, str) or ":" not in url:
             raise RequestError(
-                f"{where} must look like {{'type': 'image_url', 'image_url': {{'url': 'https://...'}}}}, and "
-                f"its URL is {shown(url)}: for a file on this machine, give Path('cat.png') and no part"
+                f"{where}.image_url must have an https or data:image URL, not {shown(url)}: write "
+                "{'url': 'https://...'}, or Path('cat.png') in place of the part for a file"
             )
     return part
 

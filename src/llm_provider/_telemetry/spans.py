@@ -129,12 +129,12 @@ class Spans:
         attributes: dict[str, Any] = {
             "llm_provider.attempt.number": attempt.number,
             "llm_provider.attempt.wait": attempt.waited,
-            "llm_provider.attempt.duration": attempt.seconds,
         }
         if failure is None:
             attributes["http.response.status_code"] = 200
         else:
             attributes[ERROR_TYPE] = failure.error
+            attributes["llm_provider.attempt.duration"] = attempt.seconds
             if failure.status is not None:
                 attributes["http.response.status_code"] = failure.status
             if attempt.retry_in is not None:

@@ -93,8 +93,9 @@ class Waits:
                     line += f" ({told.untold} more retries since the last line)"
             self._told[group] = _Told(max(now + pause, end + LEAST_SECONDS), pause, attempt)
             shown = self._show and not self._bars and level > _QUIET
-        WAITS.log(level, "%s", line)
-        if shown and not (is_configured(WAITS) and WAITS.isEnabledFor(level)):
+        if is_configured(WAITS) and WAITS.isEnabledFor(level):
+            WAITS.log(level, "%s", line)
+        elif shown:
             _print(line)
 
     def retrying(self, scope: str, seconds: float, why: str, attempt: int, waiting: int) -> None:

@@ -14,7 +14,6 @@ import contextlib
 import heapq
 import os
 import sqlite3
-import stat
 import threading
 import time
 import weakref
@@ -23,6 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+from . import sharing
 from .entry import SCHEMA_VERSION
 from .shard import (
     DATABASE,
@@ -79,10 +79,14 @@ class Store:
         directory: The directory of the files; created by the first write.
         warn: Called with messages for the user.
         mounts: The table of mounted file systems, where the system has one.
+        shared: Whether the group of the directory may write to it; see `sharing`.
     """
 
-    def __init__(self, directory: Path, warn: Callable[[str], None], mounts: Path = _MOUNTS) -> None:
+    def __init__(
+        self, directory: Path, warn: Callable[[str], None], mounts: Path = _MOUNTS, *, shared: bool = False
+    ) -> None:
         self._directory = directory
+        self._shared = shared
         self._warn = warn
         self._mounts = mounts
         self._reading = threading.Lock()
@@ -192,7 +196,7 @@ class Store:
     def _open_for_reading(self) -> list[Reader]:
         with self._reading:
             # Another thread may have opened them while this one waited for the lock.
-            root = None if self._readers else _found(self._directory)
+            root = None if self._readers else _found(self._directory, shared=self._shared)
             if root is not None:
                 self._readers = [Reader(folder) for folder in _folders(root)]
             return self._readers
@@ -257,7 +261,12 @@ class Store:
         return change(writer, rows, left)
 
     def _open_for_writing(self) -> list[Writer]:
-        root = _found(self._directory)
+        root = _found(self._directory, shared=self._shared)
+        try:
+            if self._shared:
+                sharing.make(self._directory)
+        except OSError as error:
+            raise CacheRefusedError(str(error)) from None
         if root is None:
             try:
                 self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -337,6 +346,8 @@ class Store:
                 for place in places[1:]:
                     place.mkdir()
                     shutil.copyfile(places[0] / DATABASE, place / DATABASE)
+                if self._shared:
+                    sharing.give_to_group(build)
                 created.rename(target)
             except OSError:
                 if not target.is_dir():
@@ -362,7 +373,7 @@ class Store:
                 file.close()
 
 
-def _found(directory: Path) -> Path | None:
+def _found(directory: Path, *, shared: bool = False) -> Path | None:
     """The folder of the databases in a directory; None if there is none.
 
     Raises:
@@ -373,14 +384,9 @@ def _found(directory: Path) -> Path | None:
         facts = directory.lstat()
     except FileNotFoundError:
         return None
-    if stat.S_ISLNK(facts.st_mode):
-        raise CacheRefusedError("the directory is a symbolic link; name the directory that it points to")
-    if not stat.S_ISDIR(facts.st_mode):
-        raise CacheRefusedError("it is not a directory")
-    if hasattr(os, "getuid") and facts.st_uid != os.getuid():
-        raise CacheRefusedError("the directory belongs to another user")
-    if stat.S_IMODE(facts.st_mode) & 0o022:
-        raise CacheRefusedError("the directory can be written by other users")
+    problem = sharing.problem_of(facts, shared=shared)
+    if problem is not None:
+        raise CacheRefusedError(problem)
     return next((directory / name for name in (_ROOT, _NETWORK_ROOT) if (directory / name).is_dir()), None)
 
 

@@ -1,0 +1,49 @@
+"""The overhead of OpenTelemetry's spans and metrics, with a new random user id in every call."""
+
+from __future__ import annotations
+
+from ..clients import describe
+from ..fleet import Fleet, closed
+from ..provider import Provider
+from ..report import Result, Table
+from . import Options
+
+CLIENTS = ("ours_untraced", "ours_empty_span", "ours_spans", "ours_metrics", "ours_traced")
+"""The first is without OpenTelemetry."""
+
+
+def run(options: Options) -> Result:
+    """Measure each client with and without OpenTelemetry."""
+    chosen = options.chosen(CLIENTS)
+    with Provider() as provider, Fleet(provider, here=options.here) as fleet:
+        cells = {
+            client: fleet.cell(
+                client, "openai", closed(32), options.count(640), warm=32, settings={"latency": 0.020}
+            )
+            for client in chosen
+        }
+        taken = fleet.measure(cells, options.rounds_or(9))
+        versions, problems = fleet.versions, fleet.problems
+    before = taken[chosen[0]].figure("cpu")
+    rows: list[list[object]] = []
+    measured = {}
+    for client in chosen:
+        one = taken[client]
+        more = one.figure("cpu") - before
+        rows.append([describe(client), one.cpu, one.mean * 1e3, round(more), f"{100 * more / before:+.1f} %"])
+        if client == "ours_traced":
+            measured["traced"] = 100 * more / before
+    columns = ("client", "CPU µs per call", "mean ms", "more CPU µs", "more CPU")
+    return Result(
+        title="Telemetry",
+        text="32 calls at a time to a provider that answers in 20 ms, each with a new random user id. Spans "
+        "go in batches to an exporter that counts them, and metrics to the reader of its exporter for "
+        "Prometheus. The span without attributes, which the benchmark itself makes around each call, is "
+        "the least that OpenTelemetry's SDK costs.",
+        tables=[Table(title="With and without OpenTelemetry", columns=columns, rows=rows)],
+        measured=measured,
+        versions=versions,
+        problems=problems,
+        rounds=options.rounds_or(9),
+        data={client: one.samples for client, one in taken.items()},
+    )

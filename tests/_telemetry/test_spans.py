@@ -1,0 +1,229 @@
+"""One span for each call, by the GenAI conventions, on every route and in every way to call."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind, StatusCode
+
+from llm_provider import BadRequestError, CacheMissError, Client, Telemetry, track
+from llm_provider._telemetry.spans import place
+from llm_provider.simulator import Fault, Simulator
+from support import RunScript
+
+MODEL = "gpt-6.1-sol"
+
+
+class Traced:
+    """A client whose spans are kept."""
+
+    def __init__(self, cache: Path, **settings: Any) -> None:
+        self._exporter = InMemorySpanExporter()
+        self.provider = TracerProvider()
+        self.provider.add_span_processor(SimpleSpanProcessor(self._exporter))
+        telemetry = Telemetry(tracer_provider=self.provider)
+        self.client = Client(cache_dir=cache, telemetry=telemetry, **settings)
+
+    def spans(self) -> list[ReadableSpan]:
+        found = list(self._exporter.get_finished_spans())
+        self._exporter.clear()
+        return found
+
+    def span(self) -> tuple[ReadableSpan, dict[str, Any]]:
+        (found,) = self.spans()
+        return found, dict(found.attributes or {})
+
+
+@pytest.fixture
+def traced(simulator: Simulator, own_cache: Path) -> Iterator[Traced]:
+    traced = Traced(own_cache)
+    with traced.client:
+        yield traced
+
+
+def test_the_span_of_a_call_and_of_its_hit(traced: Traced) -> None:
+    with track("sums"):
+        answer = traced.client.call(MODEL, "a secret", max_tokens=50, stop=["x"], reasoning_effort="low")
+    span, facts = traced.span()
+    assert (span.name, span.kind, span.status.status_code) == (
+        f"chat {MODEL}",
+        SpanKind.CLIENT,
+        StatusCode.UNSET,
+    )
+    expected = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "openai",
+        "gen_ai.request.model": MODEL,
+        "server.address": "127.0.0.1",
+        "gen_ai.request.max_tokens": 50,
+        "gen_ai.request.stop_sequences": ("x",),
+        "gen_ai.request.reasoning.level": "low",
+        "gen_ai.response.model": MODEL,
+        "gen_ai.response.id": answer.id,
+        "gen_ai.response.finish_reasons": ("stop",),
+        "gen_ai.usage.input_tokens": answer.usage.input_tokens,
+        "gen_ai.usage.output_tokens": answer.usage.output_tokens,
+        "llm_provider.cached": False,
+        "llm_provider.cost": answer.cost,
+        "llm_provider.tag": "sums",
+    }
+    assert expected.items() <= facts.items()
+    assert [
+        (event.name, dict(event.attributes or {})["llm_provider.attempt.number"]) for event in span.events
+    ] == [("llm_provider.attempt", 1)]
+    assert span.start_time is not None
+    assert span.end_time is not None
+    assert (span.end_time - span.start_time) / 1e9 >= answer.timing.total - 0.001
+    assert "secret" not in span.to_json()
+
+    assert traced.client.call(MODEL, "a secret", max_tokens=50, stop=["x"], reasoning_effort="low").cached
+    span, facts = traced.span()
+    assert (facts["llm_provider.cached"], facts["llm_provider.cost"], span.events) == (True, 0.0, ())
+    # The tokens of a stored answer were counted when it was paid for.
+    assert not [name for name in facts if name.startswith("gen_ai.usage")]
+
+
+def test_attempts_are_events(traced: Traced, simulator: Simulator) -> None:
+    simulator.inject(Fault(status=503), times=2)
+    traced.client.call(MODEL, "Hi")
+    span, facts = traced.span()
+    events = [dict(event.attributes or {}) for event in span.events]
+    assert [event["llm_provider.attempt.number"] for event in events] == [1, 2, 3]
+    assert [event["http.response.status_code"] for event in events] == [503, 503, 200]
+    assert [event.get("error.type") for event in events] == ["OverloadedError", "OverloadedError", None]
+    assert events[1]["llm_provider.attempt.wait"] > 0
+    assert events[0]["llm_provider.attempt.retry_in"] > 0
+    assert (facts["llm_provider.attempts"], span.status.status_code) == (3, StatusCode.UNSET)
+
+
+def test_an_error_ends_its_span(traced: Traced, simulator: Simulator) -> None:
+    simulator.inject(Fault(status=400, message="your secret prompt"), times=1)
+    with pytest.raises(BadRequestError):
+        traced.client.call(MODEL, "a secret")
+    span, facts = traced.span()
+    assert (span.status.status_code, span.status.description) == (
+        StatusCode.ERROR,
+        "BadRequestError (HTTP 400)",
+    )
+    assert facts["error.type"] == "BadRequestError"
+    assert facts["http.response.status_code"] == 400
+    assert "secret" not in span.to_json()
+    with pytest.raises(CacheMissError):
+        traced.client.call(MODEL, "never asked", cache="only")
+    assert traced.span()[1]["error.type"] == "CacheMissError"
+
+
+def test_a_cancelled_call_ends_its_span(traced: Traced, simulator: Simulator) -> None:
+    simulator.configure(latency=30)
+
+    async def cancel() -> None:
+        task = asyncio.create_task(traced.client.acall(MODEL, "Hi"))
+        while simulator.ledger().in_flight == 0:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(cancel())
+    traced.client.close()
+    assert traced.span()[1]["error.type"] == "CancelledError"
+
+
+def test_content_only_with_its_switch(simulator: Simulator, own_cache: Path) -> None:
+    traced = Traced(own_cache, log_content=True)
+    with traced.client as client:
+        client.call(MODEL, "a question")
+    facts = traced.span()[1]
+    assert json.loads(facts["gen_ai.input.messages"])[0]["parts"][0]["content"] == "a question"
+    assert json.loads(facts["gen_ai.output.messages"])[0]["parts"][0]["content"] == "echo: a question"
+
+
+def test_the_caller_is_the_parent(traced: Traced) -> None:
+    client = traced.client
+
+    async def ask() -> None:
+        await client.acall(MODEL, "asynchronous")
+        async with client.astream(MODEL, "streamed") as deltas:
+            async for _ in deltas:
+                pass
+        await client.aembed("text-embedding-3-small", ["one", "two"])
+
+    with traced.provider.get_tracer("user").start_as_current_span("outer") as outer:
+        client.call(MODEL, "synchronous")
+        client.call_many(MODEL, ["synchronous", "first", "second"])
+        with client.stream("claude-sonnet-5-5", "streamed", max_tokens=50) as deltas:
+            assert len(traced.spans()) == 4
+            assert "".join(delta.text for delta in deltas)
+        asyncio.run(ask())
+    *spans, last = traced.spans()
+    assert last.name == "outer"
+    assert [span.name for span in spans] == [
+        "chat claude-sonnet-5-5", f"chat {MODEL}", f"chat {MODEL}", "embeddings text-embedding-3-small"
+    ]  # fmt: skip
+    parents = {span.parent.span_id for span in spans if span.parent is not None}
+    assert parents == {outer.get_span_context().span_id}
+
+
+def test_the_names_of_the_conventions() -> None:
+    names = [
+        place("chat", provider, model, None)["gen_ai.provider.name"]
+        for provider, model in (("gemini", "g"), ("xai", "x"), ("groq", "l"), ("litellm", "bedrock/claude"))
+    ]
+    assert names == ["gcp.gemini", "x_ai", "groq", "aws.bedrock"]
+    assert place("chat", "openai", "m", "http://10.0.0.1/v1")["server.port"] == 80
+
+
+ROUTES_SCRIPT = """
+    import threading, sys
+    from llm_provider import call, call_many, embed, stream
+    call(models[0], "before OpenTelemetry is configured")
+
+    from opentelemetry import trace
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    exporter = InMemorySpanExporter()
+    trace.set_tracer_provider(TracerProvider())
+    trace.get_tracer_provider().add_span_processor(SimpleSpanProcessor(exporter))
+    for model in models:
+        call(model, "Hi", max_tokens=50)
+        call(model, "Hi", max_tokens=50)
+        with stream(model, "Streamed", max_tokens=50) as deltas:
+            for _ in deltas:
+                pass
+        found = [(span.name, span.instrumentation_scope.name) for span in exporter.get_finished_spans()]
+        exporter.clear()
+        print(model, found == [(f"chat {model.partition('/')[2] or model}", "llm_provider")] * 3, found)
+    thread = threading.Thread(target=call, args=(models[0], "in a thread"))
+    thread.start()
+    thread.join()
+    print("thread", len(exporter.get_finished_spans()) == 1)
+"""
+
+
+def one_span_for_each(run_script: RunScript, simulator: Simulator, models: list[str]) -> None:
+    ended = run_script(f"    models = {models!r}\n{ROUTES_SCRIPT}", **simulator.environment(*models))
+    assert ended.returncode == 0, ended.stderr
+    lines = ended.stdout.splitlines()
+    assert len(lines) == len(models) + 1
+    assert [line for line in lines if " True" not in line] == []
+
+
+def test_the_sdks_add_no_spans(run_script: RunScript, simulator: Simulator) -> None:
+    """With the global provider, which the program configures after its first call."""
+    one_span_for_each(run_script, simulator, [MODEL, "claude-sonnet-5-5", "gemini-3.8-flash"])
+
+
+@pytest.mark.long
+@pytest.mark.skipif(find_spec("litellm") is None, reason="litellm is an extra")
+def test_litellm_adds_no_spans(run_script: RunScript, simulator: Simulator) -> None:
+    one_span_for_each(run_script, simulator, ["litellm/openai/gpt-4.1"])

@@ -1,0 +1,60 @@
+"""When a client exports, and the errors of its settings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from llm_provider import Client, RequestError, Telemetry
+from support import RunScript
+
+
+@pytest.mark.parametrize("value", ["yes", 1, object()])
+def test_a_wrong_setting(value: Any) -> None:
+    with pytest.raises(RequestError, match="telemetry must be True, False, None or a Telemetry, not "):
+        Client(telemetry=value)
+
+
+def test_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for text, exports in (("1", True), ("off", False), ("", False)):
+        monkeypatch.setenv("LLM_PROVIDER_OTEL", text)
+        with Client() as client:
+            assert client._engine.observer.is_exporting is exports
+    with Client(telemetry=Telemetry()) as client:
+        assert client._engine.observer.is_exporting
+    monkeypatch.setenv("LLM_PROVIDER_OTEL", "perhaps")
+    with pytest.raises(RequestError, match="LLM_PROVIDER_OTEL must be 1 or 0, not 'perhaps'"):
+        Client()
+
+
+def test_without_the_package_the_error_names_the_extra(run_script: RunScript) -> None:
+    run_script(
+        """
+        import sys
+        sys.modules["opentelemetry"] = None
+        from llm_provider import Client, MissingDependencyError
+        Client()
+        try:
+            Client(telemetry=True)
+        except MissingDependencyError as error:
+            assert "opentelemetry-api: pip install '.[otel]'" in str(error), error
+        else:
+            raise AssertionError
+        """
+    )
+
+
+def test_an_sdk_that_is_not_configured_changes_nothing(run_script: RunScript) -> None:
+    run_script(
+        """
+        from llm_provider import Client
+        import opentelemetry.sdk.trace
+        client = Client()
+        assert not client._engine.observer.found_providers()
+        from opentelemetry import metrics, trace
+        from opentelemetry.sdk.metrics import MeterProvider
+        metrics.set_meter_provider(MeterProvider())
+        assert client._engine.observer.found_providers()
+        """
+    )
