@@ -99,6 +99,8 @@ class Progress:
     ) -> None:
         self._ended.set()
         self._shows_waits.close()
+        # The last line of the bar stays, and nothing waits any more.
+        self._waits = None
         if self._bar is not None:
             self._bar.set_postfix_str(self._facts(), refresh=False)
             self._bar.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from datetime import UTC, datetime
 from itertools import accumulate
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._runtime.imports import imported, install_command
 
@@ -42,16 +42,16 @@ class LedgerFigure(Figure):
 
 def plot(by_model: list[LedgerRow], timeline: _Timeline) -> Figure:
     """See `Ledger.plot`."""
+    dates = imported("matplotlib.dates", _INSTALL)
     # Without pyplot, which would choose a display and keep every figure alive.
     figure = LedgerFigure(figsize=(11, 4), layout="constrained")
     left, right = figure.subplots(1, 2)
-    _spending(left, timeline)
+    _spending(left, timeline, dates)
     _tokens(right, by_model)
     return figure
 
 
-def _spending(axes: matplotlib.axes.Axes, series: _Timeline) -> None:
-    dates = imported("matplotlib.dates", _INSTALL)
+def _spending(axes: matplotlib.axes.Axes, series: _Timeline, dates: Any) -> None:
     axes.set_title("spent over time")
     axes.set_ylabel("USD")
     end = max((points[-1][0] for points in series.values()), default=0)
