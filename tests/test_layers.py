@@ -16,6 +16,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "llm_provider"
 # this list only. "" is llm_provider/__init__.py.
 LAYERS: tuple[str, ...] = (
     "_json_values",
+    "_html",
     "_errors",
     "_runtime",
     "_schemas",

@@ -180,6 +180,11 @@ class LLMError(Exception):
             facts.append(f"{'at most ' if at_most else ''}{self.attempts} attempts")
         return f"{self.message} [{', '.join(facts)}]" if facts else self.message
 
+    def _repr_html_(self) -> str:
+        from ._html import error_view
+
+        return error_view(self)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.__dict__.copy())
 
@@ -328,12 +333,7 @@ class APITimeoutError(ProviderError):
     maybe_billed = True
 
     def __init__(
-        self,
-        message: str,
-        *,
-        phase: Phase | None = None,
-        limit: float | None = None,
-        **facts: Any,
+        self, message: str, *, phase: Phase | None = None, limit: float | None = None, **facts: Any
     ) -> None:
         super().__init__(message, **facts)
         self.phase: Phase | None = phase

@@ -20,6 +20,11 @@ def test_a_batch_is_left_and_found_again(client: Client, simulator: Simulator) -
     with Client(cache_dir=client.cache.directory) as another:
         (found,) = another.batches()
         assert (found.id, found.batch_ids, found.model) == (batch.id, batch.batch_ids, "gpt-5.5")
+        asked = simulator.ledger().requests
+        shown = found._repr_html_()
+        assert f"Batch {found.id}: in_progress, 0 of 2 rows done" in shown
+        assert found.batch_ids[0] in shown
+        assert simulator.ledger().requests == asked, "a view sends nothing"
         with pytest.raises(TimeoutError):
             found.wait(0.01)
         assert [one.text for one in found.results()] == ["2", "4"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -35,6 +36,8 @@ def test_a_figure_has_spending_over_time_and_tokens_by_class(ledger: Ledger, tmp
     }
     figure.savefig(tmp_path / "cost.png")
     assert (tmp_path / "cost.png").stat().st_size > 10_000
+    assert figure._repr_png_().startswith(b"\x89PNG")
+    assert len(pickle.loads(pickle.dumps(figure)).axes) == 2
 
 
 @needs_matplotlib

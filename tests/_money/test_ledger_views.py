@@ -53,6 +53,16 @@ def test_html_has_the_cells_of_the_text(ledger: Ledger) -> None:
     assert "<th>spent $</th>" in shown
 
 
+def test_html_has_the_first_rows_and_the_total() -> None:
+    totals = Totals()
+    for number in range(300):
+        totals.post(Posting(0.0, "answered", Key("local", f"m{number}", f"m{number}", ""), Decimal(1)))
+    shown = Ledger(totals)._repr_html_()
+    assert "… 280 more are not shown" in shown
+    assert shown.count("<tr>") == 22
+    assert "<td>300.000000</td>" in shown
+
+
 def test_json_lines_are_exact(ledger: Ledger, tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text("what was there before")

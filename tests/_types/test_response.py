@@ -127,6 +127,33 @@ class TestResponse:
         assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; more" in shown
         assert "&lt;m&gt;" in shown
 
+    def test_a_notebook_shows_every_part_of_it(self) -> None:
+        call = ToolCall(id="1", name="weather", arguments='{"city": "Bern"}')
+        first = Choice(text="one", reasoning="Let me think.", tool_calls=(call,), finish_reason="length")
+        full = Response(
+            choices=(first, Choice(text="two")),
+            usage=Usage(input_tokens=1234, output_tokens=5),
+            model="m",
+            provider="p",
+            dropped=("top_k",),
+            metadata={"id": 7},
+            failures=(FailedAttempt(error="RateLimitError"),),
+        )
+        shown = full._repr_html_()
+        for part in (
+            "one",
+            "two",
+            "sample 2 of 2",
+            "Let me think.",
+            "→ weather({&quot;city&quot;: &quot;Bern",
+        ):
+            assert part in shown
+        assert (
+            "⚠ length · 1,234 + 5 tokens · cost unknown · 0.00 s · 1 failed before · dropped top_k" in shown
+        )
+        assert "{&#x27;id&#x27;: 7}" in shown
+        assert len(response("x" * 100_000)._repr_html_()) < 7_000
+
 
 class TestParsed:
     def test_a_pydantic_model_is_an_instance(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import json
 import os
@@ -20,6 +21,7 @@ from llm_provider import (
     RequestError,
     Response,
     Results,
+    ToolCall,
     Usage,
 )
 
@@ -149,6 +151,18 @@ class TestHTML:
         assert len(shown) < 20_000
         assert "<td>250</td>" in shown
         assert "280 more are not shown" in shown
+
+    def test_of_an_answer_without_text_has_its_calls(self) -> None:
+        called = Choice(tool_calls=(ToolCall(id="1", name="weather", arguments="{}"),))
+        several = (Choice(text="a"), Choice(text="b"))
+        answers = [dataclasses.replace(response(), choices=choices) for choices in ((called,), several)]
+        shown = Results(answers)._repr_html_()
+        assert "→ weather({})" in shown
+        assert "a\n(sample 1 of 2)" in shown
+        assert "<th>model</th>" not in shown
+        answers[0] = dataclasses.replace(answers[0], model="other")
+        assert "<th>model</th>" in Results(answers)._repr_html_()
+        assert Results([])._repr_html_() == "<div>0 responses · $0.0000</div>"
 
     def test_has_no_colour_of_its_own(self, results: Results[Response | LLMError]) -> None:
         shown = results._repr_html_()

@@ -75,6 +75,23 @@ class Batch:
             f"{counts.done} of {counts.total} rows done)"
         )
 
+    def _repr_html_(self) -> str:
+        from .. import _html
+
+        counts = self._counts()
+        created = (
+            "" if self.created is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(self.created))
+        )
+        rows = f"{counts.done:,} of {counts.total:,} rows done"
+        title = f"{rows}, {counts.failed:,} failed" if counts.failed else rows
+        facts = (
+            self.provider or "",
+            self.model or "",
+            created and f"submitted {created}",
+            *self.batch_ids[:3],
+        )
+        return _html.block(_html.safe(f"Batch {self.id}: {self._status()}, {title}"), _html.small(*facts))
+
     @property
     def batch_ids(self) -> tuple[str, ...]:
         """The provider's names of its batches."""

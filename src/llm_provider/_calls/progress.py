@@ -1,6 +1,6 @@
 """The observers of a batch: the client's `on_result`, and the progress bar.
 
-The bar is shown on a terminal and in a notebook, and not in a pipe.
+The bar is shown on a terminal and in a notebook, and not in a pipe. `notebook_bars` has those of notebooks.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import sys
 import threading
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
-from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from .._runtime.clock_time import clock_time
+from .._runtime.notebooks import in_jupyter, in_marimo, in_notebook
 from .._types.response import Response, Result
 
 if TYPE_CHECKING:
@@ -99,6 +99,8 @@ class Progress:
     ) -> None:
         self._ended.set()
         self._shows_waits.close()
+        # The last line of the bar stays, and nothing waits any more.
+        self._waits = None
         if self._bar is not None:
             self._bar.set_postfix_str(self._facts(), refresh=False)
             self._bar.close()
@@ -207,21 +209,27 @@ def _is_shown(show: bool | None) -> bool:
     """Whether there is a bar: as `show` says, else on a terminal and in a notebook."""
     if show is not None:
         return show
-    return "ipykernel" in sys.modules or bool(sys.stderr and sys.stderr.isatty())
+    return in_notebook() or bool(sys.stderr and sys.stderr.isatty())
 
 
 def _bar(total: int | None) -> Any:
-    from tqdm import tqdm
+    options: dict[str, Any] = {"total": total, "unit": "call"}
+    bar = None
+    if in_jupyter():
+        from .notebook_bars import jupyter_bar
 
-    kind: Any = tqdm
-    if "ipykernel" in sys.modules:
-        # Without ipywidgets, tqdm's bar for notebooks shows only a warning.
-        with contextlib.suppress(ImportError):
-            import_module("ipywidgets")
-            kind = import_module("tqdm.notebook").tqdm
-    # On a terminal of unknown size, the bar would be empty.
-    size = {} if _columns() else {"ncols": 100, "nrows": 24}
-    return kind(total=total, unit="call", dynamic_ncols=not size, file=sys.stderr, **size)
+        bar = jupyter_bar(**options)
+    elif in_marimo():
+        from .notebook_bars import marimo_bar
+
+        bar = marimo_bar(**options)
+    if bar is None:
+        from tqdm import tqdm
+
+        # On a terminal of unknown size, the bar would be empty.
+        size = {} if _columns() else {"ncols": 100, "nrows": 24}
+        bar = tqdm(dynamic_ncols=not size, file=sys.stderr, **size, **options)
+    return bar
 
 
 def _columns() -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 from abc import abstractmethod
 from collections.abc import (
     AsyncIterable,
@@ -22,6 +21,7 @@ from .._limits.timeouts import DEFAULT_BATCH_PATIENCE
 from .._requests.inputs import BatchInputs, Inputs
 from .._requests.request import check, seal
 from .._requests.signatures import with_parameters
+from .._runtime.notebooks import in_notebook
 from .._types.messages import Prompt
 from .._types.response import Response, Result
 from .answers import Answers
@@ -427,7 +427,7 @@ class BatchMethods(Answers):
         return estimate(self._estimator(model, parameters), cast("Iterable[Prompt]", asked.prompts))
 
     def _show_estimate(self, model: str, inputs: object, parameters: BatchParameters) -> None:
-        if "ipykernel" in sys.modules and self._show_estimate_above is not None:
+        if self._show_estimate_above is not None and in_notebook():
             from .._estimates.estimate import show
 
             if isinstance(inputs, Sequence) and not isinstance(inputs, (str, bytes)):

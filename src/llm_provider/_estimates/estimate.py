@@ -97,16 +97,15 @@ class Estimate:
         return "\n".join([*lines, *(f"  - {assumption}" for assumption in self.assumptions)])
 
     def _repr_html_(self) -> str:
-        from html import escape
+        from .. import _html
 
-        rows = "".join(
-            f"<tr><td>{escape(row.name)}</td><td style='text-align:right'>{escape(row.likely)}</td>"
-            f"<td>{escape(row.between)}</td></tr>"
+        rows = (
+            [_html.words(row.name), _html.figure(row.likely), _html.words(row.between)]
             for row in self._rows()
         )
-        notes = "".join(f"<li>{escape(assumption)}</li>" for assumption in self.assumptions)
         title = f"{self.model}: {self.inputs:,} inputs"
-        return f"<table><caption>{escape(title)}</caption>{rows}</table><small><ul>{notes}</ul></small>"
+        notes = (_html.small(f"- {assumption}") for assumption in self.assumptions)
+        return _html.block(_html.table((), rows, caption=title), *notes)
 
     def _rows(self) -> Iterator[_Row]:
         yield _Row("answered by the cache", f"{self.cached:,}")
@@ -456,14 +455,14 @@ def show(estimator: Estimator, inputs: Sequence[Prompt], above: float) -> None:
 
     The estimate is made from a sample of the inputs.
     """
-    from IPython.display import display
+    from .._runtime.notebooks import show as show_value
 
     step = max(1, len(inputs) // _SAMPLE)
     for index in range(0, len(inputs), step):
         estimator.add(inputs[index])
     estimate = estimator.result(len(inputs))
     if estimate.cost is not None and estimate.cost.likely > above:
-        display(estimate)
+        show_value(estimate)
 
 
 def _concurrency_and_rate(call: Call[Any], scopes: Sequence[ScopeStatistics]) -> tuple[int, float | None]:

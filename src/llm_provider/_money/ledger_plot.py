@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 from datetime import UTC, datetime
 from itertools import accumulate
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._runtime.imports import imported, install_command
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     import matplotlib.axes
-    import matplotlib.figure
+    from matplotlib.figure import Figure
 
     from .._types.usage import Usage
     from .ledger_rows import LedgerRow
@@ -21,23 +22,36 @@ _Timeline: TypeAlias = "dict[str, list[tuple[int, Decimal]]]"
 
 _INSTALL = install_command("plot")
 
+if not TYPE_CHECKING:
+    Figure = imported("matplotlib.figure", _INSTALL).Figure
+
 _CLASSES = ("input", "cache read", "cache write", "reasoning", "output")
 
 
-def plot(by_model: list[LedgerRow], timeline: _Timeline) -> matplotlib.figure.Figure:
+class LedgerFigure(Figure):
+    """A figure that notebooks show as a picture.
+
+    They do so by themselves only after pyplot was imported.
+    """
+
+    def _repr_png_(self) -> bytes:
+        picture = io.BytesIO()
+        self.savefig(picture, format="png", bbox_inches="tight")
+        return picture.getvalue()
+
+
+def plot(by_model: list[LedgerRow], timeline: _Timeline) -> Figure:
     """See `Ledger.plot`."""
+    dates = imported("matplotlib.dates", _INSTALL)
     # Without pyplot, which would choose a display and keep every figure alive.
-    figure: matplotlib.figure.Figure = imported("matplotlib.figure", _INSTALL).Figure(
-        figsize=(11, 4), layout="constrained"
-    )
+    figure = LedgerFigure(figsize=(11, 4), layout="constrained")
     left, right = figure.subplots(1, 2)
-    _spending(left, timeline)
+    _spending(left, timeline, dates)
     _tokens(right, by_model)
     return figure
 
 
-def _spending(axes: matplotlib.axes.Axes, series: _Timeline) -> None:
-    dates = imported("matplotlib.dates", _INSTALL)
+def _spending(axes: matplotlib.axes.Axes, series: _Timeline, dates: Any) -> None:
     axes.set_title("spent over time")
     axes.set_ylabel("USD")
     end = max((points[-1][0] for points in series.values()), default=0)

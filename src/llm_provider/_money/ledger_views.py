@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 import os
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from .. import _html
 from .._runtime.imports import imported
 
 if TYPE_CHECKING:
@@ -77,14 +77,17 @@ def as_text(rows: list[LedgerRow], total: LedgerRow) -> str:
 
 
 def as_html(rows: list[LedgerRow], total: LedgerRow) -> str:
-    """The rows and their total as an HTML table for a notebook."""
+    """The first rows and the total of all as an HTML table for a notebook."""
     cells = _cells(rows, total)
-    head = "".join(f"<th>{html.escape(title)}</th>" for title in cells)
-    body = "".join(
-        f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in line)}</tr>"
+    left_out = max(0, len(rows) - _html.ROWS)
+    lines = [
+        [
+            _html.words(cell) if title in _WORDS else _html.figure(cell)
+            for title, cell in zip(cells, line, strict=True)
+        ]
         for line in zip(*cells.values(), strict=True)
-    )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    ]
+    return _html.table(list(cells), [*lines[: _html.ROWS][: len(rows)], lines[-1]], left_out=left_out)
 
 
 def to_pandas(rows: list[LedgerRow], total: LedgerRow) -> pd.DataFrame:

@@ -3,5 +3,6 @@
 From the bottom: `frozen` makes frozen dataclasses faster; `exact_decimal` adds decimals without rounding;
 `clock_time` puts times and durations into words; `canonical_json` encodes the bytes that are hashed and sent;
 `imports` waits for modules that another thread imports; `paths` checks paths; `leases` lets one process of a
-machine hold a name; `event_loop` runs all network work in one thread.
+machine hold a name; `notebooks` knows Jupyter and marimo; `signal_wakeup` lets interrupts end asynchronous
+cells at once; `event_loop` runs all network work in one thread.
 """

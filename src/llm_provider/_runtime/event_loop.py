@@ -23,6 +23,8 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, Generic, TypeAlias, TypeVar
 
+from .signal_wakeup import wake_on_signals
+
 T = TypeVar("T")
 _Task: TypeAlias = "tuple[Callable[..., object], tuple[Any, ...]]"
 
@@ -230,6 +232,7 @@ def inbox_here() -> Inbox:
     inbox = _inboxes.get(here)
     if inbox is None:
         inbox = _inboxes[here] = Inbox(here)
+        wake_on_signals(here)
     return inbox
 
 

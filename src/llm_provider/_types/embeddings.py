@@ -79,13 +79,16 @@ class Embeddings:
         )
 
     def _repr_html_(self) -> str:
-        import html
+        from .. import _html
 
         facts = (
-            f"{self.provider} · {self.model} · {self.usage.input_tokens} tokens · "
-            f"{cost_text(self.cost, cached=self.cached)} · {self.timing.total:.2f} s"
+            self.provider,
+            self.model,
+            f"{self.usage.input_tokens:,} tokens",
+            cost_text(self.cost, cached=self.cached),
+            f"{self.timing.total:.2f} s",
         )
-        return f"<div>{self._size()}<br><small>{html.escape(facts)}</small></div>"
+        return _html.block(_html.safe(self._size()), _html.small(*facts))
 
     def _size(self) -> str:
         plural = "" if len(self.vectors) == 1 else "s"

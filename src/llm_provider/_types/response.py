@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import importlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias
 
@@ -353,18 +353,40 @@ class Response(Generic[T_co]):
         )
 
     def _repr_html_(self) -> str:
-        import html
+        from .. import _html
 
-        facts = (
-            f"{self.provider} · {self.model} · {self.finish_reason} · "
-            f"{self.usage.input_tokens} + {self.usage.output_tokens} tokens · "
-            f"{cost_text(self.cost, cached=self.cached)} · {self.timing.total:.2f} s"
-        )
-        made = "".join(image._repr_html_() for image in self.images)
-        return (
-            f'<div><div style="white-space: pre-wrap">{html.escape(self.text)}</div>{made}'
-            f"<small>{html.escape(facts)}</small></div>"
-        )
+        parts = []
+        for number, sample in enumerate(self.samples[: _html.ROWS], start=1):
+            if len(self.choices) > 1:
+                parts.append(_html.small(f"sample {number} of {len(self.choices)}"))
+            if sample.reasoning:
+                parts.append(_html.folded("reasoning", _html.text(sample.reasoning)))
+            if sample.text:
+                parts.append(_html.text(sample.text))
+            parts += [_html.code(call_text(call)) for call in sample.tool_calls]
+            parts += [_html.narrow(image._repr_html_()) for image in sample.images]
+            parts.append("" if sample.audio is None else sample.audio._repr_html_())
+            sources = [source.title or source.url or source.quote or "" for source in sample.citations]
+            if named := [_html.cut(name) for name in dict.fromkeys(sources) if name]:
+                parts.append(_html.folded(f"sources: {len(named)}", _html.text("\n".join(named))))
+        return _html.block(*parts, _html.small(*self._facts()))
+
+    def _facts(self) -> Iterator[str]:
+        """The facts of the answer, for people."""
+        yield from (self.provider, self.model)
+        yield f"{'' if self.finish_reason in ('stop', 'tool_calls') else '⚠ '}{self.finish_reason}"
+        yield f"{self.usage.input_tokens:,} + {self.usage.output_tokens:,} tokens"
+        yield from (cost_text(self.cost, cached=self.cached), f"{self.timing.total:.2f} s")
+        if len(self.rounds) > 1:
+            yield f"{len(self.rounds)} rounds with {len(self.tool_results)} tool results"
+        if called := dict.fromkeys(call.name for call in self.server_tool_calls):
+            yield f"used {', '.join(called)}"
+        if self.failures:
+            yield f"{len(self.failures)} failed before"
+        if self.dropped:
+            yield f"dropped {', '.join(self.dropped)}"
+        if self.metadata is not None:
+            yield shown(self.metadata)
 
 
 _RESPONSE_FIELDS = tuple(entry.name for entry in fields(Response))
@@ -402,6 +424,15 @@ def _written(body: bytes) -> str | dict[str, str]:
 
 def _read(body: str | Mapping[str, str]) -> bytes:
     return body.encode() if isinstance(body, str) else base64.b64decode(body["base64"])
+
+
+def call_text(call: ToolCall) -> str:
+    """A tool call as one line.
+
+    >>> call_text(ToolCall(id="1", name="weather", arguments='{"city": "Bern"}'))
+    '→ weather({"city": "Bern"})'
+    """
+    return f"→ {call.name}({call.arguments})"
 
 
 Result: TypeAlias = Response[Any] | LLMError

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import html
 import json
 import os
 import stat
@@ -11,18 +10,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .. import _html
 from .._errors import LLMError, RequestError
 from .._json_values import json_value
 from .._runtime.imports import imported
-from .response import Result, result_from_dict
+from .response import Response, Result, call_text, result_from_dict
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
-
-_SHOWN_ROWS = 20
-"""Rows of the HTML table. Errors come before responses if there are more results."""
-_SHOWN_CHARACTERS = 200
 
 _COLUMNS = (
     "text", "error", "error_message", "finish_reason", "model", "provider", "cost", "cached", "input_tokens",
@@ -138,44 +134,46 @@ _TITLES = {"input_tokens": "in", "output_tokens": "out", "cost": "cost $", "seco
 def as_html(results: Sequence[Result], summary: str) -> str:
     """The results as an HTML table for a notebook: a line that sums them up, and the first of them.
 
-    Colours are those of the page, so that it can be read on a light and on a dark background.
+    If there are more results than rows, errors are chosen first.
     """
     chosen = list(range(len(results)))
-    if len(results) > _SHOWN_ROWS:
+    if len(results) > _html.ROWS:
         # The sort keeps the order among errors and among responses.
         errors_first = sorted(chosen, key=lambda index: not isinstance(results[index], LLMError))
-        chosen = sorted(errors_first[:_SHOWN_ROWS])
-    shown = [results[index] for index in chosen]
-    cells = columns(shown)
+        chosen = sorted(errors_first[: _html.ROWS])
+    cells = columns([results[index] for index in chosen])
     metadata = [name for name in cells if name not in _COLUMNS]
-    titles = [*metadata, "text", "finish_reason", *_FIGURES]
-    head = "".join(f"<th>{html.escape(_TITLES.get(title, title))}</th>" for title in ("", *titles))
-    body = "".join(
-        f"<tr><td>{index}</td>{''.join(_cell(title, cells, place) for title in titles)}</tr>"
+    answered = {result.model for result in map(results.__getitem__, chosen) if isinstance(result, Response)}
+    models = ["model"] if len(answered) > 1 else []
+    titles = [*metadata, *models, "text", "finish_reason", *_FIGURES]
+    rows = (
+        [_html.figure(str(index)), *(_cell(title, cells, place, results[index]) for title in titles)]
         for place, index in enumerate(chosen)
     )
-    rest = len(results) - len(shown)
-    more = f"<small>{rest:,} more are not shown</small>" if rest else ""
-    return (
-        f"<div><div>{html.escape(summary)}</div><table><thead><tr>{head}</tr></thead>"
-        f"<tbody>{body}</tbody></table>{more}</div>"
-    )
+    heads = ["", *(_TITLES.get(title, title) for title in titles)]
+    left_out = len(results) - len(chosen)
+    return _html.block(_html.safe(summary), _html.table(heads, rows, left_out=left_out) if results else "")
 
 
-def _cell(title: str, cells: Mapping[str, list[Any]], place: int) -> str:
-    value, error = cells[title][place], cells["error"][place]
-    style = "text-align: left; white-space: pre-wrap; overflow-wrap: anywhere; max-width: 40em"
-    if title == "text" and error is not None:
-        text = _cut(f"{error}: {cells['error_message'][place]}")
-        return f'<td style="{style}"><b>⚠</b> <i>{html.escape(text)}</i></td>'
+def _cell(title: str, cells: Mapping[str, list[Any]], place: int, result: Result) -> str:
+    value = cells[title][place]
+    if title == "text":
+        if isinstance(result, LLMError):
+            return _html.failed(f"{type(result).__name__}: {result}")
+        return _html.words(_described(result))
     if title in _FIGURES:
         if title == "cost" and cells["cached"][place]:
-            return "<td>cached</td>"
+            return _html.figure("cached")
         unknown = "?" if title == "cost" else ""
-        return f"<td>{unknown if value is None else _FIGURES[title](value)}</td>"
-    text = "" if value is None else value if isinstance(value, str) else str(json_value(value))
-    return f'<td style="{style}">{html.escape(_cut(text))}</td>'
+        return _html.figure(unknown if value is None else _FIGURES[title](value))
+    return _html.words("" if value is None else value if isinstance(value, str) else str(json_value(value)))
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[: _SHOWN_CHARACTERS - 1]}…"
+def _described(result: Response) -> str:
+    """The text of a response, or its other parts if it has none."""
+    parts = [result.text] if result.text else [*map(call_text, result.tool_calls)]
+    if not parts:
+        parts = [f"[{image.media_type}]" for image in result.images]
+    if len(result.choices) > 1:
+        parts.append(f"(sample 1 of {len(result.choices)})")
+    return "\n".join(parts)

@@ -1,0 +1,157 @@
+"""HTML for notebooks: the blocks of which each view of a value is made.
+
+Every block escapes its text and cuts a long one. Colours and fonts are those of the page, so views can be
+read on a light and on a dark background. Styles are attributes, because viewers of notebooks remove style
+sheets; that of a table only gives room where the viewer has no style of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+ROWS = 20
+"""Rows of a table."""
+_CELL, _CELL_LINES = 200, 4
+"""Characters and lines of a table's cell."""
+_BLOCK, _BLOCK_LINES = 5_000, 100
+"""Characters and lines of a block of text."""
+
+_ROOM = "<style>@scope{:scope{border-collapse:collapse}th,td{padding:0.3em 0.6em}}</style>"
+_SHORT = 24
+"""Characters of a text that has a line of its own in a table."""
+_FENCED = re.compile(r"^```[^\n`]*\n(.*?)(?:^```[ \t]*$\n?|\Z)", re.DOTALL | re.MULTILINE)
+"""Code of a Markdown text, which may be cut before the end of the code."""
+
+
+def block(*parts: str) -> str:
+    """Parts below each other."""
+    return f"<div>{''.join(parts)}</div>"
+
+
+def text(content: str) -> str:
+    """A text with its line breaks, in the direction of its script. Code in Markdown is set as code."""
+    shown = "\n".join(content[:_BLOCK].split("\n")[:_BLOCK_LINES])
+    rest = len(content) - len(shown)
+    # Texts and codes alternate.
+    pieces = enumerate(_FENCED.split(shown))
+    parts = [_code(piece) if place % 2 else _prose(piece) for place, piece in pieces if piece.strip()]
+    more = small(f"… {rest:,} more characters") if rest else ""
+    return f'<div style="max-width: 60em">{"".join(parts)}</div>{more}'
+
+
+def _prose(content: str) -> str:
+    style = "white-space: pre-wrap; overflow-wrap: anywhere"
+    return f'<div dir="auto" style="{style}">{safe(content.strip())}</div>'
+
+
+def _code(content: str) -> str:
+    style = "font-family: monospace; margin: 0.5em 1em; white-space: pre-wrap"
+    return f'<pre style="{style}">{safe(content.rstrip())}</pre>'
+
+
+def code(content: str) -> str:
+    """One line of code, such as a call of a function."""
+    return (
+        f'<div><code style="white-space: pre-wrap; overflow-wrap: anywhere">{safe(cut(content))}</code></div>'
+    )
+
+
+def narrow(picture: str) -> str:
+    """A picture, as HTML, in a block of limited width. The pages of notebooks scale it down to the block."""
+    return f'<div style="max-width: 32em">{picture}</div>'
+
+
+def small(*facts: str) -> str:
+    """A line of facts in small type. Empty facts are left out."""
+    return f'<div><small style="opacity: 0.75">{safe(" · ".join(filter(None, facts)))}</small></div>'
+
+
+def warning(title: str, message: str) -> str:
+    """The name of an error, and its message."""
+    shown = safe(cut(message, _BLOCK))
+    return f'<div style="white-space: pre-wrap; overflow-wrap: anywhere"><b>⚠ {safe(title)}</b> {shown}</div>'
+
+
+def folded(title: str, content: str) -> str:
+    """A block that opens when its title is clicked. `content` is HTML."""
+    return f"<details><summary><small>{safe(title)}</small></summary>{content}</details>"
+
+
+def figure(content: str) -> str:
+    """A table's cell with a number."""
+    return f"<td>{safe(content)}</td>"
+
+
+def words(content: str) -> str:
+    """A table's cell with text."""
+    return f'<td dir="auto" style="{_style(content)}">{safe(cut(content, lines=_CELL_LINES))}</td>'
+
+
+def failed(content: str) -> str:
+    """A table's cell with an error."""
+    return f'<td style="{_style(content)}"><b>⚠</b> <i>{safe(cut(content, lines=_CELL_LINES))}</i></td>'
+
+
+def _style(content: str) -> str:
+    if len(content) <= _SHORT:
+        # Else a long text beside it would leave it no room.
+        return "text-align: start; white-space: pre"
+    return (
+        "text-align: start; white-space: pre-wrap; overflow-wrap: anywhere; min-width: 12em; max-width: 40em"
+    )
+
+
+def table(
+    titles: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str = "", left_out: int = 0
+) -> str:
+    """A table.
+
+    Args:
+        titles: The titles of the columns; none for a table without a head.
+        rows: The cells of each row, as HTML.
+        caption: A line above the table.
+        left_out: The number of rows that are not in it.
+    """
+    named = f'<caption style="text-align: start">{safe(caption)}</caption>' if caption else ""
+    head = "".join(f"<th>{safe(title)}</th>" for title in titles)
+    head = f'<thead style="text-align: end"><tr>{head}</tr></thead>' if titles else ""
+    body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in rows)
+    body = f'<tbody style="text-align: end">{body}</tbody>'
+    more = small(f"… {left_out:,} more are not shown") if left_out else ""
+    return f"<table>{named}{_ROOM}{head}{body}</table>{more}"
+
+
+def error_view(error: Any) -> str:
+    """An `LLMError` that is a value. One that is raised is shown by its traceback, as any exception."""
+    facts = [error.provider or "", error.model or ""]
+    facts.append(f"HTTP {error.status}" if error.status is not None else "")
+    facts.append(str(error.code or ""))
+    facts.append(f"request {error.request_id}" if error.request_id else "")
+    facts.append(f"{error.attempts} attempts" if error.attempts > 1 else "")
+    facts.append("may succeed later" if error.retryable else "")
+    cost = error.cost
+    facts.append("cost unknown" if cost is None else f"${cost:.6f}" if cost else "")
+    return block(warning(type(error).__name__, error.message), small(*facts))
+
+
+def cut(content: str, most: int = _CELL, lines: int = _BLOCK_LINES) -> str:
+    """A text of at most so many characters and lines.
+
+    >>> cut("abcdef", 4), cut("abcd", 4)
+    ('abc…', 'abcd')
+    """
+    shown = "\n".join(content[:most].split("\n")[:lines])
+    return content if shown == content else f"{shown[: most - 1]}…"
+
+
+def safe(content: str) -> str:
+    """A text as HTML that shows the text and nothing else.
+
+    >>> safe("<b> & half a pair: " + chr(0xD800))
+    '&lt;b&gt; &amp; half a pair: ?'
+    """
+    # A notebook's messages are UTF-8, which has no half surrogate pairs.
+    return escape(content.encode("utf-8", "replace").decode())

@@ -1,0 +1,35 @@
+"""Notebooks: which one this process runs in, and how it shows a value.
+
+No notebook is imported here: a process that runs in one has loaded it.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+
+def in_notebook() -> bool:
+    """Whether this thread runs a cell of a notebook."""
+    return in_jupyter() or in_marimo()
+
+
+def in_jupyter() -> bool:
+    """Whether this process is a Jupyter kernel, such as that of JupyterLab, VS Code or Colab."""
+    return "ipykernel" in sys.modules
+
+
+def in_marimo() -> bool:
+    """Whether this thread runs a cell of marimo. A marimo notebook that is run as a script is a script."""
+    marimo: Any = sys.modules.get("marimo")
+    return marimo is not None and bool(marimo.running_in_notebook())
+
+
+def show(value: object) -> None:
+    """Show a value below the cell that runs, above the cell's last expression."""
+    if in_jupyter():
+        from IPython.display import display
+
+        display(value)
+    elif in_marimo():
+        sys.modules["marimo"].output.append(value)

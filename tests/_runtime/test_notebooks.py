@@ -1,0 +1,31 @@
+"""Which notebook a process runs in. tests/end_to_end/test_notebook.py has real kernels."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from llm_provider._runtime.notebooks import in_jupyter, in_marimo, in_notebook, show
+
+
+@pytest.fixture(autouse=True)
+def script(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ipykernel", "marimo"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+
+
+def test_a_script_is_no_notebook() -> None:
+    assert not in_notebook()
+
+
+@pytest.mark.parametrize("running", [True, False])
+def test_marimo_counts_where_it_runs_cells(monkeypatch: pytest.MonkeyPatch, running: bool) -> None:
+    shown: list[Any] = []
+    marimo = SimpleNamespace(running_in_notebook=lambda: running, output=SimpleNamespace(append=shown.append))
+    monkeypatch.setitem(sys.modules, "marimo", marimo)  # type: ignore[arg-type]  # as far as it is used
+    assert (in_jupyter(), in_marimo(), in_notebook()) == (False, running, running)
+    show("value")
+    assert shown == (["value"] if running else [])
