@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ._batches.handle import Batch, BatchCounts
     from ._cache.response_cache import CacheStatistics, CacheWarning
+    from ._cache.second_level.access import SecondLevelStatistics
+    from ._cache.second_level.settings import SecondLevel, SecondLevelStore
     from ._cache.storage.diff import Explanation
     from ._calls.stream import AsyncStream, Stream
     from ._client.client import Client
@@ -167,6 +169,9 @@ __all__ = [
     "Results",
     "SchemaMismatchError",
     "ScopeStatistics",
+    "SecondLevel",
+    "SecondLevelStatistics",
+    "SecondLevelStore",
     "ServerToolCall",
     "SharedControllerWarning",
     "Stream",
@@ -220,6 +225,8 @@ _HOMES = (
     "_requests.api_keys",
     "_cache.response_cache",
     "_cache.storage.diff",
+    "_cache.second_level.settings",
+    "_cache.second_level.access",
     "_money.pricing",
     "_money.track",
     "_money.ledger",

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from .._batches.handle import Batch
+    from .._cache.second_level.settings import SecondLevel, SecondLevelStore
     from .._cache.storage.diff import Explanation
     from .._calls.call import Call
     from .._calls.stream import Arrived, AsyncStream, Start, Stream
@@ -64,7 +65,9 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
 
     Args:
         cache_dir: The cache directory; default `LLM_PROVIDER_CACHE_DIR`, else the platform's user cache.
-        cache: "use", "refresh", "only" or "off", for calls without `cache`; see `Parameters`. Default
+        cache: "use", "refresh", "only" or "off", for calls without `cache`; see `Parameters`. Or a store that
+            machines share, behind the local one: a URL such as "valkey://host:6379/0", a `SecondLevel`, or an
+            object with the methods of `SecondLevelStore`; docs/clusters.md has the rules. Default
             `LLM_PROVIDER_CACHE`, else "use".
         cache_finish_reasons: The cache keeps and serves only answers with these finish reasons. Add "length",
             "refusal" or "content_filter" to keep such answers too, and "empty" for answers without content.
@@ -121,7 +124,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         self,
         *,
         cache_dir: str | os.PathLike[str] | None = None,
-        cache: CacheMode | bool | None = None,
+        cache: CacheMode | bool | str | SecondLevel | SecondLevelStore | None = None,
         cache_finish_reasons: Collection[FinishReason | Literal["empty"]] = KEPT_BY_DEFAULT,
         max_concurrent: int | None = None,
         keys: Mapping[str, KeyList] | None = None,
@@ -177,7 +180,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         self._ledger_file = None if ledger is None else LedgerFile(ledger)
         recorder = CostRecorder(self._prices, self._ledger_file, strict=check("strict_model", strict_model))
         self._usage = Ledger(recorder.totals)
-        self._cache = ResponseCache(cache_dir, saved=recorder.saved)
+        self._cache = _cache_of(settings.second_level, cache_dir, recorder.saved)
         self._engine = Engine(settings, self._cache, recorder)
         self._started = False
         self._starting = threading.Lock()
@@ -416,6 +419,16 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
 
 
 Client.__doc__ = documented(Client.__doc__ or "", "Defaults", "defaults")
+
+
+def _cache_of(
+    level: SecondLevel | None, directory: str | os.PathLike[str] | None, saved: Callable[[], float]
+) -> ResponseCache:
+    if level is None:
+        return ResponseCache(directory, saved=saved)
+    from .._cache.second_level.two_level_cache import TwoLevelCache
+
+    return TwoLevelCache(level, directory, saved=saved)
 
 
 def _price_table(prices: str | os.PathLike[str] | None) -> PriceTable:

@@ -16,6 +16,8 @@ from typing_extensions import TypeForm
 import os
 from llm_provider._batches.handle import Batch
 from llm_provider._cache.response_cache import ResponseCache
+from llm_provider._cache.second_level.settings import SecondLevel
+from llm_provider._cache.second_level.settings import SecondLevelStore
 from llm_provider._cache.storage.diff import Explanation
 from llm_provider._calls.call import Call
 from llm_provider._calls.stream import AsyncStream
@@ -61,7 +63,9 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
 
     Args:
         cache_dir: The cache directory; default `LLM_PROVIDER_CACHE_DIR`, else the platform's user cache.
-        cache: "use", "refresh", "only" or "off", for calls without `cache`; see `Parameters`. Default
+        cache: "use", "refresh", "only" or "off", for calls without `cache`; see `Parameters`. Or a store that
+            machines share, behind the local one: a URL such as "valkey://host:6379/0", a `SecondLevel`, or an
+            object with the methods of `SecondLevelStore`; docs/clusters.md has the rules. Default
             `LLM_PROVIDER_CACHE`, else "use".
         cache_finish_reasons: The cache keeps and serves only answers with these finish reasons. Add "length",
             "refusal" or "content_filter" to keep such answers too, and "empty" for answers without content.
@@ -174,7 +178,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         self,
         *,
         cache_dir: str | os.PathLike[str] | None = None,
-        cache: CacheMode | bool | None = None,
+        cache: CacheMode | bool | str | SecondLevel | SecondLevelStore | None = None,
         cache_finish_reasons: Collection[FinishReason | Literal['empty']] = KEPT_BY_DEFAULT,
         max_concurrent: int | None = None,
         keys: Mapping[str, KeyList] | None = None,
