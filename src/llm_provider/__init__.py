@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ._batches.handle import Batch, BatchCounts
-    from ._cache.response_cache import CacheStatistics, CacheWarning
+    from ._cache.response_cache import CacheWarning
+    from ._cache.second_level.access import SecondLevelStatistics
+    from ._cache.second_level.settings import SecondLevel, SecondLevelStore
+    from ._cache.statistics import CacheStatistics
     from ._cache.storage.diff import Explanation
     from ._calls.stream import AsyncStream, Stream
     from ._client.client import Client
@@ -170,6 +173,9 @@ __all__ = [
     "Results",
     "SchemaMismatchError",
     "ScopeStatistics",
+    "SecondLevel",
+    "SecondLevelStatistics",
+    "SecondLevelStore",
     "ServerToolCall",
     "SharedControllerWarning",
     "Stream",
@@ -223,7 +229,10 @@ _HOMES = (
     "_limits.timeouts",
     "_requests.api_keys",
     "_cache.response_cache",
+    "_cache.statistics",
     "_cache.storage.diff",
+    "_cache.second_level.settings",
+    "_cache.second_level.access",
     "_money.pricing",
     "_money.track",
     "_money.ledger",

@@ -21,6 +21,7 @@ from ._types.messages import FinishReason
 if TYPE_CHECKING:
     from decimal import Decimal
 
+    from ._cache.second_level.settings import SecondLevel
     from ._money.budget import Budget
     from ._requests.env_file import EnvFile
 
@@ -50,6 +51,9 @@ class Settings:
     """Seconds; None means 60 for a call and 3,600 for a batch."""
     max_response_bytes: int
     cache: str
+    """The mode of calls without `cache`."""
+    second_level: SecondLevel | None
+    """The store of answers that machines share."""
     kept: frozenset[str]
     """Finish reasons of the answers that the cache keeps; "empty" for answers without text and tool calls."""
     rate_control: RateControl
@@ -75,7 +79,7 @@ def decide(
     max_retries: int,
     outage_patience: float | None,
     max_response_bytes: int,
-    cache: str | bool | None,
+    cache: object,
     cache_finish_reasons: Collection[str],
     rate_control: RateControl,
     transport: Transport | None,
@@ -93,12 +97,14 @@ def decide(
         MissingDependencyError: `telemetry` is on, and OpenTelemetry's API is not installed.
     """
     install_from_environment()
+    mode, second_level = _cache_of(cache)
     return Settings(
         timeout=check("timeout", timeout).over(DEFAULT_TIMEOUTS),
         max_retries=check("max_retries", max_retries),
         outage_patience=None if outage_patience is None else check("outage_patience", outage_patience),
         max_response_bytes=int(_size("max_response_bytes", max_response_bytes)),
-        cache=_cache_mode() if cache is None else check("cache", cache),
+        cache=mode,
+        second_level=second_level,
         kept=_kept(cache_finish_reasons),
         rate_control=_one_of("rate_control", rate_control, get_args(RateControl)),
         transport=None if transport is None else _one_of("transport", transport, get_args(Transport)),
@@ -152,12 +158,27 @@ def _budget_of_environment() -> Budget | None:
     return Budget(amount_of(amount, "LLM_PROVIDER_BUDGET"), path=path or None)
 
 
-def _cache_mode() -> str:
-    text = os.environ.get("LLM_PROVIDER_CACHE", "").strip().lower()
-    try:
-        return str(check("cache", text or "use"))
-    except RequestError as error:
-        raise RequestError(f"LLM_PROVIDER_{str(error).replace('cache', 'CACHE', 1)}") from None
+def _cache_of(given: object) -> tuple[str, SecondLevel | None]:
+    """The mode and the second level that `cache` names; the environment decides where it is None."""
+    if given is None:
+        text = os.environ.get("LLM_PROVIDER_CACHE", "").strip()
+        try:
+            return _cache_of(text if "://" in text else text.lower() or "use")
+        except RequestError as error:
+            message = str(error).removeprefix("cache").removeprefix(": ").removeprefix(" ")
+            kind = type(error)
+            raise kind(
+                f"LLM_PROVIDER_CACHE {message}"
+                if message[:5] == "must "
+                else f"LLM_PROVIDER_CACHE: {message}"
+            ) from None
+    if isinstance(given, bool) or (isinstance(given, str) and "://" not in given):
+        return check("cache", given), None
+    # Imported here because most clients have one level.
+    from ._cache.second_level.settings import second_level_of
+
+    level = second_level_of(given)
+    return level.mode, level
 
 
 def _kept(finish_reasons: Collection[str]) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
@@ -44,6 +44,8 @@ from llm_provider import (
     Results,
     SchemaMismatchError,
     ScopeStatistics,
+    SecondLevel,
+    SecondLevelStatistics,
     ServerToolCall,
     Stream,
     Timeouts,
@@ -235,6 +237,27 @@ def tools() -> None:
         call("gpt-6.1-sol", [*response.messages, error.tool_message()])
 
 
+class Shared:
+    def get_many(self, keys: Sequence[str]) -> Mapping[str, bytes]:
+        return {}
+
+    def put_many(self, values: Mapping[str, bytes]) -> None: ...
+
+    def stats(self) -> Mapping[str, int]:
+        return {}
+
+    def export(self) -> Iterable[tuple[str, bytes]]:
+        return ()
+
+    def close(self) -> None: ...
+
+
+def second_level() -> None:
+    Client(cache="valkey://cache.lab:6379/0").close()
+    Client(cache=Shared()).close()
+    Client(cache=SecondLevel(Shared(), wait_for_writes=True, mode="refresh")).close()
+
+
 def client() -> None:
     with Client(max_concurrent=4, cache_dir="answers", keys={"openai": "key"}, transport="http2") as own:
         assert_type(own, Client)
@@ -243,6 +266,7 @@ def client() -> None:
         assert_type(own.statistics(), list[ScopeStatistics])
         assert_type(own.call("gpt-6.1-sol", "Hi", timeout=Timeouts(idle=30), deadline=60), Response)
         assert_type(own.cache.stats(), CacheStatistics)
+        assert_type(own.cache.stats().second_level, SecondLevelStatistics | None)
         assert_type(own.explain_miss("gpt-6.1-sol", "Hi", draw=2), Explanation | None)
 
 

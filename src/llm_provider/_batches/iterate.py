@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 from .._calls.batch import offsets
 from .._calls.batch_lookup import Lookup
 from .._calls.call import Call
-from .._errors import APITimeoutError, LLMError, RequestError
+from .._calls.engine import READING
+from .._errors import APITimeoutError, CacheMissError, LLMError, RequestError
 from .._requests.checks import Resend
 from .._runtime import event_loop
+from .collect import RowEnd
 from .delivery import BatchDelivery
 from .job import Job
 from .journal import Record
@@ -25,6 +27,10 @@ if TYPE_CHECKING:
 
 _END = -1
 """The index under which the end of a job arrives, with its error if it has one."""
+
+
+_ROWS_AT_ONCE = 1000
+"""Rows that are looked up in a second level of the cache together."""
 
 
 @dataclass(slots=True)
@@ -61,6 +67,8 @@ class BatchWork:
     async def begin(self) -> None:
         """Submit the rows of the job."""
         if self.job is not None:
+            if self.engine.cache.has_second_level and self.job.shared.cache in READING:
+                await _look_behind(self.engine, self.job)
             await delivery_of(self.engine).begin(self.job)
 
     async def finish(self) -> None:
@@ -86,6 +94,23 @@ class BatchWork:
         """Submit the rows and deliver every input."""
         await self.begin()
         await self.finish()
+
+
+async def _look_behind(engine: Engine, job: Job) -> None:
+    """End the rows of a job whose answers are in the second level of the cache."""
+    here, rows = engine.here().loop, list(job.wanted.values())
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        some = rows[start : start + _ROWS_AT_ONCE]
+        read = [[engine.cache.get_soon(key, here) for key in row.keys] for row in some]
+        for row, entries in zip(some, read, strict=True):
+            call = job.calls[row.kind]
+            found = [engine.sample(call, await entry) for entry in entries]
+            samples = [sample for sample in found if sample is not None]
+            if len(samples) == len(row.keys):
+                job.ended(engine, row.custom_id, RowEnd(samples=samples))
+            elif call.cache == "only":
+                error = CacheMissError("no answer is stored, and cache='only' sends nothing", key=row.keys[0])
+                job.ended(engine, row.custom_id, RowEnd(error=error))
 
 
 def delivery_of(engine: Engine) -> BatchDelivery:

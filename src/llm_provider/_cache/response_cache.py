@@ -12,9 +12,10 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from .._errors import RequestError
+from .statistics import CacheStatistics
 from .storage.entry import Asked, Entry, kind_of, packed, unpacked
 from .storage.worker import BatchQueue, Worker
 
@@ -29,40 +30,20 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_PATIENCE = 5.0
+PATIENCE = 5.0
 _LINGER = 0.002
 """Seconds that the answers of concurrent calls wait to be stored together."""
 _MOST_UNWRITTEN_BYTES = 64_000_000
-_MOST_AHEAD_BYTES = 4_000_000
+MOST_AHEAD_BYTES = 4_000_000
 _RETRY_AFTER = 1.0
 _LONGEST_RETRY = 30.0
+_ONE_LEVEL = (
+    "Client(cache=...) names a store that machines share, such as 'valkey://host:6379/0'; this one has none"
+)
 
 
 class CacheWarning(UserWarning):
     """The cache cannot be read or written. Calls go on without it."""
-
-
-@dataclass(frozen=True, slots=True)
-class CacheStatistics:
-    """The use of a cache in this process, and its size.
-
-    Args:
-        hits: Lookups that found an answer.
-        misses: Lookups that found none.
-        writes: Answers stored.
-        pending: Answers that are not stored yet, including those kept in memory after a failed write.
-        entries: Answers on disk.
-        bytes: Size of the files.
-        saved: USD that the hits would have cost, at today's prices; hits of unknown price are left out.
-    """
-
-    hits: int
-    misses: int
-    writes: int
-    pending: int
-    entries: int
-    bytes: int
-    saved: float
 
 
 def default_directory() -> Path:
@@ -92,11 +73,14 @@ class ResponseCache:
             `LLM_PROVIDER_CACHE_SHARED` says.
     """
 
+    has_second_level = False
+    """Whether answers may be in a second level, which an event loop's thread does not read."""
+
     def __init__(
         self,
         directory: str | os.PathLike[str] | None = None,
         *,
-        patience: float = _PATIENCE,
+        patience: float = PATIENCE,
         saved: Callable[[], float] = float,
         shared: bool | None = None,
     ) -> None:
@@ -175,8 +159,11 @@ class ResponseCache:
             self._hits += 1
         return entry
 
+    get_here = get
+    """`get` from the local store alone, also where there is a second level."""
+
     def peek(self, key: str) -> Entry | None:
-        """The entry of a key as from `get`, without counting a hit or a miss."""
+        """The entry of a key in the local store, without counting a hit or a miss."""
         return self._unwritten.get(key) or self._read(key)
 
     def recent(self, asked: Asked, count: int) -> list[tuple[Entry, dict[str, Any] | None]]:
@@ -206,7 +193,7 @@ class ResponseCache:
         """
         try:
             store = self._store or self._opened()
-            return {} if store is None else store.read_many(keys, _MOST_AHEAD_BYTES)
+            return {} if store is None else store.read_many(keys, MOST_AHEAD_BYTES)
         except Exception:  # `get` will fail in the same way, and warn
             return {}
 
@@ -389,6 +376,25 @@ class ResponseCache:
 
         return self._with_store(lambda store: read_archive(store, path))
 
+    def fetch(self, keys: Sequence[str]) -> None:
+        """Copy answers that only a second level has into the local store. Here it does nothing."""
+
+    def push(self) -> Imported:
+        """Send answers to the second level. See `docs/clusters.md`.
+
+        Raises:
+            RequestError: the cache has no second level.
+        """
+        raise RequestError(f"{_ONE_LEVEL} to push answers to")
+
+    def pull(self) -> Imported:
+        """Copy the answers of the second level into the local store. See `docs/clusters.md`.
+
+        Raises:
+            RequestError: the cache has no second level.
+        """
+        raise RequestError(f"{_ONE_LEVEL} to pull answers from")
+
     def explain_miss(self, asked: Asked) -> Explanation | None:
         """The stored question that is nearest to one without an answer, and their differences.
 
@@ -438,7 +444,7 @@ class ResponseCache:
         lost = self._lost + len(self._unwritten)
         if lost and "lost" not in self._warned:
             self._warned.add("lost")
-            _warn(f"{lost} answers could not be stored in {self.directory}; the next run pays for them again")
+            warn(f"{lost} answers could not be stored in {self.directory}; the next run pays for them again")
         self._close_files()
 
     def _close_files(self) -> None:
@@ -451,7 +457,7 @@ class ResponseCache:
             if self._store is None and not self._refused:
                 from .storage.store import Store
 
-                self._store = Store(self.directory, _warn, shared=self._shared)
+                self._store = Store(self.directory, warn, shared=self._shared)
             return self._store
 
     def _failed(self, action: str, reason: Exception) -> None:
@@ -467,30 +473,18 @@ class ResponseCache:
                 message += ", and their answers are kept in memory until they can be written"
         if action not in self._warned:
             self._warned.add(action)
-            _warn(f"{message}: {reason}")
+            warn(f"{message}: {reason}")
 
 
 def _tag(asked: Asked | None) -> str | None:
     return None if asked is None else kind_of(asked.provider, asked.operation)
 
 
-def _warn(message: str) -> None:
+def warn(message: str) -> None:
+    """Show a warning about the cache."""
     # Even where warnings are errors, a cache must not fail a call.
     with contextlib.suppress(CacheWarning):
         warnings.warn(message, CacheWarning, stacklevel=2)
 
 
-def now() -> float:
-    """Unix time, for the `created` of a new entry."""
-    return time.time()
-
-
-__all__ = [
-    "Asked",
-    "CacheStatistics",
-    "CacheWarning",
-    "Entry",
-    "ResponseCache",
-    "default_directory",
-    "now",
-]
+__all__ = ["Asked", "CacheStatistics", "CacheWarning", "Entry", "ResponseCache", "default_directory"]

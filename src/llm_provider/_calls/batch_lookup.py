@@ -6,6 +6,7 @@ looked up in groups. The prompts of other iterables are read one by one, as resu
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any, TypeAlias, TypeVar
@@ -94,7 +95,7 @@ def _by_template(
                 if key is not None:
                     try:
                         # A missing key is looked up again: its answer may have been stored meanwhile.
-                        result = engine.answered(call, cache.get(key, ahead.pop(key, None)), started)
+                        result = engine.answered(call, cache.get_here(key, ahead.pop(key, None)), started)
                     except LLMError as error:
                         result = error
                 if result is None:
@@ -126,8 +127,25 @@ async def run_described(
         raise with_metadata(error, call.metadata) from None
 
 
+def fetched(
+    engine: Engine, prepare: Callable[[Prompt], Call[Any]], inputs: Iterable[Prompt]
+) -> Iterable[Prompt]:
+    """The inputs, once their answers in a second level of the cache are in the local store."""
+    if not engine.cache.has_second_level:
+        return inputs
+    prompts, keys = list(inputs), []
+    for prompt in prompts:
+        with contextlib.suppress(LLMError):  # the caller prepares it again, and reports the error
+            call = prepare(prompt)
+            keys += [call.key(part) for part in call.parts] if call.cache in READING else []
+    engine.cache.fetch(keys)
+    return prompts
+
+
 def _missed(engine: Engine, call: Call[Response]) -> CacheMissError | Call[Response]:
-    return with_metadata(engine.missing(call, call.parts[0]), call.metadata) if call.cache == "only" else call
+    if call.cache == "only" and not engine.cache.has_second_level:
+        return with_metadata(engine.missing(call, call.parts[0]), call.metadata)
+    return call
 
 
 def _groups(inputs: Iterable[Prompt], most: int) -> Iterator[list[Prompt]]:

@@ -9,7 +9,7 @@ key of its own. The parts that are not stored are requested together if the API 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -23,6 +23,7 @@ from .._requests.routing import Target
 from .._types.usage import CostSource, Usage
 
 if TYPE_CHECKING:
+    import asyncio
     from decimal import Decimal
 
     from .._providers.facts import RequestFacts
@@ -248,6 +249,45 @@ class SentRequests:
         )
         error.failures = self.failures
         return error
+
+
+async def within(
+    deadline: Deadline,
+    call: Call[T],
+    work: Coroutine[Any, Any, T],
+    cancel: Callable[[asyncio.Task[Any]], object],
+) -> T:
+    """The result of a call's work by its deadline.
+
+    The deadline ends this call. A request that other calls share continues for them.
+
+    Args:
+        deadline: The deadline.
+        call: The call.
+        work: The work.
+        cancel: Cancels the task that does the work.
+
+    Raises:
+        APITimeoutError: the deadline has passed.
+    """
+    import asyncio
+
+    left = deadline.left
+    if left > 0:
+        task = asyncio.create_task(work)
+        try:
+            await asyncio.wait((task,), timeout=left)
+            if task.done():
+                return task.result()
+        finally:
+            if not task.done():
+                cancel(task)
+    else:
+        work.close()
+    assert call.sent is not None
+    error = call.sent.missed(deadline)
+    error.provider, error.model = call.target.provider, call.request.model
+    raise error
 
 
 @dataclass(slots=True)

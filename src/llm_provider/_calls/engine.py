@@ -9,6 +9,7 @@ all stored goes no further than `lookup`, and this module loads neither an event
 from __future__ import annotations
 
 import contextlib
+import time
 import weakref
 from collections.abc import Coroutine, Sequence
 from sys import modules
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
-from .._cache.response_cache import Entry, ResponseCache, now
+from .._cache.response_cache import Entry, ResponseCache
 from .._errors import BudgetExceededError, CacheMissError, LLMError, RequestError, UnknownPriceError
 from .._limits.concurrency import Concurrency
 from .._limits.timeouts import Deadline, Patience
@@ -31,7 +32,7 @@ from .._telemetry.logs import is_logging
 from .._telemetry.observer import Observer
 from .._telemetry.telemetry import SDK
 from .._telemetry.waits import Waits
-from .call import MAX_REQUEST_BYTES, Call, Operation, Sample, SentRequests
+from .call import MAX_REQUEST_BYTES, Call, Operation, Sample, SentRequests, within
 from .early_stop import STOPPING
 from .observed import looked_up, observed
 from .recorder import CostRecorder
@@ -135,6 +136,8 @@ class Engine:
     def lookup(self, call: Call[T]) -> T | None:
         """The result of a call from the cache; None if a part of it is not stored.
 
+        In a thread that runs an event loop, a second level of the cache is left to `run`.
+
         Raises:
             CacheMissError: a part is not stored, and the call may not be sent.
         """
@@ -143,14 +146,20 @@ class Engine:
         if len(call.parts) == 1:
             part = call.parts[0]
             result = self.answered(call, self.cache.get(call.key(part)), call.started)
-            if result is None and call.cache == "only":
+            if result is None and call.cache == "only" and not self.cache.has_second_level:
                 raise self.missing(call, part)
             return result
         found = []
+        ahead = (
+            self.cache.read_ahead([call.key(part) for part in call.parts])
+            if self.cache.has_second_level
+            else {}
+        )
         for part in call.parts:
-            sample = self.sample(call, self.cache.get(call.key(part)))
+            key = call.key(part)
+            sample = self.sample(call, self.cache.get_here(key, ahead.get(key)))
             if sample is None:
-                if call.cache == "only":
+                if call.cache == "only" and not self.cache.has_second_level:
                     raise self.missing(call, part)
                 return None
             found.append(sample)
@@ -262,7 +271,7 @@ class Engine:
         return self._by_deadline(call, self._stream(call, emit))
 
     def _by_deadline(self, call: Call[T], work: Coroutine[Any, Any, T]) -> Coroutine[Any, Any, T]:
-        return work if call.deadline is None else self._within(call.deadline, call, work)
+        return work if call.deadline is None else within(call.deadline, call, work, self.cancel)
 
     def cancel(self, task: asyncio.Task[Any]) -> None:
         """Cancel a task that runs calls. A request that other calls share continues for them."""
@@ -295,9 +304,8 @@ class Engine:
 
     async def _stream(self, call: Call[T], emit: Emit) -> T:
         parts = call.parts
-        samples = await (
-            self._deliver(call, parts, emit) if len(parts) == 1 else self._stream_several(call, emit)
-        )
+        whole = len(parts) == 1 and not self.cache.has_second_level
+        samples = await (self._deliver(call, parts, emit) if whole else self._stream_several(call, emit))
         return self.result(call, samples)
 
     async def _stream_several(self, call: Call[Any], emit: Emit) -> list[Sample]:
@@ -309,7 +317,10 @@ class Engine:
         places = {part: index for index, part in enumerate(call.parts)}
         for part, sample in found.items():
             emit([whole(sample.answer.choices[0], places[part])])
-        groups = call.operation.groups(call, [part for part in call.parts if part not in found])
+        missing = [part for part in call.parts if part not in found]
+        if missing and call.cache == "only":
+            raise self.missing(call, missing[0])
+        groups = call.operation.groups(call, missing)
         answered = await self._side_by_side(
             [self._deliver(call, group, emit, [places[part] for part in group]) for group in groups]
         )
@@ -319,7 +330,20 @@ class Engine:
 
     def ask(self, call: Call[Any], parts: Sequence[int]) -> Coroutine[Any, Any, list[Sample]]:
         """Get a group of parts that one request can ask for."""
-        return self._share(call, parts) if call.cache == "use" else self._deliver(call, parts)
+        if call.cache == "use":
+            return self._share(call, parts)
+        return self._deliver(call, parts) if call.cache != "only" else self._only_stored(call, parts)
+
+    async def _only_stored(self, call: Call[Any], parts: Sequence[int]) -> list[Sample]:
+        """Get parts from the second level of the cache, and send nothing.
+
+        Raises:
+            CacheMissError: a part is not stored.
+        """
+        samples = await self._all_stored(call, parts)
+        if samples is None:
+            raise self.missing(call, parts[0])
+        return samples
 
     async def _share(self, call: Call[Any], parts: Sequence[int]) -> list[Sample]:
         """Get parts from an equal call under way, in this process or another, else deliver them."""
@@ -344,8 +368,10 @@ class Engine:
                 return shared if paid else [sample.shared() for sample in shared]
         with state.flights.lead(key) as flight:
             samples: list[Sample] | None = None
-            if flight.elsewhere:
+            elsewhere = flight.elsewhere
+            if elsewhere:
                 await flight.wait_for_other_process()
+            if elsewhere or self.cache.has_second_level:
                 samples = await self._all_stored(call, parts)
             if samples is None:
                 flight.take_lease()
@@ -392,7 +418,7 @@ class Engine:
         self, call: Call[Any], parts: Sequence[int], samples: Sequence[Sample]
     ) -> list[asyncio.Future[bool]]:
         """Begin to store the samples of some parts that are to be kept."""
-        here, created = self.here().loop, now()
+        here, created = self.here().loop, time.time()
         return [
             self.cache.put_soon(
                 call.key(part),
@@ -430,33 +456,6 @@ class Engine:
                 self.cancel(task)
             raise
         return [task.result() for task in tasks]
-
-    async def _within(self, deadline: Deadline, call: Call[Any], work: Coroutine[Any, Any, T]) -> T:
-        """The result of `work` by the deadline.
-
-        The deadline ends this call. A request that other calls share continues for them.
-
-        Raises:
-            APITimeoutError: the deadline has passed.
-        """
-        import asyncio
-
-        left = deadline.left
-        if left > 0:
-            task = asyncio.create_task(work)
-            try:
-                await asyncio.wait((task,), timeout=left)
-                if task.done():
-                    return task.result()
-            finally:
-                if not task.done():
-                    self.cancel(task)
-        else:
-            work.close()
-        assert call.sent is not None
-        error = call.sent.missed(deadline)
-        error.provider, error.model = call.target.provider, call.request.model
-        raise error
 
     # --- the end -----------------------------------------------------------------------------------------
 

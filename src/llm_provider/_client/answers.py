@@ -18,8 +18,12 @@ if TYPE_CHECKING:
     from .._batches.front import BatchFront
     from .._calls.call import Call
     from .._calls.engine import Engine
+    from .._calls.stream import Arrived, Start
     from .._limits.scopes import ScopeStatistics
     from .._money.pricing import PriceTable
+    from .._requests.parameters import Parameters
+    from .._types.messages import Prompt
+    from .._types.response import Response
 
 T = TypeVar("T")
 
@@ -38,6 +42,16 @@ class Answers(ABC):
 
     @abstractmethod
     def _start(self) -> None: ...
+
+    @abstractmethod
+    def _prepare(
+        self,
+        model: str,
+        messages: Prompt,
+        parameters: Parameters,
+        allowed: Concurrency,
+        function: str = "call",
+    ) -> Call[Response]: ...
 
     @abstractmethod
     def statistics(self) -> list[ScopeStatistics]:
@@ -164,6 +178,33 @@ class Answers(ABC):
         front = self._delivery(models, inputs, parameters)
         assert front is not None
         return front
+
+    def _start_of_stream(
+        self, name: str, model: str, messages: Prompt, parameters: Parameters, allowed: Concurrency
+    ) -> Start:
+        from .._calls.stream import replay
+        from .._runtime import event_loop
+
+        event_loop.refuse_own_thread(name)
+        call = self._prepare(model, messages, parameters, allowed, name)
+        if call.request.in_batch is not None:
+            raise RequestError(f"in_batch cannot be {call.request.in_batch!r} for a stream: use call()")
+        hit = self._engine.lookup(call)
+        rounds = call.request.max_tool_rounds
+        if hit is not None and rounds is None:
+            return replay(hit, call.request.n)
+        self._start()
+        if name == "stream" and hit is None:
+            self._engine.load(call)
+        if rounds is not None:
+            from .._calls import tool_loop
+
+            return tool_loop.started(self._engine, call, hit, here=name == "astream")
+
+        def start(put: Callable[[Arrived], None]) -> Callable[[], object]:
+            return event_loop.Job(self._engine.stream(call, put), put, self._engine.cancel).cancel
+
+        return start
 
     def _warn_of_dropped(self, call: Call[Any]) -> None:
         """Warn of the parameters that a call leaves out, once for each model and parameter."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from abc import abstractmethod
 from collections.abc import (
     AsyncIterable,
     AsyncIterator,
@@ -16,7 +15,7 @@ from collections.abc import (
 )
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, cast, overload
 
-from .._limits.concurrency import Concurrency, concurrency
+from .._limits.concurrency import concurrency
 from .._limits.timeouts import DEFAULT_BATCH_PATIENCE
 from .._requests.inputs import BatchInputs, Inputs
 from .._requests.request import check, seal
@@ -46,11 +45,6 @@ class BatchMethods(Answers):
     _prices: Callable[[], PriceTable]
     _settings: Settings
     _show_estimate_above: float | None
-
-    @abstractmethod
-    def _prepare(
-        self, model: str, messages: Prompt, parameters: Parameters, allowed: Concurrency
-    ) -> Call[Response]: ...
 
     @with_parameters
     def iter_many(

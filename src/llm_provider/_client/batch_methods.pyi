@@ -1,6 +1,5 @@
 """Written by `make stubs` from _client/batch_methods.py and _requests/parameters.py."""
 
-from abc import abstractmethod
 from collections.abc import AsyncIterable
 from collections.abc import AsyncIterator
 from collections.abc import Callable
@@ -16,14 +15,12 @@ from typing import overload
 from typing_extensions import TypeForm
 from llm_provider._batches.handle import Batch
 from llm_provider._calls.batch import Work
-from llm_provider._calls.call import Call
 from llm_provider._client.answers import Answers
 from llm_provider._client.batch_arguments import Models
 from llm_provider._client.batch_arguments import OnError
 from llm_provider._errors import LLMError
 from llm_provider._estimates.estimate import Estimate
 from llm_provider._estimates.estimate import Estimator
-from llm_provider._limits.concurrency import Concurrency
 from llm_provider._limits.timeouts import Timeouts
 from llm_provider._money.budget import Budget
 from llm_provider._money.pricing import PriceTable
@@ -41,7 +38,6 @@ from llm_provider._requests.checks import Verbosity
 from llm_provider._requests.inputs import BatchInputs
 from llm_provider._requests.inputs import Inputs
 from llm_provider._requests.parameters import BatchParameters
-from llm_provider._requests.parameters import Parameters
 from llm_provider._requests.tools import Tool
 from llm_provider._settings import Settings
 from llm_provider._types.messages import Prompt
@@ -55,16 +51,6 @@ class BatchMethods(Answers):
     _prices: Callable[[], PriceTable]
     _settings: Settings
     _show_estimate_above: float | None
-    @abstractmethod
-    def _prepare(
-        self,
-        model: str,
-        messages: Prompt,
-        parameters: Parameters,
-        allowed: Concurrency,
-    ) -> Call[Response]:
-        ...
-
     @overload
     def iter_many(
         self,

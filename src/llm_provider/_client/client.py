@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import functools
 import os
 import threading
 import weakref
@@ -21,14 +20,11 @@ from .._limits.concurrency import UNBOUNDED, Concurrency, concurrency, concurren
 from .._limits.retry import DEFAULT_MAX_RETRIES
 from .._limits.timeouts import DEFAULT_TIMEOUT, Timeouts
 from .._money.ledger import Ledger
-from .._money.ledger_file import LedgerFile
-from .._money.pricing import PriceTable
 from .._requests.api_keys import KeyList
 from .._requests.checks import flag
 from .._requests.request import Request, check, seal
 from .._requests.routing import Transport, priced_as, resolve
 from .._requests.signatures import documented, with_parameters
-from .._runtime.paths import checked_path
 from .._settings import KEPT_BY_DEFAULT, MAX_RESPONSE_BYTES, RateControl, decide, dollars
 from .._telemetry.telemetry import Telemetry
 from .._types.messages import FinishReason, Prompt
@@ -37,6 +33,7 @@ from .._types.usage import Usage
 from .batch_methods import BatchMethods
 from .count_methods import CountMethods
 from .embed_methods import EmbedMethods
+from .files import cache_of, ledger_of, prices_of
 
 # The event loop, asyncio and their modules are imported by the first call that is not stored: their import
 # takes longer than the rest of such a call.
@@ -45,9 +42,10 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from .._batches.handle import Batch
+    from .._cache.second_level.settings import SecondLevel, SecondLevelStore
     from .._cache.storage.diff import Explanation
     from .._calls.call import Call
-    from .._calls.stream import Arrived, AsyncStream, Start, Stream
+    from .._calls.stream import AsyncStream, Stream
     from .._limits.scopes import ScopeStatistics
     from .._money.budget import Budget
     from .._requests.checks import CacheMode
@@ -71,7 +69,9 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
             write to it can change the answers that you get. The directory and its answers are made writable
             for its group. Default `LLM_PROVIDER_CACHE_SHARED`, else False, which refuses a directory that
             others can write to; see docs/security.md.
-        cache: "use", "refresh", "only" or "off", for calls without `cache`; see `Parameters`. Default
+        cache: "use", "refresh", "only" or "off", for calls without `cache`; see `Parameters`. Or a store that
+            machines share, behind the local one: a URL such as "valkey://host:6379/0", a `SecondLevel`, or an
+            object with the methods of `SecondLevelStore`; docs/clusters.md has the rules. Default
             `LLM_PROVIDER_CACHE`, else "use".
         cache_finish_reasons: The cache keeps and serves only answers with these finish reasons. Add "length",
             "refusal" or "content_filter" to keep such answers too, and "empty" for answers without content.
@@ -139,7 +139,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         *,
         cache_dir: str | os.PathLike[str] | None = None,
         cache_shared: bool | None = None,
-        cache: CacheMode | bool | None = None,
+        cache: CacheMode | bool | str | SecondLevel | SecondLevelStore | None = None,
         cache_finish_reasons: Collection[FinishReason | Literal["empty"]] = KEPT_BY_DEFAULT,
         max_concurrent: int | None = None,
         keys: Mapping[str, KeyList] | None = None,
@@ -197,37 +197,19 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         self._show_estimate_above = dollars("show_estimate_above", show_estimate_above)
         if cache_shared is not None:
             flag("cache_shared", cache_shared)
-        self._open(cache_dir, prices, ledger, shared=cache_shared, strict=check("strict_model", strict_model))
+        self._prices = prices_of(prices)
+        self._ledger_file = ledger_of(ledger)
+        recorder = CostRecorder(self._prices, self._ledger_file, strict=check("strict_model", strict_model))
+        self._usage = Ledger(recorder.totals)
+        level = self._settings.second_level
+        self._cache = cache_of(level, cache_dir, recorder.saved, shared=cache_shared)
+        self._engine = Engine(self._settings, self._cache, recorder)
         self._observe(on_result)
         self._started = False
         self._starting = threading.Lock()
         _clients.add(self)
         # For a client that is dropped without `close`. The thread that drops it must not wait.
         weakref.finalize(self, self._cache.close, wait=False).atexit = False
-
-    def _open(
-        self,
-        cache_dir: str | os.PathLike[str] | None,
-        prices: str | os.PathLike[str] | None,
-        ledger: str | os.PathLike[str] | None,
-        *,
-        shared: bool | None,
-        strict: bool,
-    ) -> None:
-        """Make the objects that use files."""
-        cache_dir = None if cache_dir is None else checked_path("cache_dir", cache_dir)
-        own_prices = None if prices is None else checked_path("prices", prices)
-        self._prices = functools.cache(lambda: _price_table(own_prices))
-        if prices is not None:
-            # An invalid file must be found before the first answer is paid for.
-            self._prices()
-        if ledger is None:
-            ledger = os.environ.get("LLM_PROVIDER_LEDGER", "").strip() or None
-        self._ledger_file = None if ledger is None else LedgerFile(checked_path("ledger", ledger))
-        recorder = CostRecorder(self._prices, self._ledger_file, strict=strict)
-        self._usage = Ledger(recorder.totals)
-        self._cache = ResponseCache(cache_dir, saved=recorder.saved, shared=shared)
-        self._engine = Engine(self._settings, self._cache, recorder)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A pickle has the settings and no API key; docs/settings.md says what it takes."""
@@ -287,33 +269,6 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
 
         start = self._start_of_stream("astream", model, messages, parameters, self._concurrency)
         return AsyncStream(start, self._tell)
-
-    def _start_of_stream(
-        self, name: str, model: str, messages: Prompt, parameters: Parameters, allowed: Concurrency
-    ) -> Start:
-        from .._calls.stream import replay
-        from .._runtime import event_loop
-
-        event_loop.refuse_own_thread(name)
-        call = self._prepare(model, messages, parameters, allowed, name)
-        if call.request.in_batch is not None:
-            raise RequestError(f"in_batch cannot be {call.request.in_batch!r} for a stream: use call()")
-        hit = self._engine.lookup(call)
-        rounds = call.request.max_tool_rounds
-        if hit is not None and rounds is None:
-            return replay(hit, call.request.n)
-        self._start()
-        if name == "stream" and hit is None:
-            self._engine.load(call)
-        if rounds is not None:
-            from .._calls import tool_loop
-
-            return tool_loop.started(self._engine, call, hit, here=name == "astream")
-
-        def start(put: Callable[[Arrived], None]) -> Callable[[], object]:
-            return event_loop.Job(self._engine.stream(call, put), put, self._engine.cancel).cancel
-
-        return start
 
     def _prepare(
         self,
@@ -497,13 +452,6 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
 
 
 Client.__doc__ = documented(Client.__doc__ or "", "Defaults", "defaults")
-
-
-def _price_table(prices: str | os.PathLike[str] | None) -> PriceTable:
-    try:
-        return PriceTable.load(overrides=prices)
-    except (OSError, ValueError) as error:
-        raise RequestError(f"prices: {error}; docs/prices.md has the columns of such a file") from None
 
 
 def _close_all() -> None:

@@ -16,10 +16,11 @@ from typing_extensions import TypeForm
 import os
 from llm_provider._batches.handle import Batch
 from llm_provider._cache.response_cache import ResponseCache
+from llm_provider._cache.second_level.settings import SecondLevel
+from llm_provider._cache.second_level.settings import SecondLevelStore
 from llm_provider._cache.storage.diff import Explanation
 from llm_provider._calls.call import Call
 from llm_provider._calls.stream import AsyncStream
-from llm_provider._calls.stream import Start
 from llm_provider._calls.stream import Stream
 from llm_provider._client.batch_methods import BatchMethods
 from llm_provider._client.count_methods import CountMethods
@@ -66,7 +67,9 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
             write to it can change the answers that you get. The directory and its answers are made writable
             for its group. Default `LLM_PROVIDER_CACHE_SHARED`, else False, which refuses a directory that
             others can write to; see docs/security.md.
-        cache: "use", "refresh", "only" or "off", for calls without `cache`; see `Parameters`. Default
+        cache: "use", "refresh", "only" or "off", for calls without `cache`; see `Parameters`. Or a store that
+            machines share, behind the local one: a URL such as "valkey://host:6379/0", a `SecondLevel`, or an
+            object with the methods of `SecondLevelStore`; docs/clusters.md has the rules. Default
             `LLM_PROVIDER_CACHE`, else "use".
         cache_finish_reasons: The cache keeps and serves only answers with these finish reasons. Add "length",
             "refusal" or "content_filter" to keep such answers too, and "empty" for answers without content.
@@ -191,7 +194,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         *,
         cache_dir: str | os.PathLike[str] | None = None,
         cache_shared: bool | None = None,
-        cache: CacheMode | bool | None = None,
+        cache: CacheMode | bool | str | SecondLevel | SecondLevelStore | None = None,
         cache_finish_reasons: Collection[FinishReason | Literal['empty']] = KEPT_BY_DEFAULT,
         max_concurrent: int | None = None,
         keys: Mapping[str, KeyList] | None = None,
@@ -253,18 +256,6 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         api_key: str | None = None,
         base_url: str | None = None,
     ) -> None:
-        ...
-
-    def _open(
-        self,
-        cache_dir: str | os.PathLike[str] | None,
-        prices: str | os.PathLike[str] | None,
-        ledger: str | os.PathLike[str] | None,
-        *,
-        shared: bool | None,
-        strict: bool,
-    ) -> None:
-        """Make the objects that use files."""
         ...
 
     def __reduce__(
@@ -1353,16 +1344,6 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         in_batch: The behaviour of a call whose input is in a batch under way: "live", the default,
             sends it all the same, "wait" waits for the batch, and "refuse" raises `PendingBatchError`.
     """
-        ...
-
-    def _start_of_stream(
-        self,
-        name: str,
-        model: str,
-        messages: Prompt,
-        parameters: Parameters,
-        allowed: Concurrency,
-    ) -> Start:
         ...
 
     def _prepare(

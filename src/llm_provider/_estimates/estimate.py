@@ -8,11 +8,13 @@ API key and opens no connection.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .._calls.batch_lookup import fetched
 from .._calls.engine import READING, Engine
 from .._errors import CacheMissError, LLMError
 from .._money.price_rows import VARIANTS
@@ -209,6 +211,8 @@ class Estimator:
     ) -> None:
         self._engine = engine
         self._prepare = prepare
+        self.fetches = engine.cache.has_second_level
+        self.fetch = functools.partial(fetched, engine, prepare)
         self._prices = prices
         # An error in the model's name or in the parameters concerns every input, so it is raised here.
         self._first = prepare("a prompt that is never sent")
@@ -427,13 +431,14 @@ def estimate_texts(
 ) -> Estimate:
     """The estimate of a call for embeddings. The arguments are those of `Estimator`."""
     estimator = Estimator(engine, lambda _: call, prices, scopes)
+    estimator.fetch([""])
     estimator.add_texts(call)
     return estimator.result()
 
 
 def estimate(estimator: Estimator, inputs: Iterable[Prompt]) -> Estimate:
     """The estimate of a batch. An iterator of inputs is used up."""
-    for prompt in inputs:
+    for prompt in estimator.fetch(inputs):
         estimator.add(prompt)
     return estimator.result()
 
@@ -444,6 +449,8 @@ async def aestimate(estimator: Estimator, inputs: Iterable[Prompt] | AsyncIterab
 
     from .._calls.batch import numbered
 
+    if estimator.fetches:
+        inputs = await asyncio.to_thread(estimator.fetch, [prompt async for _, prompt in numbered(inputs)])
     async for _, prompt in numbered(inputs):
         estimator.add(prompt)
         await asyncio.sleep(0)

@@ -366,6 +366,11 @@ def _cache(name: str, value: Any) -> CacheMode:
         return "use" if value else "off"
     modes = get_args(CacheMode)
     if not isinstance(value, str) or value not in modes:
+        if isinstance(value, str) and "://" in value:
+            # The URL may contain a password.
+            raise RequestError(
+                f"{name} of a call is a mode, {', '.join(modes)}: a URL belongs in Client(cache=...)"
+            )
         raise RequestError(f"{name} must be one of {', '.join(modes)}, True or False, not {shown(value)}")
     return cast("CacheMode", value)
 

@@ -1,0 +1,172 @@
+"""The second level of a cache as the user names it: a URL, or an object with five methods."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
+
+from ..._errors import MissingDependencyError, RequestError
+from ..._runtime.imports import install_command
+
+SCHEMES = ("valkey", "valkeys", "redis", "rediss", "unix")
+_METHODS = ("get_many", "put_many", "stats", "export", "close")
+_MODES = ("use", "refresh", "only", "off")
+_WAIT = "wait_for_writes"
+_YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+
+
+@runtime_checkable
+class SecondLevelStore(Protocol):
+    """A store of answers that machines share, such as a database or an object store: five methods.
+
+    A key has 64 characters from 0 to 9 and a to f. A value is bytes, which the store returns unchanged; each
+    value contains its checksum, so a damaged value counts as missing. One thread calls `get_many`, another
+    one calls `put_many`, and the user's thread calls the others. A method that raises is called again later;
+    meanwhile calls go on with the local store.
+    """
+
+    def get_many(self, keys: Sequence[str]) -> Mapping[str, bytes]:
+        """The values of those keys that have one. Up to 128 keys at a time, to be read in one round trip."""
+
+    def put_many(self, values: Mapping[str, bytes]) -> object:
+        """Store values by key, and replace those that are stored. They are stored when it returns."""
+
+    def stats(self) -> Mapping[str, Any]:
+        """Figures about the store, such as its number of `entries` and its `bytes`."""
+
+    def export(self) -> Iterable[tuple[str, bytes]]:
+        """Every key with its value, in any order, for `Client.cache.pull()`."""
+
+    def close(self) -> object:
+        """Close files and connections. The client that uses the store is closed."""
+
+
+@dataclass(frozen=True)
+class SecondLevel:
+    """A second level of the cache, with its settings, for `Client(cache=...)`.
+
+    Args:
+        store: A URL such as "valkey://host:6379/0", or an object with the five methods of `SecondLevelStore`.
+        wait_for_writes: Whether an answer is in the second level, too, before the call returns it. Otherwise
+            it is only in the local store by then, and is sent to the second level in the background. The
+            URL's parameter `?wait_for_writes=true` says the same.
+        mode: "use", "refresh", "only" or "off", for calls without `cache`.
+
+    Raises:
+        RequestError: the URL or the object cannot be a second level, or a setting is wrong.
+        MissingDependencyError: the URL needs the package `valkey`.
+    """
+
+    store: str | SecondLevelStore = field(repr=False)
+    wait_for_writes: bool = False
+    mode: str = "use"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.wait_for_writes, bool):
+            raise RequestError(f"{_WAIT} must be True or False, not {self.wait_for_writes!r}")
+        if self.mode not in _MODES:
+            raise RequestError(f"mode must be one of {', '.join(_MODES)}, not {self.mode!r}")
+        if isinstance(self.store, str):
+            url, waits = _checked_url(self.store)
+            object.__setattr__(self, "store", url)
+            object.__setattr__(self, _WAIT, self.wait_for_writes if waits is None else waits)
+        else:
+            _check_methods(self.store)
+
+    @property
+    def name(self) -> str:
+        """The store without its password, for messages."""
+        if not isinstance(self.store, str):
+            return type(self.store).__name__
+        parts = urlsplit(self.store)
+        return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+    def __repr__(self) -> str:
+        return f"SecondLevel({self.name!r}, wait_for_writes={self.wait_for_writes}, mode={self.mode!r})"
+
+    def opened(self) -> SecondLevelStore:
+        """The store itself. A URL gets a new one, which connects at first use."""
+        if not isinstance(self.store, str):
+            return self.store
+        from .valkey_store import ValkeyStore
+
+        return ValkeyStore(self.store)
+
+
+def second_level_of(value: Any) -> SecondLevel:
+    """The second level that the `cache` of a client names.
+
+    Raises:
+        RequestError, MissingDependencyError: as for `SecondLevel`.
+    """
+    return value if isinstance(value, SecondLevel) else SecondLevel(value)
+
+
+def _check_methods(store: Any) -> None:
+    modes, methods = ", ".join(_MODES), ", ".join(_METHODS)
+    if isinstance(store, type):
+        raise RequestError(
+            f"cache must be an object, not the class {store.__name__}: make one, {store.__name__}(...)"
+        )
+    missing = [name for name in _METHODS if not callable(getattr(store, name, None))]
+    if missing:
+        raise RequestError(
+            f"cache must be one of {modes}, True or False, a URL such as 'valkey://host:6379/0', or an "
+            f"object with the methods {methods}, not "
+            f"{type(store).__name__}, which has no {' and no '.join(missing)}"
+        )
+    for name in _METHODS:
+        if inspect.iscoroutinefunction(getattr(store, name)):
+            raise RequestError(
+                f"cache: {type(store).__name__}.{name} is a coroutine function; the methods of a second "
+                "level run in threads of their own, and must be plain functions"
+            )
+
+
+def _checked_url(url: str) -> tuple[str, bool | None]:
+    """The URL without our own parameter, and the value of that parameter. No message shows a password."""
+    try:
+        parts = urlsplit(url.strip())
+        port = parts.port
+    except ValueError as error:
+        raise RequestError(f"cache: the URL of the second level is not valid: {error}") from None
+    if parts.scheme not in SCHEMES:
+        raise RequestError(
+            "cache: the URL of a second level begins with valkey://, valkeys://, redis://, rediss:// or "
+            f"unix://, not {parts.scheme + '://' if parts.scheme else 'no scheme'}"
+        )
+    _check_place(parts, port)
+    query, waits = [], None
+    for name, value in parse_qsl(parts.query, keep_blank_values=True):
+        if name != _WAIT:
+            query.append((name, value))
+        elif value.lower() in (*_YES, *_NO):
+            waits = value.lower() in _YES
+        else:
+            raise RequestError(f"cache: {_WAIT} in the URL must be true or false, not {value!r}")
+    if importlib.util.find_spec("valkey") is None:
+        raise MissingDependencyError(
+            f"a cache of {parts.scheme}:// needs the package valkey: {install_command('valkey')}"
+        )
+    return urlunsplit(parts._replace(query=urlencode(query))), waits
+
+
+def _check_place(parts: SplitResult, port: int | None) -> None:
+    if parts.scheme == "unix":
+        if parts.path in ("", "/"):
+            raise RequestError("cache: a unix:// URL names a socket, such as unix:///run/valkey.sock?db=0")
+        return
+    if not parts.hostname:
+        raise RequestError(f"cache: the URL names no host: {parts.scheme}://host:6379/0")
+    if port == 0:
+        raise RequestError("cache: the port of the URL must be from 1 to 65535, not 0")
+    database = parts.path.strip("/")
+    if database and not (database.isascii() and database.isdigit()):
+        raise RequestError(f"cache: the path of the URL is the number of a database, not {database!r}")
+
+
+__all__ = ["SecondLevel", "SecondLevelStore", "second_level_of"]

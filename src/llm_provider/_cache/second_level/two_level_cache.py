@@ -1,0 +1,265 @@
+"""The local store of answers with a second level behind it, which other machines use too.
+
+An answer that the local store does not have is read from the second level and copied into the local one. An
+answer that was paid for is stored in both. The key and the stored bytes are the same in both, and each value
+is checked against its checksum wherever it comes from.
+
+A thread that runs an event loop must not wait for a server. There, lookups read the local store only, and a
+call that finds nothing asks the second level on its way to the provider (`Engine.ask`), in the reader's
+thread.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TypeVar
+
+from ..._errors import RequestError
+from ..response_cache import MOST_AHEAD_BYTES, PATIENCE, ResponseCache, warn
+from ..statistics import CacheStatistics
+from ..storage.archive import Imported
+from ..storage.entry import Entry, facts_of, kind_of, packed, question_of, unpacked
+from ..storage.shard import Row
+from ..storage.store import Store
+from ..storage.worker import BatchQueue
+from .access import MOST_KEYS, SecondLevelAccess, Write
+from .settings import SecondLevel
+
+T = TypeVar("T")
+
+_LINGER = 0.002
+"""Seconds that a call which is about to be sent waits for others, to ask the second level together."""
+_MOST_COPIES_BYTES = 64_000_000
+"""Answers that wait to be copied into the local store. Further ones are read and not copied."""
+
+
+class TwoLevelCache(ResponseCache):
+    """`ResponseCache` with a second level.
+
+    Args:
+        level: The second level.
+        directory: The directory of the local store, as for `ResponseCache`.
+        patience: Seconds that a local write waits for the locks of other processes.
+        saved: Returns the USD that the hits would have cost.
+        shared: Whether the group of the directory is trusted, as for `ResponseCache`.
+    """
+
+    has_second_level = True
+
+    def __init__(
+        self,
+        level: SecondLevel,
+        directory: str | os.PathLike[str] | None = None,
+        *,
+        patience: float = PATIENCE,
+        saved: Callable[[], float] = float,
+        shared: bool | None = None,
+    ) -> None:
+        self._level = level
+        super().__init__(directory, patience=patience, saved=saved, shared=shared)
+
+    def _reset(self) -> None:
+        super()._reset()
+        # After a fork, finalizing the parent's connections would touch its sockets.
+        self._abandoned_access = getattr(self, "_access", None)
+        self._access = SecondLevelAccess(self._level, self._stored_value, warn)
+        self._reads = BatchQueue(self._reader, self._read_all, _LINGER)
+        self._copies: BatchQueue[tuple[str, bytes], None] = BatchQueue(self._writer, self._copy_all)
+        self._copies_bytes = 0
+
+    # --- reading -----------------------------------------------------------------------------------------
+
+    def get(self, key: str, ahead: bytes | None = None) -> Entry | None:
+        """The entry of a key. In a thread that runs an event loop, only the local store is read."""
+        entry = super().get(key, ahead)
+        if entry is None and not _in_event_loop():
+            entry = self._found(key, self._read_behind((key,)))
+            if entry is not None:
+                self._misses -= 1
+                self._hits += 1
+        return entry
+
+    def read_ahead(self, keys: Sequence[str]) -> dict[str, bytes]:
+        """The values of keys that `get_here` is about to ask for, with one request to the second level."""
+        found = super().read_ahead(keys)
+        if len(found) == len(keys) or _in_event_loop():
+            return found
+        missing = [key for key in keys if key not in found and key not in self._unwritten]
+        if sum(map(len, found.values())) >= MOST_AHEAD_BYTES:
+            # Reading ahead has stopped, so the local store may have some of the others.
+            missing = [key for key in missing if self._read(key) is None]
+        return found | self._read_behind(missing)
+
+    def fetch(self, keys: Sequence[str]) -> None:
+        """Copy answers that only the second level has into the local store, and wait for that."""
+        missing = [key for key in keys if self.peek(key) is None]
+        for start in range(0, len(missing), MOST_KEYS):
+            self._read_behind(missing[start : start + MOST_KEYS])
+            self._copies.flush()
+
+    def _read_all(self, keys: list[str]) -> list[Entry | None]:
+        # Only calls that have missed before come here, so a miss is not counted again.
+        entries = [self._unwritten.get(key) or self._read(key) for key in keys]
+        behind = self._read_behind([key for key, entry in zip(keys, entries, strict=True) if entry is None])
+        found = [entry or self._found(key, behind) for key, entry in zip(keys, entries, strict=True)]
+        hits = len(keys) - found.count(None)
+        self._hits += hits
+        self._misses -= hits
+        return found
+
+    def _read_behind(self, keys: Sequence[str]) -> dict[str, bytes]:
+        """The intact values of some keys in the second level, which are copied into the local store."""
+        found = {
+            key: value
+            for key, value in self._access.read(keys).items()
+            # A value that was damaged on its way counts as absent.
+            if unpacked(key, value) is not None
+        }
+        self._access.hits += len(found)
+        for copy in found.items():
+            if self._copies_bytes < _MOST_COPIES_BYTES:
+                self._copies_bytes += len(copy[1])
+                self._copies.submit(copy)
+        return found
+
+    @staticmethod
+    def _found(key: str, values: Mapping[str, bytes]) -> Entry | None:
+        value = values.get(key)
+        return None if value is None else unpacked(key, value)
+
+    def _stored_value(self, key: str) -> bytes | None:
+        """The value of a key in the local store."""
+        try:
+            store = self._store or self._opened()
+            return None if store is None else store.read(key)
+        except Exception as error:  # as in `_read`
+            self._failed("read", error)
+            return None
+
+    # --- writing -----------------------------------------------------------------------------------------
+
+    def _write_all(self, entries: list[tuple[str, Entry]]) -> list[bool]:
+        written = super()._write_all(entries)
+        self._access.write(
+            [
+                Write(key, packed(key, entry), local)
+                for (key, entry), local in zip(entries, written, strict=True)
+            ]
+        )
+        return written
+
+    def _copy_all(self, copies: list[tuple[str, bytes]]) -> list[None]:
+        self._copies_bytes -= sum(len(value) for _, value in copies)
+        try:
+            store = self._store or self._opened()
+            if store is not None:
+                store.write([_row(*copy) for copy in copies], self._patience)
+        except Exception as error:  # as in `_read`
+            self._failed("write", error)
+        return [None] * len(copies)
+
+    # --- maintenance -------------------------------------------------------------------------------------
+
+    def stats(self) -> CacheStatistics:
+        """The use of both levels in this process, and their sizes."""
+        from dataclasses import replace
+
+        return replace(super().stats(), second_level=self._access.statistics())
+
+    def push(self) -> Imported:
+        """Send the local answers to the second level that it does not have. Those that it has stay unchanged.
+
+        Returns:
+            How many answers were added, and how many were there before.
+
+        Raises:
+            OSError: the local store or the second level cannot be used.
+        """
+
+        def work(store: Store) -> Imported:
+            added = total = 0
+            for values in _groups(store.items()):
+                intact = {key: value for key, value in values.items() if unpacked(key, value) is not None}
+                present = self._access.get(list(intact))
+                lacking = {key: value for key, value in intact.items() if key not in present}
+                if lacking:
+                    self._access.store.put_many(lacking)
+                added += len(lacking)
+                total += len(intact)
+            return Imported(added=added, kept=total - added)
+
+        return self._with_both(work)
+
+    def pull(self) -> Imported:
+        """Copy the answers of the second level into the local store, for example before `export`.
+
+        Returns:
+            How many answers were added, and how many were in the local store before and stay unchanged.
+
+        Raises:
+            OSError: the second level or the local store cannot be used.
+        """
+
+        def work(store: Store) -> Imported:
+            added = total = 0
+            for values in _groups(self._access.store.export()):
+                rows = [_row(key, value) for key, value in values.items() if unpacked(key, value) is not None]
+                lacking = [row for row in rows if self._read(row[0]) is None]
+                for error in store.write(lacking).values():
+                    raise error
+                added += len(lacking)
+                total += len(rows)
+            return Imported(added=added, kept=total - added)
+
+        return self._with_both(work)
+
+    def _with_both(self, work: Callable[[Store], T]) -> T:
+        self._access.flush()
+        try:
+            return self._with_store(work)
+        except (OSError, RequestError):
+            raise
+        except Exception as error:  # a store may raise anything
+            name = self._level.name
+            raise OSError(
+                f"the second level {name} cannot be used: {type(error).__name__}: {error}"
+            ) from None
+
+    def close(self, *, wait: bool = True) -> None:
+        """Finish all writes to both levels and close them. The next use opens them again."""
+        if wait:
+            self._writes.flush()
+            self._copies.flush()
+        super().close(wait=wait)
+
+    def _close_files(self) -> None:
+        # It reads the local store once more.
+        self._access.close()
+        super()._close_files()
+
+
+def _in_event_loop() -> bool:
+    """Whether this thread runs an event loop. A script that has none does not import asyncio for this."""
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None:
+        return False
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _row(key: str, value: bytes) -> Row:
+    """The row of a value in the local store."""
+    facts = facts_of(question_of(key, value))
+    return key, value, None if facts is None else kind_of(facts["provider"], facts["operation"])
+
+
+def _groups(items: Iterable[tuple[str, bytes]]) -> Iterator[dict[str, bytes]]:
+    rest = iter(items)
+    while group := dict(islice(rest, MOST_KEYS)):
+        yield group

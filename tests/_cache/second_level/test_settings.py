@@ -1,0 +1,118 @@
+"""A second level is named by a URL or by an object with five methods, and a wrong name is refused at once."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llm_provider import Client, MissingDependencyError, RequestError, SecondLevel, SecondLevelStore
+
+needs_valkey = pytest.mark.skipif(find_spec("valkey") is None, reason="the extra valkey is not installed")
+
+
+class Half:
+    def get_many(self, keys: Any) -> Any: ...
+
+    def put_many(self, values: Any) -> Any: ...
+
+
+class Whole(Half):
+    def stats(self) -> Any:
+        return {}
+
+    def export(self) -> Any:
+        return ()
+
+    def close(self) -> Any: ...
+
+
+class Awaited(Whole):
+    async def get_many(self, keys: Any) -> Any: ...
+
+
+@pytest.mark.parametrize(
+    ("cache", "message"),
+    [
+        (Half(), "has no stats and no export and no close"),
+        (Whole, "an object, not the class Whole"),
+        (Awaited(), "Awaited.get_many is a coroutine function"),
+        (5, "must be one of use, refresh, only, off, True or False, a URL"),
+        (Path("answers"), "a URL such as 'valkey://host:6379/0', or an object with the methods get_many"),
+        ("sometimes", "cache must be one of use, refresh, only, off"),
+        ("http://user:hidden@host", "begins with valkey://, .* not http://"),
+        ("valkey://user:hidden@:6379", "names no host"),
+        ("valkey://:hidden@host:port", "not valid"),
+        ("valkey://:hidden@host:0", "from 1 to 65535"),
+        ("redis://:hidden@host/answers", "the number of a database, not 'answers'"),
+        ("unix://", "names a socket"),
+        ("valkey://host?wait_for_writes=perhaps", "must be true or false, not 'perhaps'"),
+    ],
+)
+def test_what_cannot_be_a_second_level_is_refused(cache: Any, message: str) -> None:
+    with pytest.raises(RequestError, match=message) as raised:
+        Client(cache=cache)
+    assert "hidden" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: SecondLevel(Whole(), wait_for_writes="yes"),  # type: ignore[arg-type]
+        lambda: SecondLevel(Whole(), mode="sometimes"),
+    ],
+)
+def test_settings_of_a_second_level_are_checked(make: Callable[[], object]) -> None:
+    with pytest.raises(RequestError, match=r"wait_for_writes must be True or False|mode must be one of"):
+        make()
+
+
+def test_a_url_without_its_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "valkey", None)
+    with pytest.raises(MissingDependencyError, match=r"needs the package valkey: pip install '\.\[valkey\]'"):
+        Client(cache="valkey://host:6379/0")
+    monkeypatch.setenv("LLM_PROVIDER_CACHE", "redis://host:6379/0")
+    with pytest.raises(MissingDependencyError, match="LLM_PROVIDER_CACHE: a cache of redis:// needs"):
+        Client()
+
+
+def test_the_environment_names_a_second_level_only_for_clients_without_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LLM_PROVIDER_CACHE", "ftp://me:hidden@host")
+    with pytest.raises(RequestError, match="LLM_PROVIDER_CACHE: the URL of a second level begins") as raised:
+        Client()
+    assert "hidden" not in str(raised.value)
+    with Client(cache="off") as client:
+        assert not client.cache.has_second_level
+
+
+def test_the_mode_of_a_call_is_no_url() -> None:
+    with Client() as client, pytest.raises(RequestError, match=r"a URL belongs in Client\(cache=") as raised:
+        client.call("gpt-6.1-sol", "Hi", cache="valkey://:hidden@host")  # type: ignore[arg-type]
+    assert "hidden" not in str(raised.value)
+    with Client() as client, pytest.raises(RequestError, match="this one has none"):
+        client.cache.push()
+
+
+@needs_valkey
+def test_a_url_shows_no_password_and_travels_with_its_settings() -> None:
+    level = SecondLevel("valkeys://me:hidden@cache.lab:6380/2?socket_timeout=3&wait_for_writes=true")
+    assert repr(level) == "SecondLevel('valkeys://cache.lab:6380/2', wait_for_writes=True, mode='use')"
+    copy = pickle.loads(pickle.dumps(level))
+    assert copy == level
+    assert copy.store == "valkeys://me:hidden@cache.lab:6380/2?socket_timeout=3"
+
+
+def test_an_object_needs_no_base_class() -> None:
+    assert isinstance(Whole(), SecondLevelStore)
+    store = Whole()
+    level = SecondLevel(store, mode="refresh")
+    assert (level.opened(), level.name) == (store, "Whole")
+    with Client(cache=level) as client:
+        assert client.cache.has_second_level

@@ -1,0 +1,55 @@
+"""A second level as users may write it: the five methods over one sqlite file, which tests can break."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+
+class SqliteStore:
+    """Answers in one table. `gets` and `puts` are the numbers of keys, and each call raises `fails`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.gets: list[int] = []
+        self.puts: list[int] = []
+        self.fails: Exception | None = None
+        self.closed = 0
+        self._lock = threading.Lock()
+        with self._open() as database:
+            database.execute("CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, value BLOB)")
+
+    def _open(self) -> sqlite3.Connection:
+        return sqlite3.connect(self.path)
+
+    def get_many(self, keys: Sequence[str]) -> Mapping[str, bytes]:
+        self._check()
+        self.gets.append(len(keys))
+        places = ",".join("?" * len(keys))
+        with self._lock, self._open() as database:
+            return dict(database.execute(f"SELECT key, value FROM answers WHERE key IN ({places})", keys))
+
+    def put_many(self, values: Mapping[str, bytes]) -> None:
+        self._check()
+        self.puts.append(len(values))
+        with self._lock, self._open() as database:
+            database.executemany("REPLACE INTO answers VALUES (?, ?)", values.items())
+
+    def stats(self) -> Mapping[str, int]:
+        self._check()
+        with self._lock, self._open() as database:
+            return {"entries": database.execute("SELECT COUNT(*) FROM answers").fetchone()[0]}
+
+    def export(self) -> Iterable[tuple[str, bytes]]:
+        self._check()
+        with self._lock, self._open() as database:
+            return list(database.execute("SELECT key, value FROM answers"))
+
+    def close(self) -> None:
+        self.closed += 1
+
+    def _check(self) -> None:
+        if self.fails is not None:
+            raise self.fails
