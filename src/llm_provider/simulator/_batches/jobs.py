@@ -11,7 +11,7 @@ import orjson
 
 from .._behaviour.answers import complete
 from ..formats.wire_format import Problem, Prompt, Request
-from .references import refusal
+from .references import StoredFile, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,25 +26,6 @@ DAY = 86_400.0
 
 # The formats do not check the type of every nested value of a body.
 _MALFORMED = (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError)
-
-
-@dataclass(slots=True)
-class StoredFile:
-    """An uploaded file, or the results of a batch."""
-
-    identifier: str
-    name: str
-    purpose: str
-    content: bytes
-    created: float
-    gone: float | None = None
-    """Unix time from which on it cannot be read."""
-    provider: str = ""
-    key: str = ""
-    """The API key of its upload."""
-    media_type: str = ""
-    ready: float = 0.0
-    """Unix time from which on messages may refer to it."""
 
 
 @dataclass(slots=True)
@@ -238,7 +219,7 @@ class BatchStore:
             if not failing:
                 prompt = form.read(Request(batch.provider, row.body, {}, row.path))
                 raw = orjson.dumps(row.body)
-                prompt = refusal(self, batch.provider, batch.key, raw, row.body) or prompt
+                prompt = refusal(self.readable, batch.provider, batch.key, raw, row.body) or prompt
             if not isinstance(prompt, Problem) and settings.reject_parameters:
                 prompt = form.rejection(prompt) or prompt
             if not isinstance(prompt, Problem):

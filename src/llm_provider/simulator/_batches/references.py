@@ -1,19 +1,18 @@
-"""Refuses requests that are larger than their provider takes, or refer to files that it does not have."""
+"""Uploaded files, and the errors of requests that are too large or refer to files that were not uploaded."""
 
 from __future__ import annotations
 
 import re
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..formats.wire_format import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-    from .jobs import BatchStore
-
-__all__ = ["MOST_IMAGE_CHARACTERS", "refusal"]
+__all__ = ["MOST_IMAGE_CHARACTERS", "StoredFile", "refusal"]
 
 MOST_IMAGE_CHARACTERS = 5 * 2**20
 """The longest image in a request to Anthropic, in base64."""
@@ -23,13 +22,36 @@ _NAMES = (b'"file_id"', b'"fileUri"', b'"file_uri"')
 _GEMINI_FILE = re.compile(r"(?:https?://.*/)?(?:v1(?:beta)?/)?files/([\w-]+)")
 
 
+@dataclass(slots=True)
+class StoredFile:
+    """An uploaded file, or the results of a batch."""
+
+    identifier: str
+    name: str
+    purpose: str
+    content: bytes
+    created: float
+    gone: float | None = None
+    """Unix time from which on it cannot be read."""
+    provider: str = ""
+    key: str = ""
+    """The API key of its upload."""
+    media_type: str = ""
+    ready: float = 0.0
+    """Unix time from which on messages may refer to it."""
+
+
 def refusal(
-    store: BatchStore, provider: str, key: str, raw: bytes, body: Mapping[str, Any]
+    readable: Callable[[str], StoredFile | None],
+    provider: str,
+    key: str,
+    raw: bytes,
+    body: Mapping[str, Any],
 ) -> Problem | None:
     """The error that answers a request because of its files; None if there is none.
 
     Args:
-        store: Has the uploaded files.
+        readable: Returns the uploaded file of an id; None if there is none.
         provider: The provider.
         key: The API key of the request.
         raw: The body as it came.
@@ -48,18 +70,20 @@ def refusal(
     if most is None or not any(name in raw for name in _NAMES):
         return None
     for part in _objects([body.get(name) for name in ("messages", "input", "contents")]):
-        problem = _unknown(store, provider, key, part)
+        problem = _unknown(readable, provider, key, part)
         if problem is not None:
             return problem
     return None
 
 
-def _unknown(store: BatchStore, provider: str, key: str, part: dict[str, Any]) -> Problem | None:
+def _unknown(
+    readable: Callable[[str], StoredFile | None], provider: str, key: str, part: dict[str, Any]
+) -> Problem | None:
     if provider == "gemini":
         found = _GEMINI_FILE.fullmatch(str(part.get("fileUri") or part.get("file_uri") or ""))
         if found is None:
             return None
-        file = store.readable(found[1])
+        file = readable(found[1])
         if file is None or (file.provider, file.key) != (provider, key):
             message = f"You do not have permission to access the File {found[1]} or it may not exist."
             return Problem(status=403, message=message)
@@ -70,7 +94,7 @@ def _unknown(store: BatchStore, provider: str, key: str, part: dict[str, Any]) -
     identifier = part.get("file_id")
     if not isinstance(identifier, str) or part.get("type") == "file_citation":
         return None
-    file = store.readable(identifier)
+    file = readable(identifier)
     if file is not None and (file.provider, file.key) == (provider, key):
         return None
     if provider == "anthropic":

@@ -211,7 +211,7 @@ class Application:
 
     def _refusal(self, exchange: Exchange, provider: str, key: str, prompt: Prompt) -> Problem | None:
         """The error of a request that is too large, or refers to a file that the provider does not have."""
-        return refusal(self._state.batches, provider, key, exchange.record.body, prompt.request.body)
+        return refusal(self._state.batches.readable, provider, key, exchange.record.body, prompt.request.body)
 
     def _over_limit(self, prepared: _PreparedAnswer, key: str) -> Problem | None:
         """The error if a limit is exceeded, else None; sets the rate-limit headers in both cases."""
