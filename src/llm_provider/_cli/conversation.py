@@ -100,4 +100,4 @@ def log(
     try:
         LogFile(path).add(ask)
     except (OSError, sqlite3.Error, RequestError, TypeError, ValueError) as error:
-        say("warning", f"the answer is not in the log {path}: {error}")
+        say("warning", f"the answer is not in the log {path}: {error} ({VARIABLE}=off keeps none)")
