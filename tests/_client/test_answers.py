@@ -57,6 +57,11 @@ def test_an_on_result_that_raises_loses_no_answer(simulator: Simulator, tmp_path
         Client(on_result="print")  # type: ignore[arg-type]  # wrong on purpose
 
 
+def len_of(text: str) -> int:
+    """The length of a text."""
+    return len(text)
+
+
 def test_an_on_result_of_two_arguments_gets_the_call_too(simulator: Simulator, tmp_path: Path) -> None:
     told: list[tuple[Any, AskedCall | None]] = []
     with Client(cache_dir=tmp_path, on_result=lambda result, asked: told.append((result, asked))) as client:
@@ -70,10 +75,14 @@ def test_an_on_result_of_two_arguments_gets_the_call_too(simulator: Simulator, t
         simulator.inject(Fault(status=400), times=1)
         with pytest.raises(LLMError):
             client.call("gpt-6.1-sol", "bad")
+        client.call("gpt-6.1-sol", "no tool", tools=[len_of], max_tool_rounds=1, tool_choice="none")
         with pytest.raises(RequestError):
             client.call("gpt-6.1-sol", "bad", max_tokens=-1)
     *calls, (_, refused) = told
     assert refused is None
+    rounds, calls = calls[-1], calls[:-1]
+    assert rounds[1] is not None
+    assert (rounds[0].text, rounds[1].messages[0]["content"]) == ("echo: no tool", "no tool")
     asked = [one for _, one in calls if one is not None]
     assert len(asked) == len(calls) == 8
     assert (asked[0].model, asked[0].tag, asked[0].operation) == ("openai/gpt-6.1-sol", "outer/inner", "chat")

@@ -179,7 +179,7 @@ class _Rounds:
         timings = [response.timing for response in responses]
         costs = [response.cost for response in responses if response.cost is not None]
         cost = math.fsum(costs) if len(costs) == len(responses) else None
-        return replace(
+        whole = replace(
             responses[-1],
             usage=sum((response.usage for response in responses), Usage()),
             cost=cost,
@@ -197,16 +197,19 @@ class _Rounds:
                 responses=tuple(responses), messages=tuple(self._messages), results=tuple(self._results)
             ),
         )
+        return self._engine.observer.joined(responses, whole)
 
     def _exceeded(self, response: Response) -> ToolRoundsExceededError:
         names = ", ".join(sorted({call.name for call in response.tool_calls})) or "the provider's own tools"
-        return ToolRoundsExceededError(
+        whole = self._whole()
+        error = ToolRoundsExceededError(
             f"the model still calls {names} after max_tool_rounds={self._most}: raise it, or continue the "
             "conversation of error.response",
-            response=self._whole(),
+            response=whole,
             attempts=sum(response.timing.attempts for response in self._responses),
             **self._facts(),
         )
+        return self._engine.observer.joined([whole], error)
 
     def _facts(self) -> dict[str, Any]:
         return {"provider": self._call.target.provider, "model": self._call.request.model}

@@ -10,19 +10,22 @@ import time
 import weakref
 from collections import OrderedDict
 from logging import DEBUG, INFO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from .._errors import LLMError
 from . import telemetry as setting
 from .facts import AskedCall, AttemptFacts, CallFacts, Paid
 from .logs import attempt_line, call_line, is_logging, outcome_of
 from .telemetry import Telemetry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from .._types.usage import Usage
     from .metrics import Metrics
     from .spans import Spans, Started
+
+T = TypeVar("T")
 
 _MOST_UNTOLD = 10_000
 """Results whose calls are kept. A batch that the user does not read to its end leaves some."""
@@ -78,8 +81,18 @@ class Observer:
         found = None if self._asked is None else self._asked.pop(id(result), None)
         return None if found is None else found[1]
 
-    def _note(self, facts: CallFacts, outcome: Any) -> None:
+    def joined(self, rounds: Sequence[Any], outcome: T) -> T:
+        """The outcome of several rounds, whose call is that of the first round."""
         if self._asked is not None:
+            calls = [self._asked.pop(id(one), None) for one in rounds]
+            if calls[0] is not None:
+                self._asked[id(outcome)] = outcome, calls[0][1]
+        return outcome
+
+    def _note(self, facts: CallFacts, outcome: Any) -> None:
+        # A call that was cancelled has no result.
+        is_result = isinstance(outcome, LLMError) or not isinstance(outcome, BaseException)
+        if self._asked is not None and is_result:
             self._asked[id(outcome)] = outcome, facts.shown()
             if len(self._asked) > _MOST_UNTOLD:
                 self._asked.popitem(last=False)
