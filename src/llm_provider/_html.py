@@ -20,6 +20,7 @@ _BLOCK, _BLOCK_LINES = 5_000, 100
 """Characters and lines of a block of text."""
 
 _ROOM = "<style>@scope{:scope{border-collapse:collapse}th,td{padding:0.3em 0.6em}}</style>"
+_WIDE = ' style="text-align: start"'
 _SHORT = 24
 """Characters of a text that has a line of its own in a table."""
 _FENCED = re.compile(r"^```[^\n`]*\n(.*?)(?:^```[ \t]*$\n?|\Z)", re.DOTALL | re.MULTILINE)
@@ -105,7 +106,12 @@ def _style(content: str) -> str:
 
 
 def table(
-    titles: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str = "", left_out: int = 0
+    titles: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    caption: str = "",
+    wide: str | None = None,
+    left_out: int = 0,
 ) -> str:
     """A table.
 
@@ -113,10 +119,11 @@ def table(
         titles: The titles of the columns; none for a table without a head.
         rows: The cells of each row, as HTML.
         caption: A line above the table.
+        wide: The title of a column of long texts.
         left_out: The number of rows that are not in it.
     """
     named = f'<caption style="text-align: start">{safe(caption)}</caption>' if caption else ""
-    head = "".join(f"<th>{safe(title)}</th>" for title in titles)
+    head = "".join(f"<th{_WIDE if title == wide else ''}>{safe(title)}</th>" for title in titles)
     head = f'<thead style="text-align: end"><tr>{head}</tr></thead>' if titles else ""
     body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in rows)
     body = f'<tbody style="text-align: end">{body}</tbody>'

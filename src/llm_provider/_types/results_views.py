@@ -152,7 +152,9 @@ def as_html(results: Sequence[Result], summary: str) -> str:
     )
     heads = ["", *(_TITLES.get(title, title) for title in titles)]
     left_out = len(results) - len(chosen)
-    return _html.block(_html.safe(summary), _html.table(heads, rows, left_out=left_out) if results else "")
+    return _html.block(
+        _html.safe(summary), _html.table(heads, rows, wide="text", left_out=left_out) if results else ""
+    )
 
 
 def _cell(title: str, cells: Mapping[str, list[Any]], place: int, result: Result) -> str:
