@@ -345,7 +345,9 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Estimate]]:
     module.display = displayed.append  # type: ignore[attr-defined]  # a module's attributes are free
     monkeypatch.setitem(sys.modules, "IPython", types.ModuleType("IPython"))
     monkeypatch.setitem(sys.modules, "IPython.display", module)
-    monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
+    kernel = types.ModuleType("ipykernel.kernelapp")
+    kernel.IPKernelApp = types.SimpleNamespace(initialized=lambda: True)  # type: ignore[attr-defined]  # as above
+    monkeypatch.setitem(sys.modules, "ipykernel.kernelapp", kernel)
     return displayed
 
 

@@ -13,12 +13,19 @@ from llm_provider._runtime.notebooks import in_jupyter, in_marimo, in_notebook, 
 
 @pytest.fixture(autouse=True)
 def script(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("ipykernel", "marimo"):
+    for name in ("ipykernel.kernelapp", "marimo"):
         monkeypatch.delitem(sys.modules, name, raising=False)
 
 
 def test_a_script_is_no_notebook() -> None:
     assert not in_notebook()
+
+
+@pytest.mark.parametrize("running", [True, False])
+def test_jupyter_counts_where_it_runs_cells(monkeypatch: pytest.MonkeyPatch, running: bool) -> None:
+    kernel = SimpleNamespace(IPKernelApp=SimpleNamespace(initialized=lambda: running))
+    monkeypatch.setitem(sys.modules, "ipykernel.kernelapp", kernel)  # type: ignore[arg-type]  # as far as used
+    assert (in_jupyter(), in_marimo(), in_notebook()) == (running, False, running)
 
 
 @pytest.mark.parametrize("running", [True, False])

@@ -16,7 +16,9 @@ def in_notebook() -> bool:
 
 def in_jupyter() -> bool:
     """Whether this process is a Jupyter kernel, such as that of JupyterLab, VS Code or Colab."""
-    return "ipykernel" in sys.modules
+    # A script that runs notebooks in other processes, as by nbclient, imports ipykernel too.
+    kernels: Any = sys.modules.get("ipykernel.kernelapp")
+    return kernels is not None and bool(kernels.IPKernelApp.initialized())
 
 
 def in_marimo() -> bool:

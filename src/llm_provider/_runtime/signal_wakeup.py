@@ -11,9 +11,9 @@ import asyncio
 import contextlib
 import signal
 import socket
-import sys
 import threading
-from typing import Any
+
+from .notebooks import in_jupyter
 
 _open: list[socket.socket] = []
 """The sockets in use. They stay open as long as the process."""
@@ -21,10 +21,7 @@ _open: list[socket.socket] = []
 
 def wake_on_signals(loop: asyncio.AbstractEventLoop) -> None:
     """Have signals wake an event loop, if it is that of a Jupyter kernel and nothing else wakes it."""
-    kernel: Any = sys.modules.get("ipykernel.kernelapp")
-    if kernel is None or not kernel.IPKernelApp.initialized() or _open:
-        return
-    if threading.current_thread() is threading.main_thread():
+    if in_jupyter() and not _open and threading.current_thread() is threading.main_thread():
         _connect(loop)
 
 
