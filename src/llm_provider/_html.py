@@ -45,7 +45,8 @@ def text(content: str) -> str:
 
 def _prose(content: str) -> str:
     style = "white-space: pre-wrap; overflow-wrap: anywhere"
-    return f'<div dir="auto" style="{style}">{safe(content.strip())}</div>'
+    shown = safe(content.strip("\n"))
+    return f'<div dir="auto" style="{style}">{shown}</div>'
 
 
 def _code(content: str) -> str:

@@ -6,7 +6,7 @@ request. `sender` sends the requests of a call (the live `delivery`), and `attem
 `key_pool` chooses the API key, `reservation` reserves the `worst_case` in the budgets, `uploads` has the
 files that are too large for a request, and `recorder` records the cost. `observed` hands calls to their
 observers. `loop_state` has the objects that belong to one event loop. A batch begins with `batch_lookup` and
-`template`, and continues with `batch` and `progress`; `early_stop` ends it where every call would fail.
-`stream` has the streams that the user iterates. `tool_loop` repeats calls until the model calls no more
-functions, and `tool_runner` runs the functions.
+`template`, and continues with `batch` and `progress`, which has `notebook_bars` in a notebook; `early_stop`
+ends it where every call would fail. `stream` has the streams that the user iterates. `tool_loop` repeats
+calls until the model calls no more functions, and `tool_runner` runs the functions.
 """
