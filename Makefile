@@ -15,13 +15,16 @@ SDK_TESTS := tests/end_to_end/test_routes.py tests/end_to_end/test_failures.py t
 PARALLEL := --numprocesses 5 --dist worksteal
 
 # With the rehearsals of the benchmarks, which `make test` leaves out.
-WITH_LONG := -m "not integration and not matrix"
+WITH_LONG := -m "not integration and not cluster and not matrix"
 
 UV := .venv/bin/uv
 RUN := .venv/bin/python
 # `make lock UPGRADE=` keeps the pins that still fit.
 UPGRADE ?= --upgrade
 COMPILE := $(UV) pip compile --quiet $(UPGRADE) --prerelease if-necessary-or-explicit --universal --python-version 3.11 --no-header --no-annotate
+
+# Every extra but `ray`, which has 300 MB and an environment of its own, .venv-cluster.
+EXTRAS := --extra litellm --extra otel --extra plot --extra simulator --extra valkey
 
 # The caller's interpreter settings have no effect, and uv never downloads an interpreter.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV CONDA_PREFIX UV_PYTHON UV_PROJECT_ENVIRONMENT
@@ -33,7 +36,7 @@ export UV_SYSTEM_CERTS := true
 .DELETE_ON_ERROR:
 .PRECIOUS: .venv-%/.ready
 .SECONDEXPANSION:
-.PHONY: help setup demo test coverage test-matrix test-long test-integration matrix fuzz reliability stubs features lint types \
+.PHONY: help setup demo test coverage test-matrix test-long test-integration test-cluster matrix fuzz reliability stubs features lint types \
 	format lock build bench clean
 
 help: ## show this list
@@ -73,8 +76,12 @@ test-matrix: .venv/.uv ## the same tests on every Python of MATRIX_PYTHONS
 test-long: setup ## rehearse every benchmark with a few calls
 	@$(RUN) -m pytest $(PARALLEL) -m long
 
-test-integration: .venv-integration/.ready .venv-proxy/.ready ## tests against llama.cpp (its wheel compiles for minutes, once) and litellm's proxy
+test-integration: .venv-integration/.ready .venv-proxy/.ready ## tests against llama.cpp (its wheel compiles for minutes, once), litellm's proxy and clusters
 	@.venv-integration/bin/python -m pytest -m integration tests/integration
+	@$(MAKE) --no-print-directory test-cluster
+
+test-cluster: .venv-cluster/.ready ## tests on a local Ray cluster and with a Valkey server that they start
+	@.venv-cluster/bin/python -m pytest -m cluster --timeout 600 tests/cluster
 
 matrix: setup ## every fault and every feature on every route in every way to call; `make test` takes a sample
 	@$(RUN) -m pytest $(PARALLEL) -m "" tests/end_to_end/test_fault_matrix.py tests/end_to_end/test_feature_matrix.py
@@ -100,12 +107,13 @@ format: setup ## format, and fix what can be fixed
 
 lock: .venv/.uv ## resolve every file of constraints/ anew; UPGRADE= keeps pins that still fit
 	@mkdir -p build && cp constraints/*.txt build/
-	@$(call lock,with-litellm,pyproject.toml --all-extras --group build --group lint --group test --group notebook --group telemetry)
+	@$(call lock,with-litellm,pyproject.toml $(EXTRAS) --group build --group lint --group test --group notebook --group telemetry)
 	@$(call lock,highest,pyproject.toml --extra simulator --group build --group test)
-	@$(COMPILE) pyproject.toml --extra litellm --extra otel --extra plot --no-deps --resolution lowest-direct -o build/floors.txt
-	@$(call lock,lowest,pyproject.toml --all-extras --group build --group test -c build/floors.txt)
+	@$(COMPILE) pyproject.toml --extra litellm --extra otel --extra plot --extra valkey --no-deps --resolution lowest-direct -o build/floors.txt
+	@$(call lock,lowest,pyproject.toml $(EXTRAS) --group build --group test -c build/floors.txt)
 	@$(call lock,integration,pyproject.toml --extra simulator --group build --group test --group integration)
 	@$(call lock,proxy,--group proxy)
+	@$(call lock,cluster,pyproject.toml --extra ray --extra simulator --extra valkey --group build --group test --group cluster)
 	@$(call lock,bootstrap,--group build -c constraints/with-litellm.txt)
 	@for source in benchmarks/requirements/*.in; do $(COMPILE) --generate-hashes $$source -o $${source%.in}.txt || exit 1; done
 

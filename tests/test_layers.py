@@ -33,6 +33,7 @@ LAYERS: tuple[str, ...] = (
     "_client",
     "",
     "pytest_plugin",
+    "ray",
     "_cli",
     "__main__",
 )
