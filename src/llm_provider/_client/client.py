@@ -185,8 +185,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         if defaults:
             from .._requests.defaults import checked_defaults
 
-            settings_of_client = Client.__init__.__kwdefaults__ or {}
-            self._defaults = checked_defaults("Client", defaults, settings_of_client)
+            self._defaults = checked_defaults("Client", defaults, Client.__init__.__kwdefaults__ or {})
         self._original: Client | None = None
         self._counts = OrderedDict()
         self._warned: set[tuple[str, str]] = set()
