@@ -15,16 +15,19 @@ SDK_TESTS := tests/end_to_end/test_routes.py tests/end_to_end/test_failures.py t
 PARALLEL := --numprocesses 5 --dist worksteal
 
 # With the rehearsals of the benchmarks, which `make test` leaves out.
-WITH_LONG := -m "not integration and not plugins and not matrix and not install"
+WITH_LONG := -m "not integration and not cluster and not plugins and not matrix and not install"
 
 # Those of .venv. dspy, inspect and llm are in .venv-plugins, because llm needs openai 3, and litellm openai 2.
-EXTRAS := --extra litellm --extra otel --extra plot --extra simulator
+EXTRAS := --extra litellm --extra otel --extra plot --extra simulator --extra valkey
 
 UV := .venv/bin/uv
 RUN := .venv/bin/python
 # `make lock UPGRADE=` keeps the pins that still fit.
 UPGRADE ?= --upgrade
 COMPILE := $(UV) pip compile --quiet $(UPGRADE) --prerelease if-necessary-or-explicit --universal --python-version 3.11 --no-header --no-annotate
+
+# Every extra but `ray`, which has 300 MB and an environment of its own, .venv-cluster.
+EXTRAS := --extra litellm --extra otel --extra plot --extra simulator --extra valkey
 
 # The caller's interpreter settings have no effect, and uv never downloads an interpreter.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV CONDA_PREFIX UV_PYTHON UV_PROJECT_ENVIRONMENT
@@ -36,8 +39,8 @@ export UV_SYSTEM_CERTS := true
 .DELETE_ON_ERROR:
 .PRECIOUS: .venv-%/.ready
 .SECONDEXPANSION:
-.PHONY: help setup demo test coverage test-matrix test-long test-install test-integration test-plugins matrix fuzz \
-	reliability stubs features docs lint types format lock build bench clean
+.PHONY: help setup demo test coverage test-matrix test-long test-install test-integration test-cluster test-plugins matrix \
+	fuzz reliability stubs features docs lint types format lock build bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -79,8 +82,12 @@ test-long: setup ## rehearse every benchmark with a few calls
 test-install: setup ## install by the README's lines into empty environments of three Pythons, and run its first example
 	@$(RUN) -m pytest -m install tests/end_to_end/test_install.py
 
-test-integration: .venv-integration/.ready .venv-proxy/.ready ## tests against llama.cpp (its wheel compiles for minutes, once) and litellm's proxy
+test-integration: .venv-integration/.ready .venv-proxy/.ready ## tests against llama.cpp (its wheel compiles for minutes, once), litellm's proxy and clusters
 	@.venv-integration/bin/python -m pytest -m integration tests/integration
+	@$(MAKE) --no-print-directory test-cluster
+
+test-cluster: .venv-cluster/.ready ## tests on a local Ray cluster and with a Valkey server that they start
+	@.venv-cluster/bin/python -m pytest -m cluster --timeout 600 tests/cluster
 
 test-plugins: .venv-plugins/.ready ## tests inside inspect_ai, DSPy and llm, in an environment of their own
 	@.venv-plugins/bin/python -m pytest $(PARALLEL) -m plugins tests/integrations
@@ -111,12 +118,13 @@ lock: .venv/.uv ## resolve every file of constraints/ anew; UPGRADE= keeps pins 
 	@mkdir -p build && cp constraints/*.txt build/
 	@$(call lock,with-litellm,pyproject.toml $(EXTRAS) --group build --group lint --group test --group notebook --group telemetry)
 	@$(call lock,highest,pyproject.toml --extra simulator --group build --group test)
-	@$(COMPILE) pyproject.toml --extra litellm --extra otel --extra plot --no-deps --resolution lowest-direct -o build/floors.txt
+	@$(COMPILE) pyproject.toml --extra litellm --extra otel --extra plot --extra valkey --no-deps --resolution lowest-direct -o build/floors.txt
 	@$(call lock,lowest,pyproject.toml $(EXTRAS) --group build --group test -c build/floors.txt)
 	@$(call lock,integration,pyproject.toml --extra simulator --group build --group test --group integration)
 	@$(call lock,plugins,pyproject.toml --extra simulator --extra dspy --extra inspect --extra llm --group build --group test)
 	@$(call lock,proxy,--group proxy)
 	@$(call lock,docs,--group docs)
+	@$(call lock,cluster,pyproject.toml --extra ray --extra simulator --extra valkey --group build --group test --group cluster)
 	@$(call lock,bootstrap,--group build -c constraints/with-litellm.txt)
 	@for source in benchmarks/requirements/*.in; do $(COMPILE) --generate-hashes $$source -o $${source%.in}.txt || exit 1; done
 

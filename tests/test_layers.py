@@ -35,6 +35,7 @@ LAYERS: tuple[str, ...] = (
     "_client",
     "",
     "pytest_plugin",
+    "ray",
     "integrations",
     "_cli",
     "__main__",

@@ -249,3 +249,15 @@ def test_calls_that_run_while_the_program_ends_are_in_the_file(
     run_script(program, FILE=str(path))
     read = Ledger.read(path)
     assert (read.requests, read.failed, read.unknown) == (1, 1, 1)
+
+
+def test_files_of_several_workers_are_added_up(simulator: Simulator, tmp_path: Path) -> None:
+    paths = [tmp_path / f"calls.{name}.jsonl" for name in "ab"]
+    for path in paths:
+        with Client(ledger=path, cache="off") as client:
+            client.call("gpt-6.1-sol", "Hi")
+    one, both = Ledger.read(paths[0]), Ledger.read(*paths, paths[0])
+    assert both.total.requests == 2
+    assert both.cost == 2 * one.cost
+    with pytest.raises(TypeError, match="needs the path of a file"):
+        Ledger.read()

@@ -19,7 +19,7 @@ import types
 from pathlib import Path
 
 PRELOADED = ("anthropic", "google.genai", "openai", "pandas", "pydantic")
-NOT_PRELOADED = ("__main__", "litellm", "pytest_plugin", "simulator")
+NOT_PRELOADED = ("__main__", "litellm", "pytest_plugin", "simulator", "integrations", "ray")
 """Parts of the names of modules that run a program or import heavy packages."""
 
 

@@ -21,7 +21,6 @@ from .._limits.retry import DEFAULT_MAX_RETRIES
 from .._limits.timeouts import DEFAULT_TIMEOUT, Timeouts
 from .._money.ledger import Ledger
 from .._requests.api_keys import KeyList
-from .._requests.checks import flag
 from .._requests.request import Request, check, seal
 from .._requests.routing import Transport, priced_as, resolve
 from .._requests.signatures import documented, with_parameters
@@ -186,8 +185,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         if defaults:
             from .._requests.defaults import checked_defaults
 
-            settings_of_client = Client.__init__.__kwdefaults__ or {}
-            self._defaults = checked_defaults("Client", defaults, settings_of_client)
+            self._defaults = checked_defaults("Client", defaults, Client.__init__.__kwdefaults__ or {})
         self._original: Client | None = None
         self._counts = OrderedDict()
         self._warned: set[tuple[str, str]] = set()
@@ -195,18 +193,13 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         self._concurrency = asked or unasked()
         self._concurrency_of_threads = asked or UNBOUNDED
         self._show_estimate_above = dollars("show_estimate_above", show_estimate_above)
-        if cache_shared is not None:
-            flag("cache_shared", cache_shared)
-        self._prices = prices_of(prices)
-        self._ledger_file = ledger_of(ledger)
+        self._prices, self._ledger_file = prices_of(prices), ledger_of(ledger)
         recorder = CostRecorder(self._prices, self._ledger_file, strict=check("strict_model", strict_model))
         self._usage = Ledger(recorder.totals)
-        level = self._settings.second_level
-        self._cache = cache_of(level, cache_dir, recorder.saved, shared=cache_shared)
+        self._cache = cache_of(self._settings.second_level, cache_dir, recorder.saved, shared=cache_shared)
         self._engine = Engine(self._settings, self._cache, recorder)
         self._observe(on_result)
-        self._started = False
-        self._starting = threading.Lock()
+        self._started, self._starting = False, threading.Lock()
         _clients.add(self)
         # For a client that is dropped without `close`. The thread that drops it must not wait.
         weakref.finalize(self, self._cache.close, wait=False).atexit = False

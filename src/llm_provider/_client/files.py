@@ -11,6 +11,7 @@ from .._cache.response_cache import ResponseCache
 from .._errors import RequestError
 from .._money.ledger_file import LedgerFile
 from .._money.pricing import PriceTable
+from .._requests.checks import flag
 from .._runtime.paths import checked_path
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ def cache_of(
     level: SecondLevel | None, directory: Path | None, saved: Callable[[], float], *, shared: bool | None
 ) -> ResponseCache:
     """The cache, with its second level if there is one."""
+    if shared is not None:
+        flag("cache_shared", shared)
     directory = None if directory is None else checked_path("cache_dir", directory)
     if level is None:
         return ResponseCache(directory, saved=saved, shared=shared)

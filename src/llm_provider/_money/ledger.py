@@ -41,23 +41,30 @@ class Ledger:
         self._totals = totals
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> Ledger:
-        """The sums of a file that one or more processes have written with `Client(ledger=path)`.
+    def read(cls, *paths: str | os.PathLike[str]) -> Ledger:
+        """The sums of files that one or more processes have written with `Client(ledger=path)`.
 
         Invalid lines, such as a piece of a line after a power cut, are left out. A `LedgerWarning` gives
         their number.
 
         Args:
-            path: The file.
+            *paths: The files, for example those of all workers of a cluster. A file that is given twice
+            counts once.
 
         Raises:
-            OSError: the file cannot be read.
+            OSError: a file cannot be read.
+            TypeError: no file is given.
         """
         from .ledger_file import postings
 
+        if not paths:
+            raise TypeError("Ledger.read() needs the path of a file")
+        from pathlib import Path
+
         totals = Totals()
-        for posting in postings(path):
-            totals.post(posting)
+        for path in dict.fromkeys(Path(path).expanduser().resolve() for path in paths):
+            for posting in postings(path):
+                totals.post(posting)
         return cls(totals)
 
     @property

@@ -1,0 +1,93 @@
+"""A budget that workers on several machines share: each takes a further part when it has used up one.
+
+A part that a worker has taken counts as spent for the others, also after the worker was killed. So all
+workers together never exceed the budget, and what a killed worker did not use is lost to the job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+
+from .._errors import BudgetExceededError
+from .._runtime.exact_decimal import exact
+from .balance import Balance
+from .budget import Budget, shown
+
+_PARTS = 16
+"""Parts of the share of each worker. Smaller parts leave less with workers that have ended."""
+
+
+class BudgetParts:
+    """Gives out the parts of a budget, in the one process that the workers ask.
+
+    Args:
+        total: USD for all workers.
+        workers: The most workers at a time.
+
+    >>> parts = BudgetParts(Decimal(1), workers=2)
+    >>> parts.take(Decimal("0.001")), parts.take(Decimal("0.9")), parts.take(Decimal("0.5"))
+    (Decimal('0.03125'), Decimal('0.9'), Decimal('0.06875'))
+    """
+
+    def __init__(self, total: Decimal, workers: int) -> None:
+        self._left = total
+        self._part = total / (workers * _PARTS)
+
+    def take(self, needed: Decimal) -> Decimal:
+        """A part, of at least the USD that are needed if there is as much; 0 if nothing is left."""
+        taken = min(max(needed, self._part), self._left)
+        self._left = exact().subtract(self._left, taken)
+        return taken
+
+
+class LeasedBudget(Budget):
+    """The budget of one worker, which grows by parts of a common one.
+
+    Args:
+        take: Takes a part of at least so many USD from the common budget, and returns it; 0 if nothing is
+            left. It is called on the event loop of the requests, about sixteen times, and should take some
+            milliseconds.
+        total: USD of the common budget, for messages.
+        allow_unknown: As for `Budget`.
+
+    >>> budget = LeasedBudget(BudgetParts(Decimal(1), workers=1).take, Decimal(1))
+    >>> budget.covers(Decimal("0.5")), budget.covers(Decimal("1.01")), budget.covers(Decimal(1))
+    (True, False, True)
+    """
+
+    def __init__(
+        self, take: Callable[[Decimal], Decimal], total: Decimal, *, allow_unknown: bool = False
+    ) -> None:
+        super().__init__(0, allow_unknown=allow_unknown)
+        self._take = take
+        self._total = total
+        self._is_used_up = False
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _unpickled, (self._take, self._total, self.allow_unknown)
+
+    def _fits(self, balance: Balance, amount: Decimal) -> bool:
+        while not super()._fits(balance, amount):
+            if self._is_used_up:
+                return False
+            needed = exact().subtract(exact().add(balance.spent, amount), self._limit)
+            taken = Decimal(0) if needed > self._total else self._take(needed)
+            if taken <= 0:
+                self._is_used_up = needed <= self._total
+                return False
+            self._limit = exact().add(self._limit, taken)
+        return True
+
+    def _exceeded(self, balance: Balance, needed: Decimal) -> BudgetExceededError:
+        return BudgetExceededError(
+            f"this request may cost up to ${shown(needed)}, and so much is not left of the budget of "
+            f"${shown(self._total)} that the workers share; a smaller max_tokens lowers what it may cost",
+            budget=self._total,
+            spent=balance.spent,
+            needed=needed,
+        )
+
+
+def _unpickled(take: Callable[[Decimal], Decimal], total: Decimal, allow_unknown: bool) -> LeasedBudget:
+    return LeasedBudget(take, total, allow_unknown=allow_unknown)

@@ -1,0 +1,424 @@
+"""Ray Data: a model mapped over the rows of a dataset, on the machines of a cluster.
+
+Ray schedules the rows, starts failed workers again and holds back what comes too fast. This module adds what
+a paid call needs: an error is a column and never ends the job, an answer is never paid for twice, and each
+worker has a ledger file of its own. docs/clusters.md has examples, and says when one machine is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import asdict, fields
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, ClassVar, TypeAlias
+
+from ._client.client import Client
+from ._errors import LLMError, RequestError
+from ._json_values import json_value
+from ._requests.inputs import batch_inputs
+from ._runtime.imports import imported, install_command
+from ._types.usage import Usage
+
+__all__ = ["Caller", "Embedder", "embed_dataset", "map_dataset"]
+
+PromptSource: TypeAlias = str | Callable[[dict[str, Any]], Any]
+"""The name of a column of prompts, a template with names of columns in braces, or a function of a row."""
+
+_USAGE_FIELDS = tuple(field.name for field in fields(Usage))
+
+
+def map_dataset(
+    dataset: Any,
+    model: str,
+    prompt: PromptSource = "prompt",
+    *,
+    workers: int | tuple[int, int] = 2,
+    batch_size: int = 128,
+    id: str = "id",  # noqa: A002  # the name of the column
+    prefix: str = "",
+    settings: Mapping[str, Any] | None = None,
+    num_cpus: float = 0.5,
+    **parameters: Any,
+) -> Any:
+    """A dataset with the answer of a model beside each row.
+
+    The rows keep their columns and get these: `text`, `parsed` (with `response_format`), `usage`, `cost`
+    (USD), `cached`, and `error`: null, or `type`, `message` and `retryable`. A row that fails has an `error`
+    and does not end the job. The order of the rows is not kept, so every row has an id.
+
+    Args:
+        dataset: A `ray.data.Dataset`.
+        model: As for `call`.
+        prompt: A column of prompts (texts or lists of messages), a template such as "Translate: {word}", or a
+            function that makes the prompt of a row, which is a dict.
+        workers: How many processes make calls, or the fewest and the most of them.
+        batch_size: Rows that a worker takes at a time. Four batches of a worker are under way at the same
+            time.
+        id: The column that names a row. If there is none, the rows are numbered under this name.
+        prefix: The beginning of the names of the new columns, if the dataset has columns with these names.
+        settings: The settings of `Client` in each worker, such as `{"cache": "valkey://host:6379/0"}`. The
+            file `ledger` gets the name of its worker: "calls.jsonl" becomes "calls.<worker>.jsonl", and
+            `Ledger.read(*paths)` adds them up. A `budget` in USD holds for all workers together.
+        num_cpus: Processors that Ray reserves for a worker, which mostly waits.
+        **parameters: As for `call_many`.
+
+    Returns:
+        A dataset. Nothing is sent before it is read.
+
+    Raises:
+        RequestError: the model, a parameter, a setting or a column is wrong.
+        MissingDependencyError: Ray is not installed.
+    """
+    columns = (*Caller.columns, *(("parsed",) if parameters.get("response_format") is not None else ()))
+    job = _Job(dataset, workers, batch_size, id, prefix, settings, num_cpus)
+    with job.client() as client:
+        client.estimate(model, [], **parameters)
+    return job.mapped(Caller, (model, prompt), parameters, columns)
+
+
+def embed_dataset(
+    dataset: Any,
+    model: str,
+    text: PromptSource = "text",
+    *,
+    workers: int | tuple[int, int] = 2,
+    batch_size: int = 128,
+    id: str = "id",  # noqa: A002  # the name of the column
+    prefix: str = "",
+    settings: Mapping[str, Any] | None = None,
+    num_cpus: float = 0.5,
+    **parameters: Any,
+) -> Any:
+    """A dataset with the vector of a text beside each row, in the column `embedding`.
+
+    The arguments and the other columns are those of `map_dataset`; `**parameters` are those of `embed`. The
+    cost and the tokens of a request are divided among its rows.
+
+    Raises:
+        RequestError: the model, a parameter, a setting or a column is wrong.
+        MissingDependencyError: Ray is not installed.
+    """
+    job = _Job(dataset, workers, batch_size, id, prefix, settings, num_cpus)
+    with job.client() as client:
+        client.embed(model, ["a text that is never sent"], dry_run=True, **parameters)
+    return job.mapped(Embedder, (model, text), parameters, Embedder.columns)
+
+
+class _Job:
+    """The checked arguments that both functions have in common."""
+
+    def __init__(
+        self,
+        dataset: Any,
+        workers: int | tuple[int, int],
+        batch_size: int,
+        id_column: str,
+        prefix: str,
+        settings: Mapping[str, Any] | None,
+        num_cpus: float,
+    ) -> None:
+        self._data = imported("ray.data", install_command("ray"))
+        if not isinstance(dataset, self._data.Dataset):
+            raise RequestError(
+                f"dataset must be a ray.data.Dataset, not {type(dataset).__name__}: "
+                "ray.data.from_items(rows), from_pandas(table) and read_parquet(path) make one"
+            )
+        self._least, self._most = _checked_workers(workers)
+        if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
+            raise RequestError(f"batch_size must be an int of at least 1, not {batch_size!r}")
+        for name, value in (("id", id_column), ("prefix", prefix)):
+            if not isinstance(value, str) or not (value or name == "prefix"):
+                raise RequestError(f"{name} must be a str, not {value!r}")
+        if settings is not None and not isinstance(settings, Mapping):
+            raise RequestError(
+                f"settings must be a dict of the settings of Client, not {type(settings).__name__}"
+            )
+        self._dataset = dataset
+        self._batch_size = batch_size
+        self._id = id_column
+        self._prefix = prefix
+        self._settings = dict(settings or {})
+        self._num_cpus = num_cpus
+
+    def client(self) -> Client:
+        """A client of this process, which checks the settings and sends nothing."""
+        return Client(**{**self._settings, "ledger": None})
+
+    def mapped(
+        self,
+        worker: type[_Worker],
+        asked: tuple[str, PromptSource],
+        parameters: Mapping[str, Any],
+        new: Sequence[str],
+    ) -> Any:
+        """The dataset with the new columns, which `worker` makes."""
+        from ray.data.expressions import monotonically_increasing_id
+
+        dataset = self._dataset
+        known = dataset.columns()
+        if known is not None:
+            check_columns(known, asked[1], self._prefix, new)
+        if known is None or self._id not in known:
+            dataset = dataset.with_column(self._id, monotonically_increasing_id())
+        settings = dict(self._settings)
+        budget = settings.get("budget")
+        if budget is not None:
+            settings["budget"] = _shared_budget(budget, self._most)
+        return dataset.map_batches(
+            worker,
+            fn_constructor_args=asked,
+            fn_constructor_kwargs={"settings": settings, "prefix": self._prefix, **parameters},
+            compute=self._data.ActorPoolStrategy(min_size=self._least, max_size=self._most),
+            batch_size=self._batch_size,
+            batch_format="pyarrow",
+            num_cpus=self._num_cpus,
+            udf_modifying_row_count=False,
+        )
+
+
+def _checked_workers(workers: Any) -> tuple[int, int]:
+    pair = workers if isinstance(workers, tuple) else (workers, workers)
+    whole = len(pair) == 2 and all(isinstance(each, int) and not isinstance(each, bool) for each in pair)
+    if not whole or not 1 <= pair[0] <= pair[1]:
+        raise RequestError(
+            f"workers must be an int of at least 1, or the fewest and the most, not {workers!r}"
+        )
+    return pair
+
+
+def _shared_budget(given: Any, workers: int) -> Any:
+    """A budget of all workers, for each of them."""
+    from ._money.budget import Budget, amount_of
+    from ._money.leased_budget import BudgetParts, LeasedBudget
+
+    if isinstance(given, Budget) and given.path is not None:
+        return given
+    allow_unknown = isinstance(given, Budget) and given.allow_unknown
+    total = given.left if isinstance(given, Budget) else amount_of(given)
+    ray = imported("ray", install_command("ray"))
+    keeper = ray.remote(num_cpus=0)(BudgetParts).remote(total, workers)
+    return LeasedBudget(_TakeFromActor(keeper), total, allow_unknown=allow_unknown)
+
+
+class _TakeFromActor:
+    """Takes parts of a budget from an actor."""
+
+    def __init__(self, keeper: Any) -> None:
+        self._keeper = keeper
+
+    def __call__(self, needed: Decimal) -> Decimal:
+        ray = imported("ray", install_command("ray"))
+        taken: Decimal = ray.get(self._keeper.take.remote(needed))
+        return taken
+
+
+def check_columns(known: Sequence[str], source: Any, prefix: str, new: Sequence[str]) -> None:
+    """Check the columns of a dataset before anything is sent.
+
+    Raises:
+        RequestError: a column is missing, or a new one would replace one.
+
+    >>> check_columns(["text"], "text", "answer_", ["text", "cost"])
+    """
+    if isinstance(source, str):
+        if source not in known and "{" not in source:
+            names = ", ".join(map(repr, known))
+            raise RequestError(f"the dataset has no column {source!r}; it has {names}")
+    elif not callable(source):  # a user without a type checker
+        kind = type(source).__name__
+        raise RequestError(
+            f"a prompt is the name of a column, a template, or a function of a row, not {kind}"
+        )
+    replaced = [name for name in new if prefix + name in known]
+    if replaced:
+        raise RequestError(
+            f"the dataset has a column {prefix + replaced[0]!r} already: prefix='answer_' gives the new "
+            "columns other names"
+        )
+
+
+class _Worker:
+    """What the actors of both functions have in common."""
+
+    columns: ClassVar[tuple[str, ...]]
+
+    def __init__(
+        self,
+        model: str,
+        source: PromptSource,
+        *,
+        settings: Mapping[str, Any] | None = None,
+        prefix: str = "",
+        **parameters: Any,
+    ) -> None:
+        self._model = model
+        self._source = source
+        self._prefix = prefix
+        self._parameters = parameters
+        self._client = Client(**_settings_of_worker(settings or {}))
+
+    async def __call__(self, batch: Any) -> AsyncIterator[Any]:
+        """Yield a batch, a `pyarrow.Table`, with the new columns."""
+        columns: dict[str, list[Any]] = {name: [None] * batch.num_rows for name in self.columns}
+        if self._parameters.get("response_format") is not None:
+            columns["parsed"] = [None] * batch.num_rows
+        prompts, places = [], []
+        for place, made in enumerate(self._prompts(batch)):
+            if isinstance(made, Exception):
+                columns["error"][place] = error_column(made)
+            else:
+                prompts.append(made)
+                places.append(place)
+        if prompts:
+            for place, values in zip(places, await self._answered(prompts), strict=True):
+                for name, value in values.items():
+                    columns[name][place] = value
+        for name, column in columns.items():
+            batch = batch.append_column(self._prefix + name, _array(name, column))
+        yield batch
+
+    async def _answered(self, prompts: list[Any]) -> list[dict[str, Any]]:
+        """The values of the new columns for each prompt. It never raises, which would end the job."""
+        try:
+            return await self._asked(prompts)
+        except Exception as error:
+            return [{"error": error_column(error)}] * len(prompts)
+
+    async def _asked(self, prompts: list[Any]) -> list[dict[str, Any]]:
+        raise NotImplementedError
+
+    def _prompts(self, batch: Any) -> list[Any]:
+        """The prompt of each row, or the error of making it."""
+        source = self._source
+        if isinstance(source, str) and source in batch.column_names:
+            return [
+                RequestError(f"the column {source!r} has no value in this row")
+                if _is_missing(value)
+                else value
+                for value in batch.column(source).to_pylist()
+            ]
+        return [_filled(source, row) for row in batch.to_pylist()]
+
+
+class Caller(_Worker):
+    """The actor class of `map_dataset`, for pipelines that you write yourself.
+
+    Give it to `Dataset.map_batches` with `batch_format="pyarrow"`,
+    `compute=ray.data.ActorPoolStrategy(size=n)` and `fn_constructor_kwargs`. It is asynchronous, so Ray runs
+    several batches in it at the same time.
+
+    Args:
+        model: As for `call`.
+        source: A column, a template or a function of a row, as the `prompt` of `map_dataset`.
+        settings: The settings of its `Client`.
+        prefix: The beginning of the names of the new columns.
+        **parameters: As for `call_many`.
+    """
+
+    columns = ("text", "usage", "cost", "cached", "error")
+
+    async def _asked(self, prompts: list[Any]) -> list[dict[str, Any]]:
+        results = await self._client.acall_many(
+            self._model, prompts, **{"progress": False, **self._parameters}
+        )
+        found = []
+        for result in results:
+            values: dict[str, Any] = {
+                "usage": asdict(result.usage) if result.usage else None,
+                "cost": result.cost,
+            }
+            if isinstance(result, LLMError):
+                values["error"] = error_column(result)
+            else:
+                values |= {"text": result.text, "cached": result.cached}
+                if self._parameters.get("response_format") is not None:
+                    values["parsed"] = json_value(result.parsed)
+            found.append(values)
+        return found
+
+
+class Embedder(_Worker):
+    """The actor class of `embed_dataset`. The arguments are those of `Caller`."""
+
+    columns = ("embedding", "usage", "cost", "cached", "error")
+
+    async def _asked(self, prompts: list[Any]) -> list[dict[str, Any]]:
+        try:
+            return await self._embedded(prompts)
+        except RequestError:
+            if len(prompts) == 1:
+                raise
+        # One text was refused. The others keep their vectors.
+        half = len(prompts) // 2
+        return [*await self._answered(prompts[:half]), *await self._answered(prompts[half:])]
+
+    async def _embedded(self, texts: list[Any]) -> list[dict[str, Any]]:
+        answer = await self._client.aembed(self._model, texts, **self._parameters)
+        count = len(texts)
+        whole, rest = divmod(answer.usage.input_tokens, count)
+        return [
+            {
+                "embedding": vector,
+                "usage": asdict(Usage(input_tokens=whole + (place < rest))),
+                "cost": None if answer.cost is None else answer.cost / count,
+                "cached": answer.cached,
+            }
+            for place, vector in enumerate(answer.vectors)
+        ]
+
+
+def _settings_of_worker(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of one worker. Its ledger file has its own name: several machines may share a disk."""
+    own = dict(settings)
+    if own.get("ledger") is not None:
+        path = Path(own["ledger"])
+        own["ledger"] = path.with_name(f"{path.stem}.{_worker_name()}{path.suffix}")
+    return own
+
+
+def _worker_name() -> str:
+    import os
+
+    ray = imported("ray", install_command("ray"))
+    actor = ray.get_runtime_context().get_actor_id()
+    return str(actor or f"{os.uname().nodename}-{os.getpid()}")
+
+
+def _filled(source: PromptSource, row: dict[str, Any]) -> Any:
+    try:
+        [prompt] = batch_inputs(source, [row]).prompts  # type: ignore[misc]  # a list for a list of rows
+    except Exception as error:  # the user's function may raise anything
+        return error
+    return RequestError("the function returned no prompt for this row") if _is_missing(prompt) else prompt
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value != value  # noqa: PLR0124  # NaN
+
+
+def error_column(error: BaseException) -> dict[str, Any]:
+    """The `error` column of a row.
+
+    >>> error_column(ValueError("no such row"))
+    {'type': 'ValueError', 'message': 'no such row', 'retryable': False}
+    """
+    retryable = isinstance(error, LLMError) and error.retryable
+    return {"type": type(error).__name__, "message": str(error), "retryable": bool(retryable)}
+
+
+def _array(name: str, values: list[Any]) -> Any:
+    """A column of a fixed type, so that batches without an error fit those that have one."""
+    import pyarrow
+
+    types = {
+        "text": pyarrow.string(),
+        "embedding": pyarrow.list_(pyarrow.float32()),
+        "cost": pyarrow.float64(),
+        "cached": pyarrow.bool_(),
+        "usage": pyarrow.struct([(field, pyarrow.int64()) for field in _USAGE_FIELDS]),
+        "error": pyarrow.struct(
+            [("type", pyarrow.string()), ("message", pyarrow.string()), ("retryable", pyarrow.bool_())]
+        ),
+    }
+    return pyarrow.array(values, types.get(name))

@@ -1,0 +1,52 @@
+"""Workers that share a budget never exceed it together, and a killed worker's part is not given again."""
+
+from __future__ import annotations
+
+import asyncio
+from decimal import Decimal
+
+import pytest
+
+from llm_provider import BudgetExceededError
+from llm_provider._money.leased_budget import BudgetParts, LeasedBudget
+
+
+def test_workers_share_one_amount() -> None:
+    parts = BudgetParts(Decimal(1), workers=4)
+    workers = [LeasedBudget(parts.take, Decimal(1)) for _ in range(4)]
+
+    async def spend() -> Decimal:
+        spent, amount = Decimal(0), Decimal("0.007")
+        for turn in range(400):
+            budget = workers[turn % 4]
+            if not budget.covers(amount):
+                continue
+            reservation = await budget.reserve(amount)
+            reservation.settle(amount)
+            spent += amount
+        return spent
+
+    spent = asyncio.run(spend())
+    # Less than a request is left with each worker.
+    assert Decimal(1) - 4 * Decimal("0.007") < spent <= Decimal(1)
+    assert sum(budget.limit for budget in workers) == 1
+    assert spent == sum(budget.spent for budget in workers)
+
+
+def test_the_part_of_a_killed_worker_stays_spent() -> None:
+    parts = BudgetParts(Decimal(1), workers=1)
+    killed = LeasedBudget(parts.take, Decimal(1))
+    assert killed.covers(Decimal("0.9"))
+    successor = LeasedBudget(parts.take, Decimal(1))
+    assert not successor.covers(Decimal("0.2"))
+    assert successor.covers(Decimal("0.1"))
+
+
+def test_a_request_that_costs_more_than_all_takes_nothing() -> None:
+    parts = BudgetParts(Decimal(1), workers=1)
+    budget = LeasedBudget(parts.take, Decimal(1))
+    with pytest.raises(BudgetExceededError, match=r"up to \$2, and so much is not left of the budget of \$1"):
+        budget.check(Decimal(2))
+    assert budget.covers(Decimal("0.01"))
+    assert not budget.covers(Decimal(2))
+    assert budget.limit < 1

@@ -1,0 +1,91 @@
+"""Two machines share the answers in a real Valkey server, which may be killed at any time."""
+
+from __future__ import annotations
+
+import pickle
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from llm_provider import CacheWarning, Client
+from llm_provider._cache.second_level.valkey_store import ValkeyStore
+from llm_provider.simulator import Simulator
+from support import wait_until
+
+if TYPE_CHECKING:
+    from conftest import ValkeyServer
+
+pytestmark = pytest.mark.cluster
+
+MODEL = "gpt-6.1-sol"
+PROMPTS = [f"row {number}" for number in range(1000)]
+
+
+def test_the_store_keeps_what_it_is_given(valkey_server: ValkeyServer) -> None:
+    store = ValkeyStore(valkey_server.url)
+    values = {f"{number:064x}": bytes([number % 256]) * number for number in range(300)}
+    store.put_many(values)
+    copy = pickle.loads(pickle.dumps(store))
+    assert copy.get_many([*values, "f" * 64]) == values
+    assert dict(copy.export()) == values
+    assert copy.stats()["entries"] == 300
+    store.close()
+    assert len(store.get_many(list(values)[:3])) == 3
+    store.put_many({f"{number:064x}": b"x" * 5_000_000 for number in range(3)})
+    assert len(store.get_many([f"{2:064x}"])[f"{2:064x}"]) == 5_000_000
+    store.close()
+    copy.close()
+
+
+def test_a_second_machine_sends_nothing(
+    valkey_server: ValkeyServer, llm_simulator: Simulator, tmp_path: Path, where: dict[str, Any]
+) -> None:
+    with Client(cache_dir=tmp_path / "one", cache=valkey_server.url) as one:
+        one.call_many(MODEL, PROMPTS, **where)
+    with Client(cache_dir=tmp_path / "two", cache=valkey_server.url) as two:
+        results = two.call_many(MODEL, PROMPTS, **where)
+        assert all(result.cached for result in results)
+        statistics = two.cache.stats()
+    assert statistics.second_level is not None
+    assert statistics.second_level.hits == 1000
+    assert statistics.second_level.store["entries"] == 1000
+    assert llm_simulator.ledger().requests == 1000
+
+
+def killed(server: ValkeyServer) -> None:
+    server.kill()
+
+
+def stopped(server: ValkeyServer) -> None:
+    server.process.send_signal(signal.SIGSTOP)
+
+
+@pytest.mark.parametrize("gone", [killed, stopped])
+def test_a_server_that_goes_away_costs_one_warning_and_no_answer(
+    gone: Callable[[ValkeyServer], None],
+    valkey_server: ValkeyServer,
+    llm_simulator: Simulator,
+    tmp_path: Path,
+    where: dict[str, Any],
+) -> None:
+    with Client(cache_dir=tmp_path / "one", cache=valkey_server.url) as one:
+        with pytest.warns(CacheWarning, match="go on with the local store") as warned:
+            for number, (_, result) in enumerate(one.iter_many(MODEL, PROMPTS, **where)):
+                assert result.text
+                if number == 300:
+                    gone(valkey_server)
+            assert wait_until(lambda: not one.cache.stats().second_level.available)  # type: ignore[union-attr]
+        assert len(warned) == 1
+        assert "secret" not in str(warned[0].message)
+        assert one.cache.stats().entries == len(PROMPTS)
+        valkey_server.kill()
+        valkey_server.start()
+        assert wait_until(lambda: not one.cache.stats().second_level.pending, 60)  # type: ignore[union-attr]
+        # The server lost its memory.
+        one.cache.push()
+    with Client(cache_dir=tmp_path / "two", cache=valkey_server.url) as two:
+        assert all(result.cached for result in two.call_many(MODEL, PROMPTS, **where))
+    assert llm_simulator.ledger().requests == len(PROMPTS)
