@@ -96,7 +96,7 @@ def measured(program: str, directory: str, simulator: Simulator) -> tuple[float,
             memory += proportional_memory(each)
             used[each] = processor_seconds(each)
         most = max(most, memory)
-        time.sleep(0.1)
+        time.sleep(0.03)
     assert process.returncode == 0, "the program failed"
     seconds = time.perf_counter() - started
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
