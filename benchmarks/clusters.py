@@ -251,6 +251,10 @@ def main() -> None:
         )
         processors = f"{os.cpu_count()} processors. The first table has {CALLS:,} calls of {LATENCY} s each."
         text = ["# Clusters", "", f"{made}, {processors} Jain's index is that after the first minute."]
+        text += [
+            "",
+            "Seconds depend on what else the machine does; CPU seconds and memory depend on it less.",
+        ]
         for lines in tables.values():
             text += ["", *lines]
         RESULTS.write_text("\n".join(text) + "\n")

@@ -120,7 +120,14 @@ def test_the_malicious_releases_of_litellm_are_excluded(metadata: Message) -> No
 def test_the_metadata_names_python_and_extras(metadata: Message) -> None:
     assert metadata["Requires-Python"] == ">=3.11"
     assert metadata["License-Expression"] == "MIT"
-    assert set(metadata.get_all("Provides-Extra", [])) == {"litellm", "plot", "simulator"}
+    assert set(metadata.get_all("Provides-Extra", [])) == {
+        "litellm",
+        "otel",
+        "plot",
+        "ray",
+        "simulator",
+        "valkey",
+    }
 
 
 def test_the_wheel_prices_a_call_outside_the_repository(installed: Path, tmp_path: Path) -> None:
