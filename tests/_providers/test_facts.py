@@ -164,7 +164,8 @@ WIRE_FIELDS = frozenset(
 
 # These hold wire formats, and OpenAI's parameters, which users pass. `prices_refresh` reads tables of prices,
 # whose columns have such names too.
-MAY_NAME_FIELDS = ("_providers", "simulator", "_requests", "_cli/prices_refresh")
+# The integrations read the formats of other tools, which took names from providers.
+MAY_NAME_FIELDS = ("_providers", "simulator", "_requests", "_cli/prices_refresh", "integrations")
 
 # Columns of prices.csv, and of the table of models.
 COLUMNS = frozenset({"input_audio", "input_image", "modalities"})

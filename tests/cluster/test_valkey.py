@@ -13,7 +13,7 @@ import pytest
 from llm_provider import CacheWarning, Client
 from llm_provider._cache.second_level.valkey_store import ValkeyStore
 from llm_provider.simulator import Simulator
-from support import wait_until
+from support import RunScript, wait_until
 
 if TYPE_CHECKING:
     from conftest import ValkeyServer
@@ -53,6 +53,26 @@ def test_a_second_machine_sends_nothing(
     assert statistics.second_level.hits == 1000
     assert statistics.second_level.store["entries"] == 1000
     assert llm_simulator.ledger().requests == 1000
+
+
+def test_the_environment_names_the_server_for_the_functions_of_the_module(
+    valkey_server: ValkeyServer,
+    llm_simulator: Simulator,
+    tmp_path: Path,
+    where: dict[str, Any],
+    run_script: RunScript,
+) -> None:
+    code = f"""
+        from llm_provider import call
+        print(call({MODEL!r}, "Hi", **{where!r}).cached)
+    """
+    shown = [
+        run_script(
+            code, LLM_PROVIDER_CACHE=valkey_server.url, LLM_PROVIDER_CACHE_DIR=str(tmp_path / name)
+        ).stdout
+        for name in ("one", "two")
+    ]
+    assert shown == ["False\n", "True\n"]
 
 
 def killed(server: ValkeyServer) -> None:

@@ -208,7 +208,7 @@ def _checked_part(part: Mapping[str, Any], where: str) -> Mapping[str, Any]:
     if kind == "image_url":
         image = part.get("image_url")
         url = image.get("url") if isinstance(image, Mapping) else image
-        if not isinstance(url, str) or ":" not in url:
+        if not isinstance(url, str) or (":" not in url and not isinstance(url, Attachment)):
             raise RequestError(
                 f"{where}.image_url must have an https or data:image URL, not {shown(url)}: write "
                 "{'url': 'https://...'}, or Path('cat.png') in place of the part for a file"

@@ -65,9 +65,7 @@ def as_tasks(client: Client) -> list[Any]:
 
 
 def as_a_stream(client: Client) -> list[Any]:
-    with client.stream(MODEL, PROMPTS[0]) as stream:
-        assert "".join(delta.text for delta in stream) == stream.response.text
-        return [stream.response]
+    return as_a_stream_of(client, PROMPTS[0])
 
 
 def as_samples(client: Client) -> list[Any]:
@@ -154,6 +152,24 @@ def test_only_modes_that_read_and_write_use_the_second_level(
     refreshing.call(MODEL, "Hi", cache="refresh")
     refreshing.close()
     assert (store.gets, store.puts) == ([], [1])
+
+
+def test_a_stream_is_stored_in_both_levels(
+    simulator: Simulator, store: SqliteStore, machine: Callable[..., Client]
+) -> None:
+    client = machine(SecondLevel(store, wait_for_writes=True))
+    for mode in ("use", "refresh", "off"):
+        with client.stream(MODEL, "Hi", cache=mode) as stream:  # type: ignore[call-overload]
+            assert "".join(delta.text for delta in stream) == "echo: Hi"
+    assert simulator.ledger().requests == 3
+    [shown] = as_a_stream_of(machine(store), "Hi")
+    assert shown.cached
+
+
+def as_a_stream_of(client: Client, prompt: str) -> list[Any]:
+    with client.stream(MODEL, prompt) as stream:
+        assert "".join(delta.text for delta in stream) == stream.response.text
+        return [stream.response]
 
 
 def test_a_miss_in_both_levels_is_final_for_only(

@@ -39,7 +39,7 @@ def test_a_path_names_format_and_provider(path: str, wire_format: ModuleType, pr
 @pytest.mark.parametrize(
     "path",
     [
-        *("/", "/v1", "/v2/messages", "/messages", "/openai/v1/models", "/v1/models/m:embedText"),
+        *("/", "/v1", "/v2/messages", "/messages", "/openai/v1/nothing", "/v1/models/m:embedText"),
         *("/a/b/v1/messages", "/v1/v1/messages", "/v1/messages/", "/_simulator/ledger"),
     ],
 )
