@@ -89,4 +89,5 @@ def test_a_bar_that_nothing_renews_tells_why(simulator: Simulator) -> None:
         "from llm_provider import call_many; call_many('gpt-6.1-sol', ['Hi'], progress=True)",
     ]
     ended = subprocess.run(program, capture_output=True, text=True, check=True)
-    assert re.search(r"0/1 .*paused=[123]s refused=1", ended.stderr)
+    assert re.search(r"0/1 .*retrying in 3 s: rate limited \(HTTP 429\), attempt 1", ended.stderr)
+    assert re.search(r"0/1 .*1 call waits for the provider's rate limit", ended.stderr)

@@ -164,8 +164,16 @@ WIRE_FIELDS = frozenset(
 
 # These hold wire formats, and OpenAI's parameters, which users pass. `prices_refresh` reads tables of prices,
 # whose columns have such names too.
-# The integrations read the formats of other tools, which took names from providers.
-MAY_NAME_FIELDS = ("_providers", "simulator", "_requests", "_cli/prices_refresh", "integrations")
+# The integrations read the formats of other tools, which took names from providers; spans hold messages as users
+# write them.
+MAY_NAME_FIELDS = (
+    "_providers",
+    "simulator",
+    "_requests",
+    "_cli/prices_refresh",
+    "_telemetry/content.py",
+    "integrations",
+)
 
 # Columns of prices.csv, and of the table of models.
 COLUMNS = frozenset({"input_audio", "input_image", "modalities"})

@@ -157,7 +157,8 @@ def test_whether_aiohttp_needs_a_proxy(monkeypatch: pytest.MonkeyPatch, url: str
             assert proxies.is_direct() == direct
 
 
-@pytest.mark.filterwarnings("ignore:BasicAuth is deprecated")  # aiohttp's, about the proxy's password
+# Both are aiohttp's, about the password of a proxy that the SDKs' bridge gives it.
+@pytest.mark.filterwarnings("ignore:BasicAuth is deprecated", "ignore:The 'proxy_auth' parameter")
 @pytest.mark.parametrize(
     ("transport", "model"),
     [("aiohttp", "gpt-6.1-sol"), ("http1", "gpt-6.1-sol"), ("aiohttp", "gemini/gemini-4-argon")],

@@ -62,7 +62,9 @@ def run_on_a_terminal(*arguments: str) -> tuple[int, str]:
 
 def test_it_evaluates_four_providers_and_then_the_cache() -> None:
     ended = run_in_a_pipe()
-    assert (ended.returncode, ended.stderr) == (0, "")
+    # On a slow machine it tells of calls that wait for the rate limit.
+    assert ended.returncode == 0, ended.stderr
+    assert all(line.startswith("llm_provider: ") for line in ended.stderr.splitlines()), ended.stderr
     lines = table(ended.stdout)
     assert list(lines) == ["openai", "anthropic", "gemini", "together_ai"]
     for line in lines.values():

@@ -7,7 +7,6 @@ fail, because their errors name neither the variable nor the file.
 from __future__ import annotations
 
 import os
-import ssl
 from pathlib import Path
 
 from .._errors import RequestError
@@ -29,6 +28,9 @@ def check_certificates(base_url: str | None) -> None:
         return
     file, folders = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
     if file:
+        # Few environments have the variable, and the module takes 6 ms to import.
+        import ssl
+
         try:
             ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cafile=file)
         except OSError as error:

@@ -33,7 +33,6 @@ from .._errors import (
 )
 from .._limits.retry import ORDERLY_END, retry_after
 from .certificates import trust_remedy
-from .proxies import proxy_in
 
 _LONGEST_MESSAGE = 500
 _LONGEST_NAME = 200
@@ -243,6 +242,9 @@ def from_exception(error: BaseException) -> LLMError:
     if _has_any(names, _CONNECT_TIMED_OUT):
         return APITimeoutError("no connection could be made in time", phase="connect", maybe_billed=False)
     if _has_any(names, _NOT_SENT):
+        # It imports urllib.request, which imports ssl.
+        from .proxies import proxy_in
+
         return APIConnectionError(
             f"no connection could be made: {detail}{proxy_in(detail)}", code=_system_code(links, names)
         )

@@ -48,7 +48,7 @@ def test_other_paths_belong_to_nobody(path: str) -> None:
 
 
 def test_what_is_served_nowhere_is_a_404(simulator: Simulator) -> None:
-    for path in ("/", "/v2/messages", "/openai/v1/models"):
+    for path in ("/", "/v2/messages", "/openai/v1/nothing"):
         with pytest.raises(urllib.error.HTTPError, match="404"):
             urllib.request.urlopen(f"{simulator.root}{path}", timeout=60)
     assert simulator.ledger().requests == 0
