@@ -164,8 +164,8 @@ WIRE_FIELDS = frozenset(
 
 # These hold wire formats, and OpenAI's parameters, which users pass. `prices_refresh` reads tables of prices,
 # whose columns have such names too.
-# The integrations read the formats of other tools, which took names from providers; spans hold messages as users
-# write them.
+# The integrations read the formats of other tools, which took names from providers. Spans hold messages as
+# users write them.
 MAY_NAME_FIELDS = (
     "_providers",
     "simulator",

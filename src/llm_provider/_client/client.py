@@ -232,12 +232,6 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
                 closing = weakref.finalize(self, event_loop.close_on_loop, self._engine.close, wait=False)
                 closing.atexit = False
 
-    def __reduce__(self) -> tuple[object, ...]:
-        raise TypeError(
-            "a Client has threads and connections, and cannot be sent to another process: send its settings, "
-            "and make Client(**settings) there"
-        )
-
     @with_parameters
     def call(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
         """See `llm_provider.call`."""
