@@ -99,6 +99,7 @@ class ResponseCache:
 
     shared = False
     """Whether answers may be in a second level, which an event loop's thread does not read."""
+    leases = False
 
     def __init__(
         self,

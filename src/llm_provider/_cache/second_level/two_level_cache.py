@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from itertools import islice
 from typing import TypeVar
 
@@ -56,6 +57,7 @@ class TwoLevelCache(ResponseCache):
         saved: Callable[[], float] = float,
     ) -> None:
         self._level = level
+        self.leases = level.leases
         super().__init__(directory, patience=patience, saved=saved)
 
     def _reset(self) -> None:
@@ -157,6 +159,16 @@ class TwoLevelCache(ResponseCache):
         except Exception as error:  # as in `_read`
             self._failed("write", error)
         return [None] * len(copies)
+
+    # --- leases ------------------------------------------------------------------------------------------
+
+    def take_lease(self, key: str) -> Future[bool]:
+        """Take the lease on a question; the result is False while another machine asks it."""
+        return self._access.take_lease(key)
+
+    def release_lease(self, key: str) -> None:
+        """Release the lease once the answer is in the second level."""
+        self._access.release_lease(key)
 
     # --- maintenance -------------------------------------------------------------------------------------
 
