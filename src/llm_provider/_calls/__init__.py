@@ -2,10 +2,10 @@
 
 `call` has the call and the `Operation` that it performs; `chat` and `embed` are the operations. `engine` is
 the lifecycle from top to bottom: prepare, lookup, run. Below it, `single_flight` lets equal calls share a
-request, and `machine_lease` those of several machines. `sender` sends the requests of a call (the live `delivery`), and `attempt` makes one of them.
-`key_pool` chooses the API key, `reservation` reserves the `worst_case` in the budgets, and `recorder` records
-the cost. `loop_state` has the objects that belong to one event loop. A batch begins with `batch_lookup` and
-`template`, and continues with `batch` and `progress`; `early_stop` ends it where every call would fail.
-`stream` has the streams that the user iterates. `tool_loop` repeats calls until the model calls no more
-functions, and `tool_runner` runs the functions.
+request, and `machine_lease` those of several machines. `sender` sends the requests of a call (the live
+`delivery`), and `attempt` makes one of them. `key_pool` chooses the API key, `reservation` reserves the
+`worst_case` in the budgets, and `recorder` records the cost. `loop_state` has the objects that belong to one
+event loop. A batch begins with `batch_lookup` and `template`, and continues with `batch` and `progress`;
+`early_stop` ends it where every call would fail. `stream` has the streams that the user iterates.
+`tool_loop` repeats calls until the model calls no more functions, and `tool_runner` runs the functions.
 """
