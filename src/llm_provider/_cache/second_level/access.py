@@ -146,6 +146,18 @@ class SecondLevelAccess:
                 raise TypeError(f"get_many returned a value of {type(value).__name__}, not of bytes")
         return values
 
+    def get_now(self, keys: Sequence[str]) -> dict[str, bytes]:
+        """`get` in the reader's thread, also while the store counts as failed."""
+        return self._reader.submit(lambda: self.get(keys)).result()
+
+    def put_now(self, values: Mapping[str, bytes]) -> None:
+        """Send values in the writer's thread.
+
+        Raises:
+            Exception: the store has failed.
+        """
+        self._writer.submit(lambda: self._put(values)).result()
+
     # --- writing -----------------------------------------------------------------------------------------
 
     def write(self, writes: Sequence[Write]) -> None:

@@ -192,10 +192,10 @@ class TwoLevelCache(ResponseCache):
             added = total = 0
             for values in _groups(store.items()):
                 intact = {key: value for key, value in values.items() if unpacked(key, value) is not None}
-                present = self._access.get(list(intact))
+                present = self._access.get_now(list(intact))
                 lacking = {key: value for key, value in intact.items() if key not in present}
                 if lacking:
-                    self._access.store.put_many(lacking)
+                    self._access.put_now(lacking)
                 added += len(lacking)
                 total += len(intact)
             return Imported(added=added, kept=total - added)
