@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -17,6 +18,7 @@ class SqliteStore:
         self.puts: list[int] = []
         self.fails: Exception | None = None
         self.closed = 0
+        self.leases: dict[str, tuple[str, float]] = {}
         self._lock = threading.Lock()
         with self._open() as database:
             database.execute("CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, value BLOB)")
@@ -49,6 +51,21 @@ class SqliteStore:
 
     def close(self) -> None:
         self.closed += 1
+
+    def take_lease(self, name: str, owner: str, seconds: float) -> bool:
+        self._check()
+        with self._lock:
+            holder, until = self.leases.get(name, (owner, 0.0))
+            if holder != owner and time.monotonic() < until:
+                return False
+            self.leases[name] = (owner, time.monotonic() + seconds)
+            return True
+
+    def release_lease(self, name: str, owner: str) -> None:
+        self._check()
+        with self._lock:
+            if self.leases.get(name, ("", 0.0))[0] == owner:
+                del self.leases[name]
 
     def _check(self) -> None:
         if self.fails is not None:

@@ -7,11 +7,12 @@ worker has a ledger file of its own. docs/clusters.md has examples, and says whe
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import asdict, fields
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from ._client.client import Client
 from ._errors import LLMError, RequestError
@@ -19,6 +20,9 @@ from ._json_values import json_value
 from ._requests.inputs import batch_inputs
 from ._runtime.imports import imported, install_command
 from ._types.usage import Usage
+
+if TYPE_CHECKING:
+    from ._money.budget import Budget
 
 __all__ = ["Caller", "Embedder", "embed_dataset", "map_dataset"]
 
@@ -140,10 +144,14 @@ class _Job:
         self._prefix = prefix
         self._settings = dict(settings or {})
         self._num_cpus = num_cpus
+        self._budget: Budget | None = None
 
     def client(self) -> Client:
         """A client of this process, which checks the settings and sends nothing."""
-        return Client(**{**self._settings, "ledger": None})
+        client = Client(**{**self._settings, "ledger": None})
+        # It may also come from this process's environment, which the workers do not have.
+        self._budget = client.budget
+        return client
 
     def mapped(
         self,
@@ -162,9 +170,8 @@ class _Job:
         if known is None or self._id not in known:
             dataset = dataset.with_column(self._id, monotonically_increasing_id())
         settings = dict(self._settings)
-        budget = settings.get("budget")
-        if budget is not None:
-            settings["budget"] = _shared_budget(budget, self._most)
+        if self._budget is not None:
+            settings["budget"] = _shared_budget(self._budget, self._most)
         return dataset.map_batches(
             worker,
             fn_constructor_args=asked,
@@ -187,18 +194,16 @@ def _checked_workers(workers: Any) -> tuple[int, int]:
     return pair
 
 
-def _shared_budget(given: Any, workers: int) -> Any:
-    """A budget of all workers, for each of them."""
-    from ._money.budget import Budget, amount_of
+def _shared_budget(given: Budget, workers: int) -> Budget:
+    """A budget of all workers, for each of them. One that has a file is shared by that."""
     from ._money.leased_budget import BudgetParts, LeasedBudget
 
-    if isinstance(given, Budget) and given.path is not None:
+    if given.path is not None:
         return given
-    allow_unknown = isinstance(given, Budget) and given.allow_unknown
-    total = given.left if isinstance(given, Budget) else amount_of(given)
+    total = given.left
     ray = imported("ray", install_command("ray"))
     keeper = ray.remote(num_cpus=0)(BudgetParts).remote(total, workers)
-    return LeasedBudget(_TakeFromActor(keeper), total, allow_unknown=allow_unknown)
+    return LeasedBudget(_TakeFromActor(keeper), total, allow_unknown=given.allow_unknown)
 
 
 class _TakeFromActor:
@@ -371,15 +376,14 @@ class Embedder(_Worker):
 def _settings_of_worker(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of one worker. Its ledger file has its own name: several machines may share a disk."""
     own = dict(settings)
-    if own.get("ledger") is not None:
-        path = Path(own["ledger"])
+    ledger = own.get("ledger") or os.environ.get("LLM_PROVIDER_LEDGER", "").strip()
+    if ledger:
+        path = Path(ledger)
         own["ledger"] = path.with_name(f"{path.stem}.{_worker_name()}{path.suffix}")
     return own
 
 
 def _worker_name() -> str:
-    import os
-
     ray = imported("ray", install_command("ray"))
     actor = ray.get_runtime_context().get_actor_id()
     return str(actor or f"{os.uname().nodename}-{os.getpid()}")

@@ -142,10 +142,15 @@ def test_templates_functions_structures_and_vectors(
 
 
 def test_a_budget_holds_for_all_workers_together(
-    ray_cluster: Any, llm_simulator: Simulator, tmp_path: Path, where: dict[str, Any]
+    ray_cluster: Any,
+    llm_simulator: Simulator,
+    tmp_path: Path,
+    where: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # The most that one request can cost is about $0.006, and it costs about $0.00004.
-    settings = {"cache_dir": tmp_path, "budget": 0.02}
+    monkeypatch.setenv("LLM_PROVIDER_BUDGET", "0.02")
+    settings = {"cache_dir": tmp_path}
     rows = map_dataset(
         dataset(ray_cluster, 600), MODEL, batch_size=16, settings=settings, max_tokens=20, **where
     ).take_all()

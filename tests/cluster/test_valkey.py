@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import signal
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +74,35 @@ def test_the_environment_names_the_server_for_the_functions_of_the_module(
         for name in ("one", "two")
     ]
     assert shown == ["False\n", "True\n"]
+
+
+def test_leases_end_with_their_owner_or_their_time(valkey_server: ValkeyServer) -> None:
+    store = ValkeyStore(valkey_server.url)
+    assert store.take_lease("a", "one", 30)
+    assert store.take_lease("a", "one", 30)
+    assert not store.take_lease("a", "two", 30)
+    store.release_lease("a", "two")
+    assert not store.take_lease("a", "two", 30)
+    store.release_lease("a", "one")
+    assert store.take_lease("a", "two", 0.05)
+    assert wait_until(lambda: store.take_lease("a", "one", 30))
+    assert dict(store.export()) == {}
+    store.close()
+
+
+def test_two_machines_at_the_same_time_pay_once(
+    valkey_server: ValkeyServer, llm_simulator: Simulator, tmp_path: Path, where: dict[str, Any]
+) -> None:
+    llm_simulator.configure(latency=0.5)
+    level = valkey_server.url + "?leases=true"
+    with (
+        Client(cache_dir=tmp_path / "one", cache=level) as one,
+        Client(cache_dir=tmp_path / "two", cache=level) as two,
+        ThreadPoolExecutor() as threads,
+    ):
+        both = list(threads.map(lambda client: client.call_many(MODEL, PROMPTS[:200], **where), (one, two)))
+    assert sum(result.cached for results in both for result in results) == 200
+    assert llm_simulator.ledger().requests == 200
 
 
 def killed(server: ValkeyServer) -> None:

@@ -75,6 +75,7 @@ class ResponseCache:
 
     has_second_level = False
     """Whether answers may be in a second level, which an event loop's thread does not read."""
+    leases = False
 
     def __init__(
         self,

@@ -2,7 +2,8 @@
 
 `call` has the call and the `Operation` that it performs; `chat` and `embed` are the operations. `engine` is
 the lifecycle from top to bottom: prepare, lookup, run. Below it, `single_flight` lets equal calls share a
-request. `sender` sends the requests of a call (the live `delivery`), and `attempt` makes one of them.
+request, and `machine_lease` those of several machines. `sender` sends the requests of a call (the live
+`delivery`), and `attempt` makes one of them.
 `key_pool` chooses the API key, `reservation` reserves the `worst_case` in the budgets, `uploads` has the
 files that are too large for a request, and `recorder` records the cost. `observed` hands calls to their
 observers. `loop_state` has the objects that belong to one event loop. A batch begins with `batch_lookup` and

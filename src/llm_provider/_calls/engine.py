@@ -305,7 +305,7 @@ class Engine:
     async def _stream(self, call: Call[T], emit: Emit) -> T:
         parts = call.parts
         whole = len(parts) == 1 and not self.cache.has_second_level
-        samples = await (self._deliver(call, parts, emit) if whole else self._stream_several(call, emit))
+        samples = await (self.deliver(call, parts, emit) if whole else self._stream_several(call, emit))
         return self.result(call, samples)
 
     async def _stream_several(self, call: Call[Any], emit: Emit) -> list[Sample]:
@@ -322,7 +322,7 @@ class Engine:
             raise self.missing(call, missing[0])
         groups = call.operation.groups(call, missing)
         answered = await self._side_by_side(
-            [self._deliver(call, group, emit, [places[part] for part in group]) for group in groups]
+            [self.deliver(call, group, emit, [places[part] for part in group]) for group in groups]
         )
         for group, samples in zip(groups, answered, strict=True):
             found.update(zip(group, samples, strict=True))
@@ -332,7 +332,7 @@ class Engine:
         """Get a group of parts that one request can ask for."""
         if call.cache == "use":
             return self._share(call, parts)
-        return self._deliver(call, parts) if call.cache != "only" else self._only_stored(call, parts)
+        return self.deliver(call, parts) if call.cache != "only" else self._only_stored(call, parts)
 
     async def _only_stored(self, call: Call[Any], parts: Sequence[int]) -> list[Sample]:
         """Get parts from the second level of the cache, and send nothing.
@@ -340,7 +340,7 @@ class Engine:
         Raises:
             CacheMissError: a part is not stored.
         """
-        samples = await self._all_stored(call, parts)
+        samples = await self.all_stored(call, parts)
         if samples is None:
             raise self.missing(call, parts[0])
         return samples
@@ -364,7 +364,7 @@ class Engine:
                 mismatch = call.operation.mismatch
                 if call.encoded.structure and any(mismatch(call, sample.answer) for sample in shared):
                     # The leader's type has the same schema, and accepts more.
-                    return await self._deliver(call, parts)
+                    return await self.deliver(call, parts)
                 return shared if paid else [sample.shared() for sample in shared]
         with state.flights.lead(key) as flight:
             samples: list[Sample] | None = None
@@ -372,14 +372,19 @@ class Engine:
             if elsewhere:
                 await flight.wait_for_other_process()
             if elsewhere or self.cache.has_second_level:
-                samples = await self._all_stored(call, parts)
+                samples = await self.all_stored(call, parts)
             if samples is None:
                 flight.take_lease()
-                samples = await self._deliver(call, parts)
+                if self.cache.leases:
+                    from .machine_lease import once
+
+                    samples = await once(self, call, parts, key)
+                else:
+                    samples = await self.deliver(call, parts)
             flight.result = samples
         return samples
 
-    async def _deliver(
+    async def deliver(
         self, call: Call[Any], parts: Sequence[int], emit: Emit | None = None, places: Sequence[int] = ()
     ) -> list[Sample]:
         """Get parts from the provider, and store them before they are returned.
@@ -429,7 +434,7 @@ class Engine:
             if call.operation.is_kept(sample.answer, self.settings.kept)
         ]
 
-    async def _all_stored(self, call: Call[Any], parts: Sequence[int]) -> list[Sample] | None:
+    async def all_stored(self, call: Call[Any], parts: Sequence[int]) -> list[Sample] | None:
         """All parts from the cache; None if one of them is not stored."""
         found = await self.stored_samples(call, parts)
         return list(found.values()) if len(found) == len(parts) else None

@@ -282,11 +282,6 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         """Prepare the end of the process, before the first call that has to be sent."""
         ...
 
-    def __reduce__(
-        self,
-    ) -> tuple[object, ...]:
-        ...
-
     @overload
     def call(
         self,

@@ -79,6 +79,23 @@ def test_an_outage_is_bridged(
     assert len(local.warnings) == 1
 
 
+def test_a_lease_is_renewed_until_it_is_released(
+    store: SqliteStore, local: Local, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(access, "LEASE_SECONDS", 0.3)
+    behind = SecondLevelAccess(SecondLevel(store, leases=True), local.get, local.warnings.append)
+    assert behind.take_lease("a").result()
+    first = store.leases["a"]
+    assert wait_until(lambda: store.leases["a"] > first)
+    assert not store.take_lease("a", "another machine", 1)
+    behind.write([Write("k", b"v", local=True)])
+    behind.release_lease("a")
+    assert wait_until(lambda: not store.leases)
+    # The answer was there before the lease ended.
+    assert dict(store.export()) == {"k": b"v"}
+    behind.close()
+
+
 def test_closing_names_the_answers_that_were_not_sent(store: SqliteStore, local: Local) -> None:
     behind = SecondLevelAccess(SecondLevel(store), local.get, local.warnings.append)
     store.fails = OSError("gone")

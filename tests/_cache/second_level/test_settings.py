@@ -103,10 +103,22 @@ def test_the_mode_of_a_call_is_no_url() -> None:
 @needs_valkey
 def test_a_url_shows_no_password_and_travels_with_its_settings() -> None:
     level = SecondLevel("valkeys://me:hidden@cache.lab:6380/2?socket_timeout=3&wait_for_writes=true")
-    assert repr(level) == "SecondLevel('valkeys://cache.lab:6380/2', wait_for_writes=True, mode='use')"
+    assert (
+        repr(level)
+        == "SecondLevel('valkeys://cache.lab:6380/2', wait_for_writes=True, leases=False, mode='use')"
+    )
     copy = pickle.loads(pickle.dumps(level))
     assert copy == level
     assert copy.store == "valkeys://me:hidden@cache.lab:6380/2?socket_timeout=3"
+
+
+def test_leases_need_two_more_methods() -> None:
+    with pytest.raises(
+        RequestError, match="release_lease, not Whole, which has no take_lease and no release_lease"
+    ):
+        SecondLevel(Whole(), leases=True)
+    with pytest.raises(RequestError, match="leases must be True or False, not 1"):
+        SecondLevel(Whole(), leases=1)  # type: ignore[arg-type]
 
 
 def test_an_object_needs_no_base_class() -> None:

@@ -8,7 +8,9 @@ thread tries again after 1 to 30 seconds; then it sends the answers that were st
 from __future__ import annotations
 
 import threading
+import uuid
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple
@@ -27,6 +29,8 @@ _MOST_PENDING_BYTES = 64_000_000
 _RETRY_AFTER = 1.0
 _LONGEST_RETRY = 30.0
 _PROBE = ("0" * 64,)
+LEASE_SECONDS = 30.0
+"""A lease of a machine that was switched off ends after so long. Others are renewed three times as often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,10 @@ class SecondLevelAccess:
         self._read_fails = self._write_fails = False
         self._retry_after = _RETRY_AFTER
         self._retrying: threading.Timer | None = None
+        self._owner = uuid.uuid4().hex
+        self._leases: set[str] = set()
+        """Names of the leases that this client has."""
+        self._renewing: threading.Timer | None = None
 
     @property
     def store(self) -> SecondLevelStore:
@@ -137,6 +145,18 @@ class SecondLevelAccess:
             if not isinstance(value, bytes):
                 raise TypeError(f"get_many returned a value of {type(value).__name__}, not of bytes")
         return values
+
+    def get_now(self, keys: Sequence[str]) -> dict[str, bytes]:
+        """`get` in the reader's thread, also while the store counts as failed."""
+        return self._reader.submit(lambda: self.get(keys)).result()
+
+    def put_now(self, values: Mapping[str, bytes]) -> None:
+        """Send values in the writer's thread.
+
+        Raises:
+            Exception: the store has failed.
+        """
+        self._writer.submit(lambda: self._put(values)).result()
 
     # --- writing -----------------------------------------------------------------------------------------
 
@@ -226,6 +246,60 @@ class SecondLevelAccess:
                         del self._pending[key]
                         self._pending_bytes -= len(value or b"")
 
+    # --- leases ------------------------------------------------------------------------------------------
+
+    def take_lease(self, name: str) -> Future[bool]:
+        """Take a lease, in the reader's thread. Without a working store every lease is granted."""
+        return self._reader.submit(lambda: self._take(name))
+
+    def _take(self, name: str) -> bool:
+        if self._read_fails:
+            return True
+        try:
+            granted = bool(self._lease_store.take_lease(name, self._owner, LEASE_SECONDS))
+        except Exception as error:  # as in `_get_all`
+            self._failed(error, reading=True)
+            return True
+        if granted:
+            with self._changing:
+                self._leases.add(name)
+                if self._renewing is None:
+                    self._renew_later()
+        return granted
+
+    def release_lease(self, name: str) -> None:
+        """Release a lease once the answers that were handed over before are in the store."""
+        self._writer.submit(lambda: self._release(name))
+
+    def _release(self, name: str) -> None:
+        self._writes.drain()
+        with self._changing:
+            held = name in self._leases
+            self._leases.discard(name)
+        if held and not (self._write_fails or self._read_fails):
+            try:
+                self._lease_store.release_lease(name, self._owner)
+            except Exception as error:  # as in `_get_all`
+                self._failed(error, reading=False)
+
+    def _renew_later(self) -> None:
+        self._renewing = threading.Timer(LEASE_SECONDS / 3, self._reader.submit, (self._renew,))
+        self._renewing.daemon = True
+        self._renewing.start()
+
+    def _renew(self) -> None:
+        with self._changing:
+            names = list(self._leases)
+            self._renewing = None
+            if names:
+                self._renew_later()
+        for name in names:
+            self._take(name)
+
+    @property
+    def _lease_store(self) -> Any:
+        return self.store
+
     # --- the end -----------------------------------------------------------------------------------------
 
     def statistics(self) -> SecondLevelStatistics:
@@ -257,9 +331,12 @@ class SecondLevelAccess:
 
     def _finish(self) -> None:
         with self._changing:
-            timer, self._retrying = self._retrying, None
-        if timer is not None:
-            timer.cancel()
+            timers = (self._retrying, self._renewing)
+            self._retrying = self._renewing = None
+            self._leases.clear()
+        for timer in timers:
+            if timer is not None:
+                timer.cancel()
         if self._pending:
             try:
                 self._send_pending()

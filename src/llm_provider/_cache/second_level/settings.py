@@ -15,7 +15,8 @@ from ..._runtime.imports import install_command
 SCHEMES = ("valkey", "valkeys", "redis", "rediss", "unix")
 _METHODS = ("get_many", "put_many", "stats", "export", "close")
 _MODES = ("use", "refresh", "only", "off")
-_WAIT = "wait_for_writes"
+_WAIT, _LEASES = "wait_for_writes", "leases"
+_LEASE_METHODS = ("take_lease", "release_lease")
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
@@ -54,6 +55,10 @@ class SecondLevel:
         wait_for_writes: Whether an answer is in the second level, too, before the call returns it. Otherwise
             it is only in the local store by then, and is sent to the second level in the background. The
             URL's parameter `?wait_for_writes=true` says the same.
+        leases: Whether equal calls of several machines share one request: a call waits while another machine
+            sends the same one. Each call that is sent then needs one more round trip. An object also needs
+            the methods `take_lease(name, owner, seconds)`, which returns whether the owner has the lease
+            now, and `release_lease(name, owner)`. The URL's parameter `?leases=true` says the same.
         mode: "use", "refresh", "only" or "off", for calls without `cache`.
 
     Raises:
@@ -63,19 +68,22 @@ class SecondLevel:
 
     store: str | SecondLevelStore = field(repr=False)
     wait_for_writes: bool = False
+    leases: bool = False
     mode: str = "use"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.wait_for_writes, bool):
-            raise RequestError(f"{_WAIT} must be True or False, not {self.wait_for_writes!r}")
+        for name in (_WAIT, _LEASES):
+            if not isinstance(getattr(self, name), bool):
+                raise RequestError(f"{name} must be True or False, not {getattr(self, name)!r}")
         if self.mode not in _MODES:
             raise RequestError(f"mode must be one of {', '.join(_MODES)}, not {self.mode!r}")
         if isinstance(self.store, str):
-            url, waits = _checked_url(self.store)
+            url, chosen = _checked_url(self.store)
             object.__setattr__(self, "store", url)
-            object.__setattr__(self, _WAIT, self.wait_for_writes if waits is None else waits)
+            for name, value in chosen.items():
+                object.__setattr__(self, name, value)
         else:
-            _check_methods(self.store)
+            _check_methods(self.store, (*_METHODS, *(_LEASE_METHODS if self.leases else ())))
 
     @property
     def name(self) -> str:
@@ -86,7 +94,8 @@ class SecondLevel:
         return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
     def __repr__(self) -> str:
-        return f"SecondLevel({self.name!r}, wait_for_writes={self.wait_for_writes}, mode={self.mode!r})"
+        settings = f"wait_for_writes={self.wait_for_writes}, leases={self.leases}, mode={self.mode!r}"
+        return f"SecondLevel({self.name!r}, {settings})"
 
     def opened(self) -> SecondLevelStore:
         """The store itself. A URL gets a new one, which connects at first use."""
@@ -106,20 +115,20 @@ def second_level_of(value: Any) -> SecondLevel:
     return value if isinstance(value, SecondLevel) else SecondLevel(value)
 
 
-def _check_methods(store: Any) -> None:
-    modes, methods = ", ".join(_MODES), ", ".join(_METHODS)
+def _check_methods(store: Any, names: Sequence[str]) -> None:
+    modes, methods = ", ".join(_MODES), ", ".join(names)
     if isinstance(store, type):
         raise RequestError(
             f"cache must be an object, not the class {store.__name__}: make one, {store.__name__}(...)"
         )
-    missing = [name for name in _METHODS if not callable(getattr(store, name, None))]
+    missing = [name for name in names if not callable(getattr(store, name, None))]
     if missing:
         raise RequestError(
             f"cache must be one of {modes}, True or False, a URL such as 'valkey://host:6379/0', or an "
             f"object with the methods {methods}, not "
             f"{type(store).__name__}, which has no {' and no '.join(missing)}"
         )
-    for name in _METHODS:
+    for name in names:
         if inspect.iscoroutinefunction(getattr(store, name)):
             raise RequestError(
                 f"cache: {type(store).__name__}.{name} is a coroutine function; the methods of a second "
@@ -127,8 +136,8 @@ def _check_methods(store: Any) -> None:
             )
 
 
-def _checked_url(url: str) -> tuple[str, bool | None]:
-    """The URL without our own parameter, and the value of that parameter. No message shows a password."""
+def _checked_url(url: str) -> tuple[str, dict[str, bool]]:
+    """The URL without our own parameters, and their values. No message shows a password."""
     try:
         parts = urlsplit(url.strip())
         port = parts.port
@@ -140,19 +149,19 @@ def _checked_url(url: str) -> tuple[str, bool | None]:
             f"unix://, not {parts.scheme + '://' if parts.scheme else 'no scheme'}"
         )
     _check_place(parts, port)
-    query, waits = [], None
+    query, chosen = [], {}
     for name, value in parse_qsl(parts.query, keep_blank_values=True):
-        if name != _WAIT:
+        if name not in (_WAIT, _LEASES):
             query.append((name, value))
         elif value.lower() in (*_YES, *_NO):
-            waits = value.lower() in _YES
+            chosen[name] = value.lower() in _YES
         else:
-            raise RequestError(f"cache: {_WAIT} in the URL must be true or false, not {value!r}")
+            raise RequestError(f"cache: {name} in the URL must be true or false, not {value!r}")
     if importlib.util.find_spec("valkey") is None:
         raise MissingDependencyError(
             f"a cache of {parts.scheme}:// needs the package valkey: {install_command('valkey')}"
         )
-    return urlunsplit(parts._replace(query=urlencode(query))), waits
+    return urlunsplit(parts._replace(query=urlencode(query))), chosen
 
 
 def _check_place(parts: SplitResult, port: int | None) -> None:

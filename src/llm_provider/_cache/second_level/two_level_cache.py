@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from itertools import islice
 from typing import TypeVar
 
@@ -59,6 +60,7 @@ class TwoLevelCache(ResponseCache):
         shared: bool | None = None,
     ) -> None:
         self._level = level
+        self.leases = level.leases
         super().__init__(directory, patience=patience, saved=saved, shared=shared)
 
     def _reset(self) -> None:
@@ -161,6 +163,16 @@ class TwoLevelCache(ResponseCache):
             self._failed("write", error)
         return [None] * len(copies)
 
+    # --- leases ------------------------------------------------------------------------------------------
+
+    def take_lease(self, key: str) -> Future[bool]:
+        """Take the lease on a question; the result is False while another machine asks it."""
+        return self._access.take_lease(key)
+
+    def release_lease(self, key: str) -> None:
+        """Release the lease once the answer is in the second level."""
+        self._access.release_lease(key)
+
     # --- maintenance -------------------------------------------------------------------------------------
 
     def stats(self) -> CacheStatistics:
@@ -183,10 +195,10 @@ class TwoLevelCache(ResponseCache):
             added = total = 0
             for values in _groups(store.items()):
                 intact = {key: value for key, value in values.items() if unpacked(key, value) is not None}
-                present = self._access.get(list(intact))
+                present = self._access.get_now(list(intact))
                 lacking = {key: value for key, value in intact.items() if key not in present}
                 if lacking:
-                    self._access.store.put_many(lacking)
+                    self._access.put_now(lacking)
                 added += len(lacking)
                 total += len(intact)
             return Imported(added=added, kept=total - added)

@@ -1,7 +1,7 @@
 """Answers in a Valkey or Redis server, by the package `valkey`, which is imported at first use.
 
-Commands: MGET, MSET, SCAN, DBSIZE and INFO. Keys begin with the name and the version of the format, so
-    several
+Commands: MGET, MSET, SCAN, DBSIZE, INFO, and SET and EVAL for leases. Keys begin with the name and the
+    version of the format, so several
 versions, and other programs, may share a database.
 
 The package `valkey` is pure Python, has 1.3 MB and no dependencies, and speaks to Redis too. `redis` has
@@ -21,6 +21,10 @@ PREFIX = f"llm_provider:{SCHEMA_VERSION}:"
 CONNECT_SECONDS = 1.0
 ANSWER_SECONDS = 2.0
 """Longest waits for the server, unless the URL says others: `?socket_connect_timeout=3&socket_timeout=5`."""
+
+_OWN = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call"
+_RENEW = f"{_OWN}('PEXPIRE', KEYS[1], ARGV[2]) end return 0"
+_RELEASE = f"{_OWN}('DEL', KEYS[1]) end return 0"
 
 _MOST_KEYS = 128
 _MOST_BYTES = 8_000_000
@@ -94,6 +98,17 @@ class ValkeyStore:
                 yield from self.get_many(keys).items()
                 keys = []
         yield from self.get_many(keys).items()
+
+    def take_lease(self, name: str, owner: str, seconds: float) -> bool:
+        """Take or renew a lease, which ends by itself. Returns whether the owner has it now."""
+        key, milliseconds = f"{PREFIX}lease:{name}", int(1000 * seconds)
+        if self._server.set(key, owner, nx=True, px=milliseconds):
+            return True
+        return bool(self._server.eval(_RENEW, 1, key, owner, milliseconds))
+
+    def release_lease(self, name: str, owner: str) -> None:
+        """End a lease that the owner has."""
+        self._server.eval(_RELEASE, 1, f"{PREFIX}lease:{name}", owner)
 
     def close(self) -> None:
         """Close the connections. The next use opens others."""

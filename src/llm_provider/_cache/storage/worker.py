@@ -147,6 +147,11 @@ class BatchQueue(Generic[ItemT, ResultT]):
         self._add(item, future)
         return future
 
+    def drain(self) -> None:
+        """Do all items now. Only the worker's own thread may call it."""
+        if self._items:
+            self._run()
+
     def flush(self) -> None:
         """Wait until all items submitted before are done."""
         if len(self):

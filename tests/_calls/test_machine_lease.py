@@ -1,0 +1,94 @@
+"""Machines that ask the same at the same time pay for it once, and no machine waits for one that is gone."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from llm_provider import CacheWarning, Client, SecondLevel
+from llm_provider.simulator import Fault, Simulator
+from second_level_support import SqliteStore
+from support import wait_until
+
+MODEL = "gpt-6.1-sol"
+PROMPTS = [f"row {number}" for number in range(20)]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SqliteStore:
+    return SqliteStore(tmp_path / "shared.sqlite")
+
+
+@pytest.fixture
+def level(store: SqliteStore) -> SecondLevel:
+    return SecondLevel(store, leases=True)
+
+
+def test_equal_calls_of_two_machines_are_one_request(
+    simulator: Simulator, store: SqliteStore, level: SecondLevel, tmp_path: Path
+) -> None:
+    simulator.configure(latency=0.3)
+
+    async def ask(one: Client, two: Client) -> list[bool]:
+        both = await asyncio.gather(one.acall_many(MODEL, PROMPTS), two.acall_many(MODEL, PROMPTS))
+        return [result.cached for results in both for result in results]  # type: ignore[union-attr]
+
+    with (
+        Client(cache_dir=tmp_path / "1", cache=level) as one,
+        Client(cache_dir=tmp_path / "2", cache=level) as two,
+    ):
+        cached = asyncio.run(ask(one, two))
+        assert simulator.ledger().requests == len(PROMPTS)
+        assert sorted(cached) == [False] * 20 + [True] * 20
+        assert wait_until(lambda: not store.leases)
+
+
+def test_a_machine_that_is_gone_or_has_failed_holds_nobody(
+    simulator: Simulator, store: SqliteStore, level: SecondLevel, tmp_path: Path
+) -> None:
+    with Client(cache_dir=tmp_path / "1", cache=level, max_retries=0) as client:
+        simulator.inject(Fault(status=400))
+        with pytest.raises(Exception, match=r"400|bad|invalid"):
+            client.call(MODEL, "Hi")
+        assert wait_until(lambda: not store.leases)
+        client.call(MODEL, "Hi")
+        assert wait_until(lambda: not store.leases)
+        # Another machine takes every lease, and ends.
+        taking = store.take_lease
+
+        def taken_before(name: str, owner: str, seconds: float) -> bool:
+            store.leases.setdefault(name, ("a machine that is gone", time.monotonic() + 0.1))
+            return taking(name, owner, seconds)
+
+        store.take_lease = taken_before  # type: ignore[method-assign]
+        assert not client.call(MODEL, "Ho").cached
+
+
+def test_a_store_that_fails_grants_every_lease(
+    simulator: Simulator, store: SqliteStore, level: SecondLevel, tmp_path: Path
+) -> None:
+    with Client(cache_dir=tmp_path / "1", cache=level) as client:
+        store.take_lease = None  # type: ignore[method-assign, assignment]
+        with pytest.warns(CacheWarning, match="TypeError"):
+            assert client.call(MODEL, "Hi").text
+
+
+def test_a_cancelled_call_leaves_no_lease(
+    simulator: Simulator, store: SqliteStore, level: SecondLevel, tmp_path: Path
+) -> None:
+    simulator.configure(latency=5)
+
+    async def cancel(client: Client) -> None:
+        task = asyncio.create_task(client.acall(MODEL, "Hi"))
+        while not store.leases:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    with Client(cache_dir=tmp_path / "1", cache=level) as client:
+        asyncio.run(cancel(client))
+        assert wait_until(lambda: not store.leases)
