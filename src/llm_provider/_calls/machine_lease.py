@@ -9,19 +9,29 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from .._cache.response_cache import ResponseCache
 from .._cache.second_level.two_level_cache import TwoLevelCache
 from .call import Call, Sample
-
-if TYPE_CHECKING:
-    from .engine import Engine
 
 _PAUSES = (0.05, 2.0)
 """Shortest and longest pause, in seconds, between two looks at a lease of another machine."""
 
 
-async def once(engine: Engine, call: Call[Any], parts: Sequence[int], key: str) -> list[Sample]:
+class Delivering(Protocol):
+    """The part of the engine that this module needs."""
+
+    cache: ResponseCache
+
+    async def all_stored(self, call: Call[Any], parts: Sequence[int]) -> list[Sample] | None:
+        """All parts from the cache; None if one of them is not stored."""
+
+    async def deliver(self, call: Call[Any], parts: Sequence[int]) -> list[Sample]:
+        """Get parts from the provider, and store them."""
+
+
+async def once(engine: Delivering, call: Call[Any], parts: Sequence[int], key: str) -> list[Sample]:
     """The answer of another machine that sends the same request, else that of the provider.
 
     Args:
