@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import pickle
 from decimal import Decimal
 from pathlib import Path
 
@@ -220,11 +219,3 @@ def test_the_service_tier_is_in_the_estimate() -> None:
             for tier in ("default", "priority")
         }
     assert costs["priority"] > costs["default"]
-
-
-def test_a_client_is_not_pickled_but_its_settings_are() -> None:
-    with (
-        Client() as client,
-        pytest.raises(TypeError, match=r"send its settings, and make Client\(\*\*settings\)"),
-    ):
-        pickle.dumps(client)
