@@ -26,7 +26,7 @@ def test_it_counts_results(client: Client) -> None:
         paid, hit = (client.call("gpt-6.1-sol", "Hi") for _ in range(2))
         for result in (paid, hit, APIConnectionError("broken")):
             progress.update(result)
-    assert (progress.cached, progress.failed, progress.cost) == (1, 1, paid.cost)
+    assert (progress.sums.cached, progress.sums.failed, progress.sums.cost) == (1, 1, paid.cost)
 
 
 def test_a_cost_that_is_not_known_is_not_shown_as_nothing(
@@ -39,7 +39,7 @@ def test_a_cost_that_is_not_known_is_not_shown_as_nothing(
         for result in (client.call("gpt-6.1-sol", "Hi"), client.call("local/m", "Hey", **local)):
             progress.update(result)
         shown = progress._facts()
-    assert progress.unknown == 1
+    assert progress.sums.unknown == 1
     assert re.match(r"cost=≥\$0\.0000, 1 unknown", shown)
 
 
@@ -91,3 +91,21 @@ def test_a_bar_that_nothing_renews_tells_why(simulator: Simulator) -> None:
     ended = subprocess.run(program, capture_output=True, text=True, check=True)
     assert re.search(r"0/1 .*retrying in 3 s: rate limited \(HTTP 429\), attempt 1", ended.stderr)
     assert re.search(r"0/1 .*1 call waits for the provider's rate limit", ended.stderr)
+
+
+@pytest.mark.parametrize("delivery", ["live", "batch"])
+def test_several_models_have_a_line_each(simulator: Simulator, delivery: str) -> None:
+    program = [
+        sys.executable,
+        "-c",
+        "from llm_provider import call_many\n"
+        "call_many(['gpt-6.1-sol', 'claude-haiku-5-5'], ['1+1?', 5, '3+3?'], progress=True, "
+        f"delivery={delivery!r})",
+    ]
+    ended = subprocess.run(program, capture_output=True, text=True, check=True)
+    last = re.findall(r"^(.*100%.*)$", ended.stderr.replace("\r", "\n"), re.MULTILINE)[-3:]
+    assert "6/6" in last[0]
+    for line, model in zip(last[1:], ["gpt-6.1-sol", "claude-haiku-5-5"], strict=True):
+        assert line.strip().startswith(f"{model}: 100%")
+        assert "3/3" in line
+        assert "failed=1" in line

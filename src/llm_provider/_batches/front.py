@@ -108,15 +108,22 @@ class BatchFront:
         resend: Where rows that failed are sent once more.
         total: Number of inputs where it is known.
         tell: Called with each result, if the client has such a function.
+        models: The names of the models.
     """
 
     def __init__(
-        self, engine: Engine, resend: Any, total: int | None, tell: Callable[[Any], object] | None
+        self,
+        engine: Engine,
+        resend: Any,
+        total: int | None,
+        tell: Callable[[Any], object] | None,
+        models: Sequence[str],
     ) -> None:
         self._engine = engine
         self._resend: Resend = resend or "batch"
         self._total = total
         self._tell = tell
+        self._models = models
 
     def iterate(
         self, jobs: Iterable[tuple[Lookup, Iterable[Prompt]]], show: bool | None
@@ -135,7 +142,11 @@ class BatchFront:
     def _bar(self, works: Sequence[BatchWork], show: bool | None) -> Callable[[], BatchProgress]:
         total = None if self._total is None else self._total * len(works)
         return functools.partial(
-            BatchProgress, total, show, lambda: [record for work in works for record in work.known]
+            BatchProgress,
+            total,
+            show,
+            lambda: [record for work in works for record in work.known],
+            self._models,
         )
 
     def handle(self, lookup: Lookup, inputs: Iterable[Prompt], on_error: str) -> Batch:

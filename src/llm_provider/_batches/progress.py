@@ -16,12 +16,19 @@ class BatchProgress(Progress):
         total: Number of inputs where it is known.
         show: Whether to show the bar; None shows it on a terminal and in a notebook.
         records: Returns the batches of the job.
+        models: As for `Progress`.
     """
 
-    def __init__(self, total: int | None, show: bool | None, records: Callable[[], Sequence[Record]]) -> None:
+    def __init__(
+        self,
+        total: int | None,
+        show: bool | None,
+        records: Callable[[], Sequence[Record]],
+        models: Sequence[str] = (),
+    ) -> None:
         self._records = records
         self._begun = time.monotonic()
-        super().__init__(total, show, lambda: ())
+        super().__init__(total, show, lambda: (), models=models)
 
     def _facts(self) -> str:
         records = self._records()

@@ -29,37 +29,16 @@ _REFRESHED_EVERY = 1.0
 """Seconds between two updates without a result, as while a provider refuses every request."""
 
 
-class Progress:
-    """Counts finished calls and shows them with tqdm: done, cached, failed, cost in USD, rate control.
+class Sums:
+    """The results of some calls: how many were cached or failed, and their cost in USD."""
 
-    Args:
-        total: Number of calls where it is known.
-        show: Whether to show the bar; None shows it on a terminal and in a notebook.
-        limits: Returns the present statistics of the scopes.
-        waits: Tells why calls wait. As long as there is a bar, it shows the waits.
-    """
+    __slots__ = ("cached", "cost", "failed", "unknown")
 
-    def __init__(
-        self,
-        total: int | None,
-        show: bool | None,
-        limits: Callable[[], Sequence[ScopeStatistics]],
-        waits: Waits | None = None,
-    ) -> None:
+    def __init__(self) -> None:
         self.cached = self.failed = self.unknown = 0
         self.cost = 0.0
-        self._limits = limits
-        self._waits = waits
-        self._shows_waits = contextlib.ExitStack()
-        self._bar: Any = _bar(total) if _is_shown(show) else None
-        self._renewed = -math.inf
-        self._ended = threading.Event()
-        if self._bar is not None:
-            if waits is not None:
-                self._shows_waits.enter_context(waits.in_bar())
-            threading.Thread(target=self._stay_fresh, name="llm_provider progress", daemon=True).start()
 
-    def update(self, result: object) -> None:
+    def add(self, result: object) -> None:
         """Count one result: a `Response`, or the error of a call that failed."""
         if isinstance(result, Response):
             self.cached += result.cached
@@ -69,6 +48,67 @@ class Progress:
                 self.cost += result.cost
         else:
             self.failed += 1
+
+    def facts(self) -> list[str]:
+        """What is not 0, in a few words."""
+        counts = {"cached": self.cached, "failed": self.failed}
+        return [
+            f"cost={cost_text(self.cost, self.unknown)}",
+            *(f"{name}={count}" for name, count in counts.items() if count),
+        ]
+
+
+class Progress:
+    """Counts finished calls and shows them with tqdm: done, cached, failed, cost in USD, rate control.
+
+    Several models have a line each below that of all calls.
+
+    Args:
+        total: Number of calls where it is known.
+        show: Whether to show the bar; None shows it on a terminal and in a notebook.
+        limits: Returns the present statistics of the scopes.
+        waits: Tells why calls wait. As long as there is a bar, it shows the waits.
+        models: The names of several models, whose equal shares of the calls follow each other.
+    """
+
+    def __init__(
+        self,
+        total: int | None,
+        show: bool | None,
+        limits: Callable[[], Sequence[ScopeStatistics]],
+        waits: Waits | None = None,
+        models: Sequence[str] = (),
+    ) -> None:
+        self.sums = Sums()
+        self._share = total // len(models) if total and len(models) > 1 else 0
+        self._limits = limits
+        self._waits = waits
+        self._shows_waits = contextlib.ExitStack()
+        self._bar: Any = _bar(total) if _is_shown(show) else None
+        self._lines: list[tuple[Sums, Any]] = []
+        # marimo shows one bar at a time.
+        if self._bar is not None and self._share and not in_marimo():
+            self._lines = [(Sums(), _bar(self._share, desc=f"  {model}")) for model in models]
+        self._renewed = -math.inf
+        self._ended = threading.Event()
+        if self._bar is not None:
+            if waits is not None:
+                self._shows_waits.enter_context(waits.in_bar())
+            threading.Thread(target=self._stay_fresh, name="llm_provider progress", daemon=True).start()
+
+    def update(self, result: object, index: int = 0) -> None:
+        """Count one result: a `Response`, or the error of a call that failed.
+
+        Args:
+            result: The result.
+            index: Its number, which tells its model.
+        """
+        self.sums.add(result)
+        if self._lines:
+            sums, line = self._lines[index // self._share]
+            sums.add(result)
+            line.set_postfix_str(" ".join(sums.facts()), refresh=False)
+            line.update()
         if self._bar is not None:
             now = time.monotonic()
             if now - self._renewed >= _RENEWED_EVERY:
@@ -77,11 +117,7 @@ class Progress:
             self._bar.update()
 
     def _facts(self) -> str:
-        facts = [f"cost={cost_text(self.cost, self.unknown)}"]
-        if self.cached:
-            facts.append(f"cached={self.cached}")
-        if self.failed:
-            facts.append(f"failed={self.failed}")
+        facts = self.sums.facts()
         if self._waits is not None and (wait := self._waits.current):
             # At the beginning, because a narrow terminal cuts the end off.
             facts.insert(0, f"{wait};")
@@ -104,6 +140,8 @@ class Progress:
         if self._bar is not None:
             self._bar.set_postfix_str(self._facts(), refresh=False)
             self._bar.close()
+            for _, line in self._lines:
+                line.close()
 
 
 def cost_text(known: float, unknown: int) -> str:
@@ -186,7 +224,7 @@ def _watching(
         for index, result in results:
             if tell is not None:
                 tell(result)
-            progress.update(result)
+            progress.update(result, index)
             yield index, result
 
 
@@ -201,7 +239,7 @@ async def _awatching(
             async for index, result in results:
                 if tell is not None:
                     tell(result)
-                progress.update(result)
+                progress.update(result, index)
                 yield index, result
 
 
@@ -212,8 +250,8 @@ def _is_shown(show: bool | None) -> bool:
     return in_notebook() or bool(sys.stderr and sys.stderr.isatty())
 
 
-def _bar(total: int | None) -> Any:
-    options: dict[str, Any] = {"total": total, "unit": "call"}
+def _bar(total: int | None, desc: str | None = None) -> Any:
+    options: dict[str, Any] = {"total": total, "unit": "call", "desc": desc}
     bar = None
     if in_jupyter():
         from .notebook_bars import jupyter_bar

@@ -162,7 +162,7 @@ class Answers(ABC):
         if not all(chosen(self._engine, self._prices, model, asked, parameters) for model in models):
             return None
         total = len(inputs) if isinstance(inputs, Sized) else None
-        return BatchFront(self._engine, resend, total, self._on_result and self._tell)
+        return BatchFront(self._engine, resend, total, self._on_result and self._tell, models)
 
     def _front(self, models: Sequence[str], inputs: object, parameters: Any) -> BatchFront:
         """The batch delivery of a call that does not wait.

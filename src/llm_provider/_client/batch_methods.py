@@ -67,7 +67,8 @@ class BatchMethods(Answers):
             jobs = self._batches("iter_many", asked, parameters)
             return delivery.iterate([(work.lookup, prompts) for work, prompts in jobs], show)
         batches = self._batches("iter_many", asked, parameters)
-        bar = functools.partial(Progress, _length(batches), show, self.statistics, self._engine.waits)
+        models = [model for model, _ in asked]
+        bar = functools.partial(Progress, _length(batches), show, self.statistics, self._engine.waits, models)
         (work, prompts), *more = batches
         return watched(iterate(work, prompts, *more), show, self._on_result and self._tell, bar)
 
@@ -96,7 +97,8 @@ class BatchMethods(Answers):
             jobs = self._batches("aiter_many", asked, parameters)
             return delivery.aiterate([(work.lookup, prompts) for work, prompts in jobs], show)
         batches = self._batches("aiter_many", asked, parameters)
-        bar = functools.partial(Progress, _length(batches), show, self.statistics, self._engine.waits)
+        models = [model for model, _ in asked]
+        bar = functools.partial(Progress, _length(batches), show, self.statistics, self._engine.waits, models)
         (work, prompts), *more = batches
         return awatched(aiterate(work, prompts, *more), show, self._on_result and self._tell, bar)
 
