@@ -98,9 +98,11 @@ def test_several_models_have_a_line_each(simulator: Simulator, delivery: str) ->
     program = [
         sys.executable,
         "-c",
-        "from llm_provider import call_many\n"
-        "call_many(['gpt-6.1-sol', 'claude-haiku-5-5'], ['1+1?', 5, '3+3?'], progress=True, "
-        f"delivery={delivery!r})",
+        (
+            "from llm_provider import call_many\n"
+            "call_many(['gpt-6.1-sol', 'claude-haiku-5-5'], ['1+1?', 5, '3+3?'], progress=True, "
+            f"delivery={delivery!r})"
+        ),
     ]
     ended = subprocess.run(program, capture_output=True, text=True, check=True)
     last = re.findall(r"^(.*100%.*)$", ended.stderr.replace("\r", "\n"), re.MULTILINE)[-3:]
