@@ -7,7 +7,7 @@ MATRIX_PYTHONS ?= 3.11 3.12 3.13
 # The tests that depend on the versions of the SDKs; the matrix takes all of tests/_providers. constraints/ holds three resolutions: with-litellm (the newest
 # versions that litellm allows, openai 2), highest (openai 3, no litellm) and lowest (every lower bound of
 # pyproject.toml).
-SDK_TESTS := tests/end_to_end/test_routes.py tests/end_to_end/test_failures.py tests/conformance \
+SDK_TESTS := tests/end_to_end/test_routes.py tests/conformance \
 	tests/_providers/gemini/test_connection.py tests/_providers/gemini/test_private_requests.py
 
 # A third of a test's time is waiting, so five processes keep two processors busy. A process that has finished
@@ -59,7 +59,7 @@ coverage: setup ## the full suite with branch coverage, which must reach the flo
 
 # Two of these run at once, so each prints its output in one piece.
 sdk-tests-%: .venv-%/.ready
-	@output=$$(.venv-$*/bin/python -m pytest --quiet --no-header $(PARALLEL) $(SDK_TESTS) --ignore tests/_providers/test_body_size.py 2>&1); status=$$?; \
+	@output=$$(.venv-$*/bin/python -m pytest --quiet --no-header --numprocesses 3 --dist worksteal $(SDK_TESTS) --ignore tests/_providers/test_body_size.py 2>&1); status=$$?; \
 	printf '== %s on %s\n%s\n' "$(SDK_TESTS)" "$*" "$$output"; exit $$status
 
 test-matrix: .venv/.uv ## the same tests on every Python of MATRIX_PYTHONS
@@ -76,7 +76,7 @@ test-matrix: .venv/.uv ## the same tests on every Python of MATRIX_PYTHONS
 	done; \
 	for version in $$skipped; do echo "SKIPPED: python$$version was not found" >&2; done
 
-test-long: setup ## rehearse every benchmark with a few calls
+test-long: setup ## tests that take seconds, such as every benchmark with a few calls
 	@$(RUN) -m pytest $(PARALLEL) -m long
 
 test-install: setup ## install by the README's lines into empty environments of three Pythons, and run its first example

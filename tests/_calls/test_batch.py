@@ -173,6 +173,7 @@ def test_a_call_that_arrives_while_all_workers_end_is_served() -> None:
     assert len(results) == work.width + 5
 
 
+@pytest.mark.long
 def test_ten_thousand_calls_in_little_memory(simulator: Simulator, run_script: RunScript) -> None:
     grown = run_script(
         """

@@ -26,6 +26,8 @@ from support import RunScript
 MEGABYTE = 2**20
 
 MODELS = {"gpt-6.1-sol": "/v1", "gpt-5.5-pro": "/v1", "claude-sonnet-5-5": "", "gemini/gemini-4-argon": ""}
+# Each takes a second of CPU.
+LARGE = ["gpt-6.1-sol", *(pytest.param(model, marks=pytest.mark.long) for model in list(MODELS)[1:])]
 
 SIMPLE_EVENTS = {
     "gpt-6.1-sol": b'data: {"choices":[{"index":0,"delta":{"content":"four"}}]}\n\n',
@@ -87,7 +89,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("keys")
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", LARGE)
 def test_a_megabyte_that_decodes_to_a_gigabyte_takes_little_memory(
     simulator: Simulator, run_script: RunScript, model: str
 ) -> None:
@@ -99,7 +101,7 @@ def test_a_megabyte_that_decodes_to_a_gigabyte_takes_little_memory(
 
 
 @pytest.mark.usefixtures("keys")
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", LARGE)
 def test_a_gigabyte_of_small_events_takes_little_memory(
     simulator: Simulator, run_script: RunScript, model: str
 ) -> None:

@@ -11,7 +11,13 @@ from benchmarks.scenarios.import_race import OTHERS, PROGRAM, ROUTES, Race
 from llm_provider.simulator import Simulator
 
 
-@pytest.mark.parametrize("route", [route for route in ROUTES if route != "litellm"])
+@pytest.mark.parametrize(
+    "route",
+    [
+        "gemini",
+        *(pytest.param(one, marks=pytest.mark.long) for one in ROUTES if one not in ("gemini", "litellm")),
+    ],
+)
 def test_the_first_call_waits_for_it(simulator: Simulator, route: str) -> None:
     race = Race(route, 0.0, ("openai first", *OTHERS[1:]), PROGRAM)
     assert race.run(simulator) == ""

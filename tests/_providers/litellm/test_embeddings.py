@@ -209,6 +209,7 @@ class TestThroughLiteLLM:
 
 
 @needs_litellm
+@pytest.mark.long
 def test_litellm_says_nothing_while_it_embeds(simulator: Simulator, run_script: RunScript) -> None:
     done = run_script(
         f"""
