@@ -49,7 +49,7 @@ class Ledger:
 
         Args:
             *paths: The files, for example those of all workers of a cluster. A file that is given twice
-            counts once.
+                counts once.
 
         Raises:
             OSError: a file cannot be read.
