@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 
@@ -23,8 +24,10 @@ class SqliteStore:
         with self._open() as database:
             database.execute("CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, value BLOB)")
 
-    def _open(self) -> sqlite3.Connection:
-        return sqlite3.connect(self.path)
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        with contextlib.closing(sqlite3.connect(self.path)) as database, database:
+            yield database
 
     def get_many(self, keys: Sequence[str]) -> Mapping[str, bytes]:
         self._check()

@@ -20,6 +20,9 @@ needs_matplotlib = pytest.mark.skipif(
 
 
 @needs_matplotlib
+@pytest.mark.filterwarnings(
+    "ignore:Pickle, copy, and deepcopy"
+)  # of matplotlib's counters, since Python 3.12
 def test_a_figure_has_spending_over_time_and_tokens_by_class(ledger: Ledger, tmp_path: Path) -> None:
     figure = ledger.plot()
     spending, tokens = figure.axes

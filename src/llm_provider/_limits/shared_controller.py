@@ -106,11 +106,15 @@ class SharedStateFile:
             if path.is_symlink():
                 raise OSError(f"{path} is a symbolic link")
             connection = sqlite3.connect(path, timeout=_LOCK_PATIENCE, isolation_level=None)
-            path.chmod(0o600)
-            # A restart of the machine makes the state useless, so it need not survive a power failure.
-            connection.execute("PRAGMA synchronous = off")
-            connection.execute("PRAGMA journal_mode = wal")
-            connection.executescript(_TABLES)
+            try:
+                path.chmod(0o600)
+                # A restart of the machine makes the state useless, so it need not survive a power failure.
+                connection.execute("PRAGMA synchronous = off")
+                connection.execute("PRAGMA journal_mode = wal")
+                connection.executescript(_TABLES)
+            except BaseException:
+                connection.close()
+                raise
             self._connection = connection
             # The lease is held exactly as long as this process lives.
             self._life = self._leases.take(self.owner)
