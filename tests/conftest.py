@@ -39,7 +39,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 # By default an example that takes longer than 200 ms fails, as it may on slow machines and under coverage.
-hypothesis.settings.register_profile("no deadline", deadline=None)
+# The same examples each time: `make fuzz` looks for new ones.
+hypothesis.settings.register_profile("no deadline", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("no deadline")
 # `--hypothesis-profile fuzz` takes many examples, other ones each time.
 hypothesis.settings.register_profile("fuzz", deadline=None, max_examples=5_000)
