@@ -68,8 +68,8 @@ def test_a_batch_waits_while_every_request_fails(
     wait_until(lambda: any(scope.down_for is not None for scope in client.statistics()))
     failed = simulator.ledger().requests
     down = next(scope for scope in client.statistics() if scope.down_for is not None)
-    seen += [record.getMessage() for record in caplog.records if record.name == "llm_provider"]
     time.sleep(1.0)
+    seen += [record.getMessage() for record in caplog.records if record.name == "llm_provider"]
     # Only probes are sent: at 0.5 s, and perhaps the next.
     assert simulator.ledger().requests - failed <= 30 + 3
     simulator.clear()
