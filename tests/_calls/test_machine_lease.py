@@ -34,7 +34,7 @@ def test_equal_calls_of_two_machines_are_one_request(
 
     async def ask(one: Client, two: Client) -> list[bool]:
         both = await asyncio.gather(one.acall_many(MODEL, PROMPTS), two.acall_many(MODEL, PROMPTS))
-        return [result.cached for results in both for result in results]  # type: ignore[union-attr]
+        return [result.cached for results in both for result in results]  # type: ignore[union-attr]  # known to be set here
 
     with (
         Client(cache_dir=tmp_path / "1", cache=level) as one,
@@ -63,7 +63,7 @@ def test_a_machine_that_is_gone_or_has_failed_holds_nobody(
             store.leases.setdefault(name, ("a machine that is gone", time.monotonic() + 0.1))
             return taking(name, owner, seconds)
 
-        store.take_lease = taken_before  # type: ignore[method-assign]
+        store.take_lease = taken_before  # type: ignore[method-assign]  # the store is one of the test
         assert not client.call(MODEL, "Ho").cached
 
 
@@ -71,7 +71,7 @@ def test_a_store_that_fails_grants_every_lease(
     simulator: Simulator, store: SqliteStore, level: SecondLevel, tmp_path: Path
 ) -> None:
     with Client(cache_dir=tmp_path / "1", cache=level) as client:
-        store.take_lease = None  # type: ignore[method-assign, assignment]
+        store.take_lease = None  # type: ignore[method-assign, assignment]  # a store without leases
         with pytest.warns(CacheWarning, match="TypeError"):
             assert client.call(MODEL, "Hi").text
 

@@ -174,7 +174,7 @@ def test_wrong_arguments_are_refused_before_anything_is_sent(
         (([1], MODEL), {}, "must be a ray.data.Dataset, not list"),
     ):
         with pytest.raises(RequestError, match=message):
-            map_dataset(*arguments, **parameters)  # type: ignore[arg-type]
+            map_dataset(*arguments, **parameters)  # type: ignore[arg-type]  # wrong on purpose
     with pytest.raises(UnknownModelError):
         map_dataset(data, "no-such-model", prefix="a_")
     assert llm_simulator.ledger().requests == 0

@@ -127,13 +127,13 @@ def test_a_server_that_goes_away_costs_one_warning_and_no_answer(
                 assert result.text
                 if number == 300:
                     gone(valkey_server)
-            assert wait_until(lambda: not one.cache.stats().second_level.available)  # type: ignore[union-attr]
+            assert wait_until(lambda: not one.cache.stats().second_level.available)  # type: ignore[union-attr]  # known to be set here
         assert len(warned) == 1
         assert "secret" not in str(warned[0].message)
         assert one.cache.stats().entries == len(PROMPTS)
         valkey_server.kill()
         valkey_server.start()
-        assert wait_until(lambda: not one.cache.stats().second_level.pending, 60)  # type: ignore[union-attr]
+        assert wait_until(lambda: not one.cache.stats().second_level.pending, 60)  # type: ignore[union-attr]  # known to be set here
         # The server lost its memory.
         one.cache.push()
     with Client(cache_dir=tmp_path / "two", cache=valkey_server.url) as two:

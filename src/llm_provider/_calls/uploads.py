@@ -187,7 +187,7 @@ class Uploads:
         if connection is None:
             module = module_of(target)
             assert module is not None, "`placed` has asked for its limits"
-            connect: Callable[[], FileConnection] = lambda: module.connect(target, key)  # noqa: E731
+            connect: Callable[[], FileConnection] = lambda: module.connect(target, key)  # noqa: E731  # a function would need its annotations twice
             connection = self._connections[place] = when_imported(connect)
         return connection
 

@@ -258,7 +258,7 @@ def _file(path: Any, where: str) -> Mapping[str, Any]:
             f"{where}: the file {path!r} is {kind or 'of an unknown kind'}. A Path may be {_TAKEN}: {remedy}"
         )
     # An absolute path, as the working directory may change before the file is uploaded.
-    return _medium(data, kind) if size <= MOST_BYTES else _large(kind, size, os.path.abspath(path), None)  # noqa: PTH100
+    return _medium(data, kind) if size <= MOST_BYTES else _large(kind, size, os.path.abspath(path), None)  # noqa: PTH100  # pathlib is slow
 
 
 def _read(path: str, where: str) -> tuple[bytes, int]:

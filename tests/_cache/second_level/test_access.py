@@ -125,7 +125,7 @@ def test_an_answer_that_cannot_be_kept_is_counted(
 def test_a_store_that_returns_something_else_is_named(
     found: Any, message: str, local: Local, store: SqliteStore
 ) -> None:
-    store.get_many = lambda keys: found  # type: ignore[method-assign]
+    store.get_many = lambda keys: found  # type: ignore[method-assign]  # the store is one of the test
     behind = SecondLevelAccess(SecondLevel(store), local.get, local.warnings.append)
     assert behind.read(["a"]) == {}
     assert message in local.warnings[0]

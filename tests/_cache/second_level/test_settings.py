@@ -63,7 +63,7 @@ def test_what_cannot_be_a_second_level_is_refused(cache: Any, message: str) -> N
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: SecondLevel(Whole(), wait_for_writes="yes"),  # type: ignore[arg-type]
+        lambda: SecondLevel(Whole(), wait_for_writes="yes"),  # type: ignore[arg-type]  # wrong on purpose
         lambda: SecondLevel(Whole(), mode="sometimes"),
     ],
 )
@@ -94,7 +94,7 @@ def test_the_environment_names_a_second_level_only_for_clients_without_one(
 
 def test_the_mode_of_a_call_is_no_url() -> None:
     with Client() as client, pytest.raises(RequestError, match=r"a URL belongs in Client\(cache=") as raised:
-        client.call("gpt-6.1-sol", "Hi", cache="valkey://:hidden@host")  # type: ignore[arg-type]
+        client.call("gpt-6.1-sol", "Hi", cache="valkey://:hidden@host")  # type: ignore[arg-type]  # wrong on purpose
     assert "hidden" not in str(raised.value)
     with Client() as client, pytest.raises(RequestError, match="this one has none"):
         client.cache.push()
@@ -118,7 +118,7 @@ def test_leases_need_two_more_methods() -> None:
     ):
         SecondLevel(Whole(), leases=True)
     with pytest.raises(RequestError, match="leases must be True or False, not 1"):
-        SecondLevel(Whole(), leases=1)  # type: ignore[arg-type]
+        SecondLevel(Whole(), leases=1)  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_an_object_needs_no_base_class() -> None:

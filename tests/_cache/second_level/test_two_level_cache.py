@@ -134,11 +134,11 @@ def test_an_answer_is_in_both_stores_before_it_counts(
 ) -> None:
     client = machine(SecondLevel(store, wait_for_writes=True))
     client.call(MODEL, "Hi")
-    assert len(store.export()) == 1  # type: ignore[arg-type]
+    assert len(store.export()) == 1  # type: ignore[arg-type]  # any iterable, here a list
     later = machine(store)
     later.call(MODEL, "Ho")
     later.close()  # the end of a client waits for what is under way
-    assert len(store.export()) == 2  # type: ignore[arg-type]
+    assert len(store.export()) == 2  # type: ignore[arg-type]  # any iterable, here a list
 
 
 def test_only_modes_that_read_and_write_use_the_second_level(
@@ -159,7 +159,7 @@ def test_a_stream_is_stored_in_both_levels(
 ) -> None:
     client = machine(SecondLevel(store, wait_for_writes=True))
     for mode in ("use", "refresh", "off"):
-        with client.stream(MODEL, "Hi", cache=mode) as stream:  # type: ignore[call-overload]
+        with client.stream(MODEL, "Hi", cache=mode) as stream:  # type: ignore[call-overload]  # the mode is one of the list
             assert "".join(delta.text for delta in stream) == "echo: Hi"
     assert simulator.ledger().requests == 3
     [shown] = as_a_stream_of(machine(store), "Hi")
@@ -208,7 +208,7 @@ def test_an_event_loop_never_waits_for_the_store(
         loop_threads.append(threading.current_thread().name)
         return reading(keys)
 
-    store.get_many = watched  # type: ignore[method-assign]
+    store.get_many = watched  # type: ignore[method-assign]  # the store is one of the test
     from_an_event_loop(client)
     as_tasks(client)
     assert set(loop_threads) == {"llm_provider-second-level-reader"}
@@ -225,7 +225,7 @@ def test_a_store_that_fails_costs_no_call_and_no_answer(
     statistics = client.cache.stats()
     assert statistics.entries == len(PROMPTS)
     assert statistics.second_level is not None
-    assert wait_until(lambda: client.cache.stats().second_level.pending == len(PROMPTS))  # type: ignore[union-attr]
+    assert wait_until(lambda: client.cache.stats().second_level.pending == len(PROMPTS))  # type: ignore[union-attr]  # known to be set here
     store.fails = None
     assert wait_until(lambda: len(list(store.export())) == len(PROMPTS))
 
