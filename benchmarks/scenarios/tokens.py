@@ -1,4 +1,4 @@
-"""The error of estimated input tokens, by kind of text, against the counts of seven real tokenizers.
+"""The error of estimated input tokens, by kind of text, against the counts of eight real tokenizers.
 
 The texts are pieces of this repository, paragraphs in 21 languages, and made-up data. None was used to fit
 the weights of the estimate.

@@ -11,14 +11,18 @@ import pytest
 from llm_provider import APIResponseValidationError, Budget, Client, Response, Usage, price
 from llm_provider._money.pricing import default_prices_path
 from llm_provider._providers.bill import (
-    chat_searches,
+    anthropic_tools,
+    chat_tools,
     gemini_searches,
+    gemini_tools,
     is_own_cost,
     reported_cost,
     response_searches,
+    response_tools,
     without_cost,
 )
 from llm_provider.simulator import Fault, Simulator
+from raw_server import RawServer, answering
 
 SEARCHING = [
     ("gpt-5.5-pro", 3, 3),
@@ -131,13 +135,13 @@ def test_queries_of_gemini(grounding: Any, searches: int) -> None:
 
 def test_searches_of_other_hosts() -> None:
     usage = {"server_tool_use": {"web_search_requests": 3}}
-    assert chat_searches({"model": "anthropic/claude-sonnet-5-5"}, usage) == 3
-    assert chat_searches({"model": "sonar-pro"}, {"num_search_queries": 2}) == 2
-    assert chat_searches({"model": "gpt-4o-mini-search-preview"}, {}) == 1
+    assert chat_tools({"model": "anthropic/claude-sonnet-5-5"}, usage)[0] == 3
+    assert chat_tools({"model": "sonar-pro"}, {"num_search_queries": 2})[0] == 2
+    assert chat_tools({"model": "gpt-4o-mini-search-preview"}, {})[0] == 1
     ran = {"executed_tools": [{"type": "browser.search"}, {"type": "browser.open"}, {"type": "search"}]}
-    assert chat_searches({"model": "openai/gpt-oss-120b", "choices": [{"message": ran}]}, {}) == 2
-    assert chat_searches({"model": "research-preview"}, {}) == 0
-    assert chat_searches({}, {}) == 0
+    assert chat_tools({"model": "openai/gpt-oss-120b", "choices": [{"message": ran}]}, {})[0] == 2
+    assert chat_tools({"model": "research-preview"}, {})[0] == 0
+    assert chat_tools({}, {})[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -217,3 +221,34 @@ def test_zeros_for_an_answer_are_an_unknown_cost(
     counted = client.call(model, "Another", max_tokens=100, budget=budget)
     assert counted.cost is None
     assert budget.spent > 0
+
+
+def test_the_cost_of_the_reply_has_its_tools(client: Client) -> None:
+    usage: dict[str, Any] = {"input_tokens": 9, "output_tokens": 5, "total_tokens": 14, "cost": 0.05}
+    call = {"type": "file_search_call", "id": "x_1", "status": "completed"}
+    reply = {"id": "r", "object": "response", "status": "completed", "model": "gpt-6.1-sol", "usage": usage}
+    with RawServer(answering(json.dumps({**reply, "output": [call]}).encode())) as raw:
+        answer = client.call("gpt-6.1-sol", "2+2?", base_url=f"{raw.root}/v1", api_key="sk-test")
+    assert (answer.cost, answer.usage.unpriced_tools) == (0.05, 1)
+
+
+def test_tools_of_hosts_and_of_litellm_in_chat_completions() -> None:
+    contained = {"provider_specific_fields": {"container": {"id": "container_1"}}}
+    ran = {"executed_tools": [{"type": "search"}, {"type": "python"}, {"type": "browser.open"}]}
+    maps = {"prompt_tokens_details": {"web_search_requests": 2, "google_maps_grounding_requests": 1}}
+    assert chat_tools({"choices": [{"message": contained}]}, {})[1] == 1
+    assert chat_tools({"choices": [{"message": ran}]}, {})[1] == 2
+    assert chat_tools({}, {"num_sources_used": 3})[1] == 3
+    assert chat_tools({}, maps)[1] == 1
+    assert chat_tools({"model": "gemini-2.5-pro"}, maps)[0] == 1
+    assert chat_tools({"model": "gemini-3.8-flash"}, maps)[0] == 2
+
+
+@pytest.mark.parametrize(
+    "reply", [{}, {"choices": [None]}, {"choices": [{"message": {"executed_tools": 5}}]}]
+)
+def test_nonsense_used_no_tools(reply: Any) -> None:
+    assert chat_tools(reply, {}) == (0, 0)
+    assert anthropic_tools({"content": [5, {"type": []}], "container": "c"}, {"server_tool_use": 5}) == 0
+    assert response_tools([{"type": []}, {"environment": 5}, None]) == response_tools(None) == 0
+    assert gemini_tools({"candidates": [{"groundingMetadata": {"groundingChunks": {"maps": 5}}}]}) == 0

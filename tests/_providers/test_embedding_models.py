@@ -20,7 +20,6 @@ def check(model: str) -> None:
         ("gpt-6.1-sol", "openai/text-embedding-3-small"),
         ("ft:gpt-4o-mini-2024-07-18:my-org::abc123", "openai/text-embedding-3-small"),
         ("o3", "openai/text-embedding-3-large"),
-        ("openai/whisper-1", "openai/text-embedding-3-small"),
         ("gemini-3.8-flash", "gemini/gemini-embedding-001"),
         ("mistral/mistral-large-4", "mistral/mistral-embed"),
         ("litellm/mistral/mistral-large-4", "mistral/mistral-embed"),

@@ -412,12 +412,15 @@ class TestErrorFields:
                 (None, "429", None, "RESOURCE_EXHAUSTED"),
                 "",
             ),
-            ({"error": "plain"}, (), "plain"),
-            (
-                {"detail": [{"msg": "field required"}]},
-                (None, None, None, None),
-                "[{'msg': 'field required'}]",
-            ),
+            ({"error": "plain"}, (None,) * 4, "plain"),
+            ({"code": "c", "error": "plain"}, (None, "c", None, None), "plain"),
+            ({"error": {"detail": "d"}}, (None,) * 4, "d"),
+            ({"error": {"error": {"message": "m", "code": 5}}}, (None, "5", None, None), "m"),
+            ([{"error": {"message": "m", "details": [{"reason": "r"}]}}], ("r", None, None, None), "m"),
+            ({"message": {"detail": [{"msg": "one"}, {"msg": "two"}]}}, (None,) * 4, "one; two"),
+            ({"errors": [{"code": 5007, "message": "m"}], "messages": []}, (None,) * 4, "m"),
+            ({"detail": [{"msg": "field required"}]}, (None,) * 4, "field required"),
+            ({"detail": [{"loc": ["body", 0], "msg": "m"}]}, (None,) * 4, "body.0: m"),
             ("<html>", (), "<html>"),
             (None, (), ""),
             ([], (), ""),
@@ -439,3 +442,33 @@ def test_headers_have_lower_case_names() -> None:
     answer = types.SimpleNamespace(headers={"Retry-After": "1"})
     assert errors.headers_of(answer) == {"retry-after": "1"}
     assert errors.headers_of(None) == {}
+
+
+@pytest.mark.parametrize(
+    ("headers", "identifier"),
+    [
+        ({"mistral-correlation-id": "m", "cf-ray": "c"}, "m"),
+        ({"x-request-id": "x", "mistral-correlation-id": "m"}, "x"),
+        ({"apim-request-id": "a", "x-ms-client-request-id": "b"}, "a"),
+        ({"x-amzn-requestid": "q", "date": "d"}, "q"),
+        ({"nvcf-reqid": "n"}, "n"),
+        ({"x-ds-trace-id": "t", "cf-ray": "c"}, "t"),
+        ({"llm_provider-mistral-correlation-id": "m"}, "m"),
+        ({"cf-ray": "c"}, "c"),
+        ({"x-request-id": "", "request-id": "r"}, "r"),
+        ({"x-requests": "5", "x-ratelimit-limit-requests": "9"}, None),
+    ],
+)
+def test_every_request_id_is_told(headers: dict[str, str], identifier: str | None) -> None:
+    assert errors.from_answer(400, message="no", headers=headers).request_id == identifier
+
+
+@given(body=JSON_VALUES)
+def test_any_body_has_a_message_and_a_class(body: Any) -> None:
+    codes, message = errors.error_fields(body)
+    assert isinstance(message, str)
+    assert isinstance(errors.from_answer(400, codes=codes, message=message), LLMError)
+    if isinstance(body, dict):
+        for answer in ("choices", "type"):
+            failure = errors.error_in(body, answer)
+            assert failure is None or isinstance(failure, LLMError)

@@ -110,7 +110,7 @@ def test_the_payload_names_the_content_and_not_the_id(model: str, parameters: An
 def test_an_image_has_forms_of_its_own() -> None:
     reference = IMAGE["image_url"]["url"].reference
     (turn,) = encoded("gpt-6.1-sol", IMAGE, endpoint="responses").payload["input"]
-    assert turn["content"] == [{"type": "input_image", "file_id": reference}]
+    assert turn["content"] == [{"type": "input_image", "file_id": reference, "detail": "auto"}]
     (turn,) = encoded("claude-haiku-5-5", IMAGE).payload["messages"]
     assert turn["content"] == [{"type": "image", "source": {"type": "file", "file_id": reference}}]
     with pytest.raises(RequestError, match=r"Chat Completions takes no uploaded images: write endpoint="):

@@ -20,7 +20,6 @@ ANTHROPIC: list[dict[str, Any]] = [
     {"type": "code_execution_20260521", "name": "code_execution"},
     {"type": "mcp_toolset", "mcp_server_name": "x"},
     {"type": "tool_search_tool_bm25", "name": "search"},
-    {"name": "weather", "input_schema": {"type": "object"}},
 ]
 GEMINI: list[dict[str, Any]] = [
     {"google_search": {}},

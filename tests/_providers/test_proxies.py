@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import os
+import re
 import socket
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, get_args
+from urllib.parse import urlsplit
 
 import pytest
 
 from llm_provider import APIConnectionError, Client, RequestError
 from llm_provider._providers import proxies
+from llm_provider._requests.attachments import Attachment
 from llm_provider._requests.routing import Transport
 from llm_provider.simulator import Simulator
 from raw_server import RawServer
@@ -34,6 +38,7 @@ MODELS = [
     "gemini/gemini-4-argon",
     pytest.param("litellm/anthropic/claude-sonnet-5-5", marks=THROUGH_LITELLM),
 ]
+SERVED = ["gpt-6.1-sol", "gpt-5.5-pro", "claude-sonnet-5-5", "gemini/gemini-4-argon"]
 SERVERS = {
     "gpt": "openai", "claude": "anthropic", "gemini/gemini": "gemini", "litellm/anthropic/claude": "anthropic"
 }  # fmt: skip
@@ -114,6 +119,108 @@ def test_servers_that_need_no_proxy_are_reached(
     assert len(simulator.requests()) == 1
     with pytest.raises(BlockingIOError):
         listening.accept()
+
+
+def count(client: Client, model: str, where: str) -> None:
+    client.count_tokens(model, "Hi", base_url=where)
+
+
+def list_models(_: Client, model: str, where: str) -> None:
+    provider = {"gpt": "openai", "claude": "anthropic", "gemini": "gemini"}[re.split("[-/]", model)[0]]
+    with Client(base_url=where) as client:
+        client.models(provider, live=True)
+
+
+def send_batch(client: Client, model: str, where: str) -> None:
+    client.call_many(model, ["Hi"], delivery="batch", base_url=where, progress=False)
+
+
+def upload(client: Client, model: str, where: str) -> None:
+    file = Attachment("large", "application/pdf", 23_000_000, data=b"%PDF-1.7 a")
+    part = {"type": "file", "file": {"filename": "document.pdf", "file_data": file}}
+    client.call(model, ["Hi", part], base_url=where)  # type: ignore[list-item]  # no public value is so large
+
+
+def send(client: Client, model: str, where: str) -> None:
+    ask(client, model, "call", base_url=where)
+
+
+def stream(client: Client, model: str, where: str) -> None:
+    ask(client, model, "stream", base_url=where)
+
+
+class ForwardingProxy(RawServer):
+    """Passes each request on, and the answer back."""
+
+    def __init__(self) -> None:
+        super().__init__(refuse)
+        self._tasks: set[Any] = set()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # A task is kept by what it waits for alone.
+        self._tasks.add(asyncio.current_task())
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError), contextlib.closing(writer):
+            head = await reader.readuntil(b"\r\n\r\n")
+            method, url, rest = head.split(b" ", 2)
+            server = urlsplit(url.decode())
+            self.requests += 1
+            there, back = await asyncio.open_connection(server.hostname, server.port)
+            path = server.path + (f"?{server.query}" if server.query else "")
+            rest = re.sub(rb"(?i)\r\n(proxy-)?connection:[^\r]*", b"", rest)
+            rest = rest.replace(b"\r\n", b"\r\nconnection: close\r\n", 1)
+            with contextlib.closing(back):
+                back.write(b"%b %b %b" % (method, path.encode(), rest))
+                upwards = asyncio.ensure_future(pass_on(reader, back))
+                self._tasks.add(upwards)
+                await pass_on(there, writer)
+                upwards.cancel()
+
+
+async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while piece := await reader.read(65536):
+        writer.write(piece)
+        await writer.drain()
+
+
+@pytest.mark.usefixtures("listening")
+@pytest.mark.parametrize("variable", ["ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy"])
+@pytest.mark.parametrize(
+    ("use", "transport"),
+    [
+        *itertools.product([send, stream], ["aiohttp", "http1", "http2"]),
+        *itertools.product([count, list_models, send_batch, upload], ["aiohttp"]),
+    ],
+)
+@pytest.mark.parametrize("model", SERVED)
+def test_every_request_goes_through_the_proxy(
+    monkeypatch: pytest.MonkeyPatch, simulator: Simulator, own_cache: Path, model: str, use: Any,
+    transport: Any, variable: str,
+) -> None:  # fmt: skip
+    server = simulator.url(SERVERS[model.split("-", maxsplit=1)[0]])
+    with ForwardingProxy() as proxy, Client(cache_dir=own_cache, transport=transport) as client:
+        monkeypatch.setenv(variable, proxy.root)
+        use(client, model, server)
+        assert proxy.requests == len(simulator.requests())
+        # OpenAI's tokens are counted here.
+        assert proxy.requests or (use is count and model.startswith("gpt"))
+
+
+@pytest.mark.skipif(find_spec("socksio") is not None, reason="SOCKS works here")
+@pytest.mark.parametrize("name", UNUSABLE)
+@pytest.mark.parametrize("use", [list_models, send_batch, upload])
+@pytest.mark.parametrize("model", ["gpt-6.1-sol", "claude-sonnet-5-5", "gemini/gemini-4-argon"])
+def test_no_request_goes_past_a_proxy_that_cannot_be_used(
+    monkeypatch: pytest.MonkeyPatch,
+    own_cache: Path,
+    listening: socket.socket,
+    model: str,
+    use: Any,
+    name: str,
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", UNUSABLE[name].format(address=address(listening)))
+    with Client(cache_dir=own_cache) as client, pytest.raises(RequestError, match="ALL_PROXY") as caught:
+        use(client, model, "https://models.example.com/v1")
+    assert PASSWORD not in repr(vars(caught.value))
 
 
 async def refuse(writer: asyncio.StreamWriter) -> None:

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from llm_provider import APIResponseValidationError
-from llm_provider._providers.sse import EventSplitter, events
+from llm_provider._providers.sse import END, EventSplitter, events
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 ends = st.sampled_from(["\n", "\r\n", "\r"])
@@ -77,6 +77,11 @@ def test_what_arrives_together_is_handed_on_together() -> None:
         (b"data: 1\n\ndata: 2", [1, 2]),
         (b"data: 1\n\ndata: [DONE]", [1]),
         (b"data:\n\ndata: 1\n\n", [1]),
+        (b"data: 1\n\ndata: [DONE] \n\ndata: 2\n\n", [1]),
+        (b"\xef\xbb\xbfdata: 1\r\n\r\ndata:  [DONE]\t \r\n\r\ndata: 2\r\n\r\n", [1]),
+        (b"data: 1\r\rdata:[DONE]  ", [1]),
+        (b"[1, 2]", [1, 2]),
+        (b'\xef\xbb\xbf\n {"a": 1}\n', [{"a": 1}]),
         (b": keep-alive\n\n\n\n", []),
         (b"", []),
         (b'{"error": {"message": "no"}}', [{"error": {"message": "no"}}]),
@@ -86,6 +91,26 @@ def test_what_arrives_together_is_handed_on_together() -> None:
 def test_streams_as_servers_send_them(stream: bytes, expected: list[Any]) -> None:
     assert read(stream) == expected
     assert read(*(stream[place : place + 1] for place in range(len(stream)))) == expected
+
+
+@given(
+    st.sampled_from(["data:", "data: ", "data:  "]),
+    st.text(" \t", max_size=3),
+    ends,
+    st.booleans(),
+    st.lists(st.integers(0, 60), max_size=6),
+)
+def test_the_end_of_a_stream_may_have_blanks(
+    name: str, blanks: str, end: str, closed: bool, places: list[int]
+) -> None:
+    last = f"{name}[DONE]{blanks}" + (end * 2 if closed else "")
+    whole = f"\ufeffdata: 1{end}{end}{last}".encode()
+
+    async def told() -> list[Any]:
+        stream = events(arriving(cut(whole, places)), mark_end=True)
+        return [event async for batch in stream for event in batch]
+
+    assert asyncio.run(told()) == [1, END]
 
 
 @pytest.mark.parametrize("stream", [b"data: {\n\n", b"data: \xff\n\n", b"data: 1\n\ndata: {", b"{not JSON"])

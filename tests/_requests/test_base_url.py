@@ -1,12 +1,14 @@
 """Which servers may be sent a request, and the key with it."""
 
+from collections.abc import Iterable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_provider._errors import RequestError
 from llm_provider._requests.base_url import checked_base_url
-from llm_provider._requests.routing import resolve
+from llm_provider._requests.routing import ROUTES, Route, resolve
 
 
 @pytest.mark.parametrize(
@@ -54,6 +56,18 @@ def test_may_be_sent_a_key(base_url: str) -> None:
         ("http://[fe80::1]/", "link-local"),
         ("http://[fe80::1%25eth0]/", "link-local"),
         ("http://[::ffff:169.254.169.254]/", "link-local"),
+        ("http://[fd00:ec2::254]/", "cloud's metadata"),
+        ("https://[fd20:ce::254]/", "cloud's metadata"),
+        ("https://100.100.100.200/", "cloud's metadata"),
+        ("https://instance-data.ec2.internal", "not the address of a provider"),
+        ("http://[::1%25lo]/", "neither a name nor an address"),
+        ("https://[v1.a]/", "neither a name nor an address"),
+        ("https://4294967296/", "neither a name nor an address"),
+        ("https://1.2.3.4.5/", "neither a name nor an address"),
+        ("https://a..b/", "neither a name nor an address"),
+        ("https://user%3asecret%40example.com/", "neither a name nor an address"),
+        ("https://example.com%2fsecret/", "neither a name nor an address"),
+        ("https://exa\tmple.com/", "not an http or https URL"),
         ("http://metadata.google.internal/", "not the address of a provider"),
         ("ftp://localhost/", "not an http or https URL"),
         ("file:///etc/passwd", "not an http or https URL"),
@@ -77,9 +91,103 @@ def test_may_not(base_url: str, problem: str) -> None:
     assert "secret" not in str(caught.value)
 
 
+_FORBIDDEN = {
+    "169.254.169.254": "link-local",
+    "169.254.170.2": "link-local",
+    "100.100.100.200": "cloud's metadata",
+    "168.63.129.16": "cloud's metadata",
+    "192.0.0.192": "cloud's metadata",
+    "metadata.google.internal": "not the address of a provider",
+    "metadata.goog": "not the address of a provider",
+    "metadata": "not the address of a provider",
+    "evil.example": "use https",
+    "8.8.8.8": "use https",
+}
+
+
+@st.composite
+def _spellings(draw: st.DrawFn, hosts: Iterable[str]) -> tuple[str, str]:
+    """A host, and a spelling of it that a resolver, or the client before it, takes for the same."""
+    host = draw(st.sampled_from(sorted(hosts)))
+    numbers = [int(part) for part in host.split(".") if part.isdigit()]
+    spelled = host
+    if len(numbers) == 4:
+        first, second, third, fourth = numbers
+        whole = int.from_bytes(bytes(numbers))
+        spelled = draw(
+            st.sampled_from(
+                [
+                    host, str(whole), hex(whole), oct(whole).replace("o", ""), ".".join(map(hex, numbers)),
+                    ".".join(f"0{number:o}" for number in numbers),
+                    f"{first}.{second}.{third * 256 + fourth}",
+                    f"{first}.{second * 65536 + third * 256 + fourth}",
+                    f"[::ffff:{host}]", f"[64:ff9b::{host}]", f"[64:ff9b:1::{host}]", f"[::{host}]",
+                    f"[2002:{first:02x}{second:02x}:{third:02x}{fourth:02x}::1]",
+                ]
+            )
+        )  # fmt: skip
+    if spelled.startswith("["):
+        return host, spelled
+    written = ""
+    for character in spelled:
+        others = [character, character.upper(), f"%{ord(character):02x}"]
+        if character == ".":
+            others += ["\u3002", "\uff0e", "\uff61"]
+        elif character.isascii() and character.isalnum():
+            others.append(chr(ord(character) + 0xFEE0))
+        written += draw(st.sampled_from(others))
+    return host, written + draw(st.sampled_from(["", ".", "。", "%2e"]))
+
+
+@given(_spellings(_FORBIDDEN), st.sampled_from(["", ":80", ":8000/v1"]))
+def test_no_spelling_of_a_host_gets_past_the_check(spelling: tuple[str, str], rest: str) -> None:
+    host, written = spelling
+    with pytest.raises(RequestError) as caught:
+        checked_base_url(f"http://{written}{rest}")
+    if not written.startswith("["):
+        assert _FORBIDDEN[host] in str(caught.value)
+
+
+@given(_spellings(["api.example.com", "xn--bcher-kva.example"]), st.sampled_from(["", ":443", "/v1", "/v1/"]))
+def test_every_spelling_of_a_name_is_one_server(spelling: tuple[str, str], rest: str) -> None:
+    host, written = spelling
+    found = checked_base_url(f"https://{written}{rest}")
+    assert found.lower() == f"https://{host}{rest}".rstrip("/")
+    assert resolve("local/m", f"https://{written}{rest}").base_url == found
+
+
+@pytest.mark.parametrize("server", ["http://evil。example/v1", "https://100.100.100.200."])
+@pytest.mark.parametrize(
+    "route", [row for row in ROUTES.values() if row.base_url_variable], ids=lambda route: route.provider
+)
+def test_the_variable_of_every_route_is_checked(
+    route: Route, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(route.base_url_variable, server)
+    with pytest.raises(RequestError, match="base_url"):
+        resolve(f"{route.provider}/model")
+
+
+@pytest.mark.parametrize(
+    ("written", "sent"),
+    [
+        ("https://bücher.example/v1", "https://xn--bcher-kva.example/v1"),
+        ("https://api.example.com.:8443/v1/", "https://api.example.com:8443/v1"),
+        ("http://\uff4c\uff4fcalhost:8000/v1", "http://localhost:8000/v1"),
+        ("http://127。0。0。1:8000/v1", "http://127.0.0.1:8000/v1"),
+        # A name in ASCII stays as it is, as does its cache key.
+        ("https://API.Example.com/v1", "https://API.Example.com/v1"),
+    ],
+)
+def test_what_was_checked_is_sent(written: str, sent: str) -> None:
+    assert checked_base_url(written) == sent
+
+
 @given(st.text(max_size=40) | st.text(max_size=20).map("http://".__add__))
 def test_any_text_is_a_url_or_our_error(base_url: str) -> None:
     try:
-        assert checked_base_url(base_url) == base_url.rstrip("/")
+        found = checked_base_url(base_url)
     except RequestError:
         return
+    assert checked_base_url(found) == found
+    assert found == base_url.rstrip("/") or found.isascii()

@@ -154,7 +154,7 @@ class TestRows:
             ("{question}", GAP, r"rows\[1\] \(index 'b'\) has no value for 'question' \(nan\)"),
             ("{id:s}", FRAME, r"rows\[0\] \(index 'a'\) cannot fill the template: ValueError"),
             ("{id[0]}", ROWS, r"rows\[0\] cannot fill the template: TypeError"),
-            ("{id.name}", ROWS, r"rows\[0\] cannot fill the template: AttributeError"),
+            ("{id.name}", ROWS, r"rows\[0\] cannot fill the template: TypeError"),
             ("{id}", ["a"], r"rows\[0\] must be a dict, not str"),
             (lambda row: row["id"], ROWS, r"made of rows\[0\] must be a str or a list of messages, not int"),
             (lambda row: None, FRAME, r"made of rows\[0\] \(index 'a'\) is missing"),

@@ -236,7 +236,11 @@ WAV = base64.b64encode(FILES["a.wav"][0]).decode()
             "gpt-5.5-pro",
             "openai",
             [
-                {"type": "input_image", "image_url": f"data:image/png;base64,{ENCODED}"},
+                {
+                    "type": "input_image",
+                    "image_url": f"data:image/png;base64,{ENCODED}",
+                    "detail": "auto",
+                },
                 {
                     "type": "input_file",
                     "filename": "document.pdf",

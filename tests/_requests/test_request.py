@@ -295,7 +295,21 @@ class TestParameters:
         with pytest.raises(RequestError, match="without tools"):
             build(tool_choice=choice)
 
-    @pytest.mark.parametrize("choice", ["any", {"type": "function"}, {"name": "x"}, 5])
+    @pytest.mark.parametrize(
+        ("choice", "taken"),
+        [
+            ("any", "required"),
+            ({"type": "any"}, "required"),
+            ({"type": "auto"}, "auto"),
+            ({"type": "none"}, "none"),
+            ({"type": "tool", "name": "x"}, {"type": "function", "function": {"name": "x"}}),
+            ({"type": "function", "name": "x"}, {"type": "function", "function": {"name": "x"}}),
+        ],
+    )
+    def test_the_tool_choices_of_other_apis_are_synonyms(self, choice: Any, taken: Any) -> None:
+        assert build(tools=[TOOL], tool_choice=choice).tool_choice == taken
+
+    @pytest.mark.parametrize("choice", ["all", {"type": "function"}, {"name": "x"}, 5])
     def test_a_tool_choice_has_openais_form(self, choice: Any) -> None:
         with pytest.raises(RequestError, match="tool_choice must be"):
             build(tools=[TOOL], tool_choice=choice)

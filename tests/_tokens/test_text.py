@@ -92,3 +92,13 @@ def test_any_text_has_a_number_of_tokens_that_its_bytes_bound(text: str) -> None
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_more_text_is_no_fewer_tokens(text: str, more: str) -> None:
     assert total(f"{text} {more}") >= 0.5 * total(text)
+
+
+@pytest.mark.parametrize(
+    ("language", "tokens"), [("Greek", 410), ("Hindi", 423), ("Thai", 206), ("Tamil", 423), ("Arabic", 167)]
+)
+def test_qwen_3_makes_more_tokens_of_other_scripts_than_later_versions(language: str, tokens: int) -> None:
+    """The numbers are those of its tokenizer."""
+    _, second, third = SCRIPTS[language]
+    assert sum(text_tokens(f"{second} {third}", "qwen_3")) == pytest.approx(tokens, rel=0.1)
+    assert sum(text_tokens(f"{second} {third}", "qwen")) < 0.8 * tokens

@@ -27,8 +27,11 @@ _AS_ANSWERED = re.compile(
     r"|role: '\w+' is none of \('developer',\)"
 )
 
-# Which program made a call, and where its tool was found, are of no use to another provider.
-_NAMES_OF_CALLS = ("id", "call_id", "caller_id", "tool_id", "namespace", "toolset_name")
+# Which program made a call, and where its tool was found or run, are of no use to another provider.
+_NAMES_OF_CALLS = (
+    "id", "call_id", "caller_id", "tool_id", "namespace", "toolset_name", "created_by", "container_id",
+    "server_label",
+)  # fmt: skip
 
 # With these words Gemini says that the model failed to answer. An answer that holds nothing else is an error.
 FAILED = tuple(

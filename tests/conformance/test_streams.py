@@ -267,9 +267,10 @@ def test_every_chunk_of_a_completion() -> None:
         alone = outcome(CHAT, [{**first, "choices": [{**delta, "index": 0}]}, ended, done])
         if alone is None:
             continue
-        said = (
-            told.get("content") or told.get("refusal") or told.get("tool_calls") or told.get("function_call")
-        )
+        calls = [told.get("function_call"), *(call.get("function") for call in told.get("tool_calls") or ())]
+        # A call without a name and arguments is none.
+        called = any(any(call.values()) for call in calls if call)
+        said = told.get("content") or told.get("refusal") or called
         assert not (said and is_empty(alone)), delta
 
 

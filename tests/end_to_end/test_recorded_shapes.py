@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from llm_provider import (
+    APIConnectionError,
     APIResponseValidationError,
     AuthenticationError,
     Client,
@@ -135,7 +136,6 @@ def test_a_whole_answer_of_gemini_without_a_finish_reason(client: Client, simula
     [
         "data: {garbage\r\n\r\n",
         sse({"error": {"code": 503, "status": "UNAVAILABLE", "message": "late"}}),
-        sse(candidate({"text": " and more"})),
         "[" * 2000,
         "data: " + "[" * 2000,
     ],
@@ -145,6 +145,39 @@ def test_bytes_after_the_end_of_a_stream_of_gemini(client: Client, simulator: Si
     response, deltas = answer(client, simulator, GEMINI, sse(whole) + rest, streamed=True)
     assert response.text == "".join(delta.text for delta in deltas) == "Hello"
     assert response.usage.output_tokens == 2
+
+
+CODE = (
+    {"executableCode": {"language": "PYTHON", "code": "print(111111111 * 109739371)"}},
+    {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "121932631112635269"}},
+)
+
+
+def test_an_answer_of_gemini_that_goes_on_after_stop(client: Client, simulator: Simulator) -> None:
+    told = sse(
+        candidate(CODE[0], finishReason="STOP"),
+        candidate(CODE[1]),
+        candidate({"text": "The first number is 12193263"}),
+        {**candidate({"text": "1112635269."}, finishReason="STOP"), **COUNTS},
+    )
+    response, deltas = answer(client, simulator, GEMINI, told, streamed=True)
+    text = "The first number is 121932631112635269."
+    assert response.text == "".join(delta.text for delta in deltas) == text
+    assert response.message["provider_specific_fields"]["content"] == [*CODE, {"text": text}]
+
+
+@pytest.mark.parametrize("sent", [1, 2])
+def test_a_stream_of_gemini_that_breaks_while_code_runs_was_cut(client: Client, sent: int) -> None:
+    body = sse(*(candidate(part, finishReason="STOP") for part in CODE[:sent])).encode()
+
+    async def behaviour(writer: asyncio.StreamWriter) -> None:
+        head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+        writer.write(head + b"%x\r\n%b\r\n" % (len(body), body))
+        await writer.drain()
+        reset(writer)
+
+    with RawServer(behaviour) as server, pytest.raises(APIConnectionError):
+        list(client.stream(GEMINI, "Hi", base_url=server.root, max_retries=0))
 
 
 @pytest.mark.parametrize("pause", [0.1, 3600.0], ids=["broken", "endless"])

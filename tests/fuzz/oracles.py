@@ -34,12 +34,8 @@ def _responses(reply: Any) -> set[str]:
 
 
 def _anthropic(reply: Any) -> set[str]:
-    # A block without a type is a text if it has one.
-    text = "".join(
-        block["text"]
-        for block in _dicts(reply["content"])
-        if block.get("type", "text") == "text" and isinstance(block.get("text"), str)
-    )
+    # A block of another type is a text too, if it has one.
+    text = "".join(block["text"] for block in _dicts(reply["content"]) if isinstance(block.get("text"), str))
     explained = reply.get("stop_details")
     explanation = explained.get("explanation") if isinstance(explained, dict) else None
     return {text} if text or not isinstance(explanation, str) else {"", explanation}

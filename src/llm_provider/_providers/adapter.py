@@ -117,6 +117,8 @@ class Answer:
     """USD that the reply says it cost; None where it does not say."""
     has_media: bool = False
     """Whether it holds images or audio that are not fields of its messages."""
+    checked: tuple[Any, str | None] | None = None
+    """The structure that it was compared with, and where it did not match."""
 
 
 @dataclass(slots=True)
@@ -295,8 +297,8 @@ class EmbeddingFormat(Protocol):
     def limits(self, target: Target) -> EmbeddingLimits:
         """How much one request may hold."""
 
-    def decode(self, reply: Any, texts: int) -> EmbeddingAnswer:
-        """The vectors of a reply to so many texts.
+    def decode(self, reply: Any, texts: int, encoded: EncodedRequest | None = None) -> EmbeddingAnswer:
+        """The vectors of a reply to so many texts. The request may say how they are written.
 
         Raises:
             APIResponseValidationError: a vector is missing, comes twice, or is not a list of finite numbers.

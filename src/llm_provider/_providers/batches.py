@@ -45,6 +45,8 @@ class BatchSpec:
     """The name of the batch in the journal. It is sent along where the provider keeps one."""
     content: str
     """A hash of the rows. It is sent along with the label."""
+    origin: str = ""
+    """A hash of the cache directory whose ledger has the cost. It is sent along with the label."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +66,19 @@ class RemoteBatch:
     failed: int = 0
     label: str | None = None
     content: str | None = None
+    origin: str | None = None
     input_file: str | None = None
     results: tuple[str, ...] = ()
-    """Where the results are, in the provider's own terms; empty if there are none."""
+    """Where the results are, in the provider's own terms; empty if there are none, perhaps only for now."""
+    archived: bool = False
+    """Whether the provider says that it has deleted the results."""
     problem: str | None = None
     """Why the provider refused the batch as a whole."""
+
+    @property
+    def ended_early(self) -> bool:
+        """Whether its provider ended it before every row had an answer or an error of its own."""
+        return self.ended and any(word in self.state.lower() for word in ("fail", "cancel", "expire"))
 
 
 class RowReply(NamedTuple):

@@ -1,4 +1,4 @@
-"""What a reply tells about its bill beyond tokens: the searches made for the model, and its own cost.
+"""What a reply tells about its bill beyond tokens: the tools that the provider ran, and its own cost.
 
 OpenAI bills the web searches of Responses by action, and one search for each request to a search model of
 Chat Completions. Gemini 3 and later bill each search query, earlier ones each prompt that was grounded. These
@@ -34,32 +34,55 @@ _MOST = 10**15
 
 _COSTS = frozenset({"cost", "cost_in_usd_ticks", "estimated_cost"})
 
+_UNPRICED = ("code_interpreter_call", "file_search_call", "image_generation_call")
+
 _SEARCH_MODEL = re.compile(r"-search-(preview|api)\b")
 _BILLED_BY_PROMPT = re.compile(r"(models/)?gemini-[12]\b")
 
 
-def with_searches(usage: Usage, searches: int) -> Usage:
-    """A usage with some more searches; the usage itself if there are none."""
-    return replace(usage, web_searches=usage.web_searches + searches) if searches else usage
+def with_tools(usage: Usage, searches: int, unpriced: int) -> Usage:
+    """A usage with some more searches and uses of other tools; the usage itself if there are none."""
+    if not (searches or unpriced):
+        return usage
+    return replace(
+        usage, web_searches=usage.web_searches + searches, unpriced_tools=usage.unpriced_tools + unpriced
+    )
 
 
-def chat_searches(reply: Mapping[str, Any], usage: Mapping[str, Any]) -> int:
-    """The searches of a chat completion.
+def chat_tools(reply: Mapping[str, Any], usage: Mapping[str, Any]) -> tuple[int, int]:
+    """The searches of a chat completion, and its uses of tools without a known price.
 
-    >>> [chat_searches({"model": model}, {}) for model in ("gpt-4o-search-preview-2025-03-11", "gpt-4o")]
-    [1, 0]
+    Groq bills code by the time that it runs, and xAI the sources that a search used. litellm shows the
+    containers of Anthropic's models, and the maps of Gemini's.
+
+    >>> [chat_tools({"model": model}, {}) for model in ("gpt-4o-search-preview-2025-03-11", "gpt-4o")]
+    [(1, 0), (0, 0)]
     """
+    message, details = _message(reply), usage.get("prompt_tokens_details")
+    unpriced = count(usage, "num_sources_used") if "num_sources_used" in usage else 0
+    if "executed_tools" in message:
+        unpriced += sum(not _is_search(tool) for tool in _dicts(message["executed_tools"]))
+    if "provider_specific_fields" in message:
+        unpriced += isinstance(part(message, "provider_specific_fields").get("container"), dict)
+    if isinstance(details, dict) and "google_maps_grounding_requests" in details:
+        unpriced += count(details, "google_maps_grounding_requests")
+    return _chat_searches(reply, usage, message, details), unpriced
+
+
+def _chat_searches(
+    reply: Mapping[str, Any], usage: Mapping[str, Any], message: Mapping[str, Any], details: Any
+) -> int:
     if "server_tool_use" in usage:  # OpenRouter, and litellm for Anthropic's models
         return count(part(usage, "server_tool_use"), "web_search_requests")
     if "num_search_queries" in usage:  # Perplexity
         return count(usage, "num_search_queries")
-    try:
-        executed = reply["choices"][0]["message"].get("executed_tools")
-    except (KeyError, IndexError, TypeError, AttributeError):
-        executed = None
-    if executed:  # Groq
-        return sum(str(tool.get("type")).endswith("search") for tool in _dicts(executed))
+    if message.get("executed_tools"):  # Groq
+        return sum(map(_is_search, _dicts(message["executed_tools"])))
     model = reply.get("model")
+    if isinstance(details, dict) and "web_search_requests" in details:  # litellm for Gemini's models
+        found = count(details, "web_search_requests")
+        if found:
+            return min(found, 1) if _BILLED_BY_PROMPT.match(str(model)) else found
     return int(isinstance(model, str) and "search" in model and _SEARCH_MODEL.search(model) is not None)
 
 
@@ -74,6 +97,48 @@ def response_searches(items: Any) -> int:
         part(item, "action").get("type", "search") == "search"
         for item in _dicts(items)
         if item.get("type") == "web_search_call" and item.get("status") != "failed"
+    )
+
+
+def response_tools(items: Any) -> int:
+    """The items of a response that used a tool without a known price.
+
+    A container is billed by the session, its size and its time, and one container may serve many responses.
+    An image is billed by the tokens of its own model, and a file search by hosts at prices of their own.
+
+    >>> response_tools([{"type": "file_search_call"}, {"type": "message"}])
+    1
+    """
+    return sum(
+        item.get("type") in _UNPRICED or part(item, "environment").get("type") == "container_reference"
+        for item in _dicts(items)
+    )
+
+
+def anthropic_tools(reply: Mapping[str, Any], usage: Mapping[str, Any]) -> int:
+    """The runs of code of an Anthropic message, which are billed by the time of their container.
+
+    They are free beside searches that the code makes itself.
+
+    >>> anthropic_tools({"content": [{"type": "server_tool_use", "name": "bash_code_execution"}]}, {})
+    1
+    """
+    runs = count(part(usage, "server_tool_use"), "code_execution_requests")
+    blocks = [block for block in _dicts(reply.get("content")) if block.get("type") == "server_tool_use"]
+    if any(str(part(block, "caller").get("type")).startswith("code_execution") for block in blocks):
+        return 0
+    runs = max(runs, sum("code_execution" in str(block.get("name")) for block in blocks))
+    # A container with files is billed without a run too.
+    return runs or int(isinstance(reply.get("container"), dict))
+
+
+def gemini_tools(reply: Mapping[str, Any]) -> int:
+    """The candidates that Google Maps grounded. Code, pages and stored files are billed as tokens."""
+    grounded = [part(candidate, "groundingMetadata") for candidate in _dicts(reply.get("candidates"))]
+    return sum(
+        any(chunk.get("maps") is not None for chunk in _dicts(grounding.get("groundingChunks")))
+        or bool(grounding.get("googleMapsWidgetContextToken"))
+        for grounding in grounded
     )
 
 
@@ -151,6 +216,17 @@ def _amount(value: Any, *, free: bool = False) -> Decimal | None:
     from decimal import Decimal
 
     return Decimal(repr(value))
+
+
+def _message(reply: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The message of the first choice; empty if there is none."""
+    choices = reply.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return part(first, "message") if isinstance(first, dict) else {}
+
+
+def _is_search(tool: Mapping[str, Any]) -> bool:
+    return str(tool.get("type")).endswith("search")
 
 
 def _dicts(items: Any) -> Iterable[dict[str, Any]]:

@@ -115,7 +115,8 @@ def limit_httpx(library: ModuleType, response: Any, most: int) -> None:
     if "content-encoding" in response.headers:
         # The library would decode what this stream has decoded.
         del response.headers["content-encoding"]
-    response.stream = _stream_class(library)(response.stream, windows, most)
+    network = response.extensions.get("network_stream")
+    response.stream = _stream_class(library)(response.stream, windows, most, network)
 
 
 @functools.cache
@@ -123,8 +124,9 @@ def _stream_class(library: ModuleType) -> Any:
     class LimitedStream(library.AsyncByteStream):  # type: ignore[name-defined,misc]  # known at run time only
         """The decoded body of a response."""
 
-        def __init__(self, raw: Any, windows: Sequence[int], most: int) -> None:
+        def __init__(self, raw: Any, windows: Sequence[int], most: int, network: Any) -> None:
             self._raw = raw
+            self._network = network
             self._inflaters = [_Inflater(window) for window in windows]
             self._most = most
 
@@ -142,9 +144,20 @@ def _stream_class(library: ModuleType) -> Any:
                     raise library.DecodingError(str(error)) from error
 
         async def aclose(self) -> None:
+            if _has_surplus(self._raw):
+                # The library would take it for the beginning of the next answer. A connection whose stream is
+                # closed does not return to its pool.
+                await self._network.aclose()
             await self._raw.aclose()
 
     return LimitedStream
+
+
+def _has_surplus(stream: Any) -> bool:
+    """Whether more than the answer has arrived. No public name of the libraries tells."""
+    for name in ("_stream", "_httpcore_stream", "_stream", "_connection", "_h11_state"):
+        stream = getattr(stream, name, None)
+    return stream is not None and bool(stream.trailing_data[0])
 
 
 class _Inflater:

@@ -6,6 +6,7 @@ import re
 
 from .._errors import RequestError
 from .._requests.embed_request import EmbedRequest
+from .._requests.model_kinds import not_covered, uncovered_kind
 from .._requests.routing import Target, priced_as
 
 # Families of models that answer in text, pictures or sound, by the last part of the name. For a family that
@@ -32,8 +33,15 @@ def check_model(request: EmbedRequest, target: Target) -> None:
     """
     name = target.model.rpartition("/")[2].lower().removeprefix("ft:")
     # A user's own server may give an embedding model any name.
-    if target.provider == "local" or "embed" in name or not _OTHER_MODELS.fullmatch(name):
+    if target.provider == "local" or "embed" in name:
         return
+    if not _OTHER_MODELS.fullmatch(name) and uncovered_kind(name) is None:
+        return
+    what = uncovered_kind(name)
+    if what is not None:
+        raise RequestError(
+            f"{request.model} {not_covered(what)}", provider=target.provider, model=request.model
+        )
     provider, _ = priced_as(target)
     raise RequestError(
         f"{request.model} does not embed; use one of {', '.join(examples(provider))}",

@@ -7,13 +7,10 @@ imported here.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
-
-import orjson
 
 from .._errors import (
     APIConnectionError,
@@ -33,14 +30,14 @@ from .._errors import (
 )
 from .._limits.retry import ORDERLY_END, retry_after
 from .certificates import trust_remedy
+from .error_bodies import error_fields, meaning_of
 
 _LONGEST_MESSAGE = 500
 _LONGEST_NAME = 200
 
-# The second is Anthropic's, the third Azure's.
-_REQUEST_IDS = ("x-request-id", "request-id", "apim-request-id")
-
-_CODE_FIELDS = ("code", "type", "status")
+# Those that several headers of one answer have, in the order of preference: Anthropic's, Azure's, Mistral's.
+_REQUEST_IDS = ("x-request-id", "request-id", "apim-request-id", "mistral-correlation-id")
+_REQUEST_ID = re.compile(r".*(request-?id|reqid|correlation-id|trace-?id)|cf-ray")
 
 _STATUS = re.compile(r"[45]\d\d", re.ASCII)
 
@@ -53,11 +50,17 @@ _CODES: tuple[tuple[re.Pattern[str], type[LLMError]], ...] = tuple(
         # Anthropic's details.error_code, sent with a type that stands for a short wait.
         (r"\w+_spend_limit_reached|linked_organization_billing_unavailable", QuotaExceededError),
         (r".*content_policy_violation|content_filter|bio_policy", RefusalError),
-        (r"invalid_api_key|authentication_error|unauthenticated", AuthenticationError),
+        (
+            r"(invalid|wrong|incorrect)_?api_?key|api_?key_?(invalid|expired)|authentication_error|unauthenticated",
+            AuthenticationError,
+        ),
         (r"permission_error|permission_denied|organization_on_hold", PermissionDeniedError),
         (r"overloaded(_error)?|(service_)?unavailable(_error)?|slow_down", OverloadedError),
         (r"rate_limit_error|rate_limit_exceeded|requests|tokens|resource_exhausted", RateLimitError),
-        (r"model_not_found|not_found_error|not_found", NotFoundError),
+        (
+            r"model_not_(found|exist|supported)|invalid_model|unknown_model|not_found_error|not_found",
+            NotFoundError,
+        ),
         (r"invalid_request_error|invalid_argument|failed_precondition|invalid_prompt", BadRequestError),
         # OpenAI's codes for an image that it cannot use, sent with status 200.
         (r"image_\w+|(invalid|empty|failed_to_download|unsupported)(_base64)?_image\w*", BadRequestError),
@@ -81,6 +84,9 @@ _STATUSES: dict[int, type[LLMError]] = {
     503: OverloadedError,
     529: OverloadedError,
 }
+
+# Statuses that some providers give to every failure.
+_VAGUE_STATUSES = (None, 200, 400, 422)
 
 # How providers word that a conversation does not fit. Applied only to these statuses, where no code says so.
 _TOO_LONG_STATUSES = (400, 413, 422)
@@ -152,13 +158,19 @@ def from_answer(
         readable_message(message) or unexplained,
         status=status,
         code=_short(next((code for code in codes if code), None)),
-        request_id=_short(next((found for name in _REQUEST_IDS if (found := headers.get(name))), None)),
+        request_id=_short(_request_id(headers)),
         retry_after=after,
     )
     # The provider may have done, and billed, the work for a failure that came late or inside a stream.
     if kind in (APITimeoutError, InternalServerError) or status in (None, 200):
         error.maybe_billed = True
     return error
+
+
+def _request_id(headers: Mapping[str, str]) -> str | None:
+    known = (headers.get(name) for name in _REQUEST_IDS)
+    others = (headers[name] for name in sorted(headers, reverse=True) if _REQUEST_ID.fullmatch(name))
+    return next((found for found in (*known, *others) if found), None)
 
 
 def _status_in(codes: tuple[str | None, ...]) -> int | None:
@@ -173,21 +185,30 @@ def _short(name: str | None) -> str | None:
 def _class_of(status: int | None, codes: tuple[str | None, ...], message: str) -> type[LLMError]:
     if status is not None and 300 <= status < 400:
         return APIResponseValidationError
-    for code in codes:
-        if code:
-            for pattern, kind in _CODES:
-                if pattern.fullmatch(code.lower()):
-                    if kind is BadRequestError and _TOO_LONG.search(message):
-                        return ContextWindowExceededError
-                    if _fits_status(kind, status):
-                        return kind
-    if status in _TOO_LONG_STATUSES and _TOO_LONG.search(message):
+    kind = _class_of_codes(status, codes)
+    too_long = kind is BadRequestError or (kind is None and status in _TOO_LONG_STATUSES)
+    if too_long and _TOO_LONG.search(message):
         return ContextWindowExceededError
+    if kind in (None, BadRequestError) and status in _VAGUE_STATUSES:
+        meant = meaning_of(message)
+        if meant is not None:
+            return meant
+    if kind is not None:
+        return kind
     if status in _STATUSES:
         return _STATUSES[status]
     if status is None or 200 <= status < 300 or status >= 500:
         return InternalServerError
     return BadRequestError
+
+
+def _class_of_codes(status: int | None, codes: tuple[str | None, ...]) -> type[LLMError] | None:
+    for code in codes:
+        if code:
+            for pattern, kind in _CODES:
+                if pattern.fullmatch(code.lower()) and _fits_status(kind, status):
+                    return kind
+    return None
 
 
 def _fits_status(kind: type[LLMError], status: int | None) -> bool:
@@ -330,30 +351,39 @@ def failure_headers(error: BaseException) -> dict[str, str]:
     return headers_of(getattr(error, "response", None))
 
 
-def error_fields(body: Any) -> tuple[tuple[str | None, ...], str]:
-    """The codes, most specific first, and the message of an error body in OpenAI's or Anthropic's form."""
-    if isinstance(body, dict) and isinstance(body.get("error"), dict):
-        body = body["error"]
-    elif isinstance(body, dict) and isinstance(body.get("error"), str):
-        return (), body["error"]
-    if not isinstance(body, dict):
-        return (), body if isinstance(body, str) else ""
-    details = body.get("details")
-    found = (details.get("error_code") if isinstance(details, dict) else None, *map(body.get, _CODE_FIELDS))
-    codes = tuple(str(code) if code else None for code in found)
-    message = body.get("message") or body.get("detail") or ""
-    return codes, _with_cause(message if isinstance(message, str) else str(message), body.get("metadata"))
+def error_in(body: Mapping[str, Any], answer: str) -> LLMError | None:
+    """The failure that a body of status 200, or an event of a stream, reports; None if it reports none.
+
+    Args:
+        body: The JSON object.
+        answer: The field that every answer has, and no failure.
+
+    >>> error_in({"error": {"detail": "failed to decode"}, "choices": []}, "choices")
+    InternalServerError('failed to decode')
+    """
+    return _failure_of(body) if reports_error(body, answer) else None
 
 
-def _with_cause(message: str, metadata: Any) -> str:
-    """A message with the explanation of the provider behind OpenRouter, which its own message leaves out."""
-    cause = metadata.get("raw") if isinstance(metadata, dict) else None
-    if not isinstance(cause, str) or not cause:
-        return message
-    if cause.startswith("{"):
-        with contextlib.suppress(orjson.JSONDecodeError):
-            cause = error_fields(orjson.loads(cause))[1] or cause
-    return message if cause in message else f"{message}: {cause}" if message else cause
+def reports_error(body: Mapping[str, Any], answer: str) -> bool:
+    """Whether a body of status 200 or an event of a stream reports a failure; see `error_in`."""
+    if body.get("error") or body.get("type") == "error" or body.get("object") == "error":
+        return True
+    if answer in body:
+        return False
+    told = (body.get(name) for name in ("message", "detail", "errors"))
+    return any(value and isinstance(value, (str, list)) for value in told)
+
+
+def raise_error_in(body: Mapping[str, Any], answer: str) -> None:
+    """Raise the failure that `error_in` finds."""
+    if reports_error(body, answer):
+        raise _failure_of(body)
+
+
+def _failure_of(body: Mapping[str, Any]) -> LLMError:
+    codes, message = error_fields(body)
+    # On the top level, "type" is the name of an event and not a code of the failure.
+    return from_answer(200, codes=tuple(code for code in codes if code != "error"), message=message)
 
 
 def from_sdk(error: BaseException) -> LLMError:

@@ -49,7 +49,7 @@ _FUNCTION_NAMES = {
 
 
 def with_named_tools(request: Request, provider: str) -> Request:
-    """The request with the provider's forms of the tools that are given by name.
+    """The request with the provider's forms of the tools that are given by name, or in Anthropic's form.
 
     Raises:
         UnsupportedParameterError: the provider does not run such a tool.
@@ -59,13 +59,28 @@ def with_named_tools(request: Request, provider: str) -> Request:
     ({'google_search': {}},)
     """
     tools: tuple[Any, ...] = request.tools or ()
-    if not any(isinstance(tool, str) for tool in tools):
+    if not any(isinstance(tool, str) or "input_schema" in tool for tool in tools):
         return request
     found = (
-        _named(tool, f"tools[{index}]={tool!r}", request, provider) if isinstance(tool, str) else tool
+        _named(tool, f"tools[{index}]={tool!r}", request, provider)
+        if isinstance(tool, str)
+        else _in_openais_form(tool, provider)
         for index, tool in enumerate(tools)
     )
     return replace(request, tools=tuple(found))
+
+
+def _in_openais_form(tool: Mapping[str, Any], provider: str) -> Mapping[str, Any]:
+    """A function in the form that all formats but Anthropic's read."""
+    is_function = "input_schema" in tool and tool.get("type") in (None, "custom")
+    if provider == "anthropic" or not is_function or not isinstance(tool.get("name"), str):
+        return tool
+    others = {name: value for name, value in tool.items() if name not in ("type", "input_schema", *_INNER)}
+    inner = {name: tool[name] for name in _INNER if tool.get(name) is not None}
+    return {**others, "type": "function", "function": {**inner, "parameters": tool["input_schema"]}}
+
+
+_INNER = ("name", "description", "strict")
 
 
 def _named(name: str, where: str, request: Request, provider: str) -> Mapping[str, Any]:

@@ -10,6 +10,7 @@ answer becomes a complete response of the library, since the SDKs build their er
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import importlib
 import io
@@ -62,41 +63,68 @@ def _connector_class() -> Any:
     import aiohttp
 
     class Connector(aiohttp.TCPConnector):
-        """Gives out no pooled connection that its server has closed.
+        """Gives out no pooled connection on which anything has arrived since its last answer.
 
-        aiohttp notices a closed connection when its event loop reads from the socket, which may be after the
-        next request was written to it. That request would fail, although no server had read it.
+        That is the end of the connection, or an answer that nobody asked for, which aiohttp would take for
+        the answer to the next request. aiohttp notices either when its event loop reads from the socket,
+        which may be after the next request was written to it.
         """
 
         async def connect(self, *arguments: Any, **named: Any) -> Any:
-            connection = await super().connect(*arguments, **named)
-            # A server that closes every connection at once is left to fail.
-            for _ in range(_MOST_CLOSED):
-                if not is_closed_by_peer(connection.transport):
-                    break
-                connection.close()
+            for _ in range(_MOST_REPLACED):
                 connection = await super().connect(*arguments, **named)
-            return connection
+                if _reserve(connection):
+                    return connection
+                connection.close()
+            raise aiohttp.ClientConnectionError("the server closes connections, or sends answers, unasked")
 
     return Connector
 
 
-_MOST_CLOSED = 8
-"""Closed connections that are replaced for one request."""
-
-_PEER_CLOSED = getattr(select, "POLLRDHUP", 0)
-"""The event of a socket whose other side sends no more. Only Linux has it."""
+_MOST_REPLACED = 9
+"""Connections that are tried for one request."""
 
 
-def is_closed_by_peer(transport: Any) -> bool:
-    """Whether the server has closed a connection, also if the event loop has not noticed it yet."""
-    if not _PEER_CLOSED or transport is None:
-        return False
+def _reserve(connection: Any) -> bool:
+    """Whether a request may be sent over a connection. Until it is released, its bytes are the answer's."""
+    handler, transport = connection.protocol, connection.transport
+    if transport is not None:
+        is_new = transport.get_protocol() is handler
+        # A new connection may have received tickets of TLS.
+        may_speak = is_new and transport.get_extra_info("ssl_object") is not None
+        # What arrives at a pooled connection ends it, so only a new one may have received an answer.
+        if (is_new and handler.should_close) or (not may_speak and is_readable(transport)):
+            return False
+        transport.set_protocol(handler)
+        connection.add_callback(lambda: transport.set_protocol(_Idle(handler)))
+    return True
+
+
+_HAS_POLL = hasattr(select, "poll")
+"""Windows has none."""
+
+
+class _Idle(asyncio.Protocol):
+    """The protocol of a connection while it is pooled: whatever arrives ends the connection."""
+
+    def __init__(self, handler: Any) -> None:
+        self._handler = handler
+
+    def data_received(self, data: bytes) -> None:
+        self._handler.abort()
+
+    def connection_lost(self, exception: Exception | None) -> None:
+        self._handler.connection_lost(exception)
+
+
+def is_readable(transport: Any) -> bool:
+    """Whether a connection has received bytes, or its end, of which the event loop does not know yet."""
     socket = transport.get_extra_info("socket")
-    if socket is None or socket.fileno() < 0:
+    number = -1 if socket is None else socket.fileno()
+    if number < 0 or not _HAS_POLL:
         return False
     poll = select.poll()
-    poll.register(socket, _PEER_CLOSED)
+    poll.register(number, select.POLLIN)
     return bool(poll.poll(0))
 
 

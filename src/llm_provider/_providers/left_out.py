@@ -63,6 +63,10 @@ def content_of(message: Message) -> Any:
     return transcript if isinstance(transcript, str) else content
 
 
+EMPTY_TEXT = "has empty content; give some text or leave the message out"
+"""The error for a user's message without text, which only Chat Completions takes."""
+
+
 def call_arguments(text: str, provider: str) -> dict[str, Any]:
     """The arguments of a call as an object.
 

@@ -17,8 +17,10 @@ REMEDIES = {
     "logit_bias": "leave it out; OpenAI's Chat Completions and compatible hosts have it",
     "allowed_tools": "give only these tools in tools=; OpenAI and Gemini have it",
     "parallel_tool_calls": "ask for one call in the prompt; OpenAI, compatible hosts and Anthropic have it",
-    "thinking_budget": "use reasoning_effort; Claude up to 4.6 and Gemini 2.5 have it",
+    "thinking_budget": "use reasoning_effort; Claude and Gemini 2.5 to 3.5 have it",
     "reasoning_summary": "leave it out; OpenAI's Responses, Anthropic and Gemini have it",
+    "reasoning_context": "leave it out; OpenAI's Responses has it",
+    "cached_content": "send its content as messages, with prompt_caching=True; Gemini has it",
     "verbosity": "ask for the length in the prompt, or set max_tokens; OpenAI's GPT-5 and later have it",
     "modalities": "leave it out; OpenAI's Chat Completions and Gemini have it",
     "safety_settings": "leave it out; Gemini has it",
@@ -63,4 +65,9 @@ def asked(request: Request, missing: Iterable[str], provider: str) -> dict[str, 
 
 def may_drop(name: str) -> bool:
     """Whether `unsupported="drop"` may leave an option out, without which the answer is of the same kind."""
-    return name in REMEDIES and name not in ("allowed_tools", "modalities", "previous_response_id")
+    return name in REMEDIES and name not in (
+        "allowed_tools",
+        "modalities",
+        "previous_response_id",
+        "cached_content",
+    )

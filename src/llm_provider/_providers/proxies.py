@@ -25,6 +25,11 @@ def is_direct() -> bool:
     return not any(_problem(url, "aiohttp") is None for url in _proxies().values())
 
 
+def choose_client(transport: str) -> str:
+    """The transport itself, or "http1" in the place of "aiohttp", which knows no ALL_PROXY, for proxies."""
+    return "http1" if transport == "aiohttp" and not is_direct() else transport
+
+
 def all_work(transport: str) -> bool:
     """Whether a transport can use every proxy of the environment."""
     return all(_problem(url, transport) is None for url in _proxies().values())

@@ -100,13 +100,15 @@ class PostConnection:
         if client is None:
             if self._http_client is None:
                 self._http_client = build_http_client(self._sdk, self._transport, self._most_bytes)
-            client = self._clients[identity] = getattr(self._sdk, self._client_class)(
+            client = getattr(self._sdk, self._client_class)(
                 base_url=outgoing.target.base_url,
                 api_key=outgoing.key.reveal(),
                 http_client=self._http_client,
                 max_retries=0,
                 **self._client_options,
             )
+            # Those of the environment are headers of the request.
+            self._clients[identity] = replace_headers(client, {})
         return client
 
     async def send(self, outgoing: Outgoing, on_headers: OnHeaders) -> bytes:
@@ -200,6 +202,12 @@ class PostConnection:
             await client.aclose()
 
 
+def replace_headers(client: Any, headers: Mapping[str, str]) -> Any:
+    """The SDK's client with these headers in the place of those that it has read from the environment."""
+    client._custom_headers = headers  # noqa: SLF001  # there is no public way to leave them out
+    return client
+
+
 def build_http_client(sdk: ModuleType, transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> Any:
     """The SDK's kind of HTTP client over a transport: "aiohttp", "http2" or "http1".
 
@@ -208,7 +216,8 @@ def build_http_client(sdk: ModuleType, transport: str, most_bytes: int = MAX_RES
     Redirects are never followed: they would carry the prompt, and with some clients the key, to another host.
     """
     library = http_client.library_of(sdk.DefaultAsyncHttpxClient)
-    if transport == "aiohttp" and proxies.is_direct():
+    transport = proxies.choose_client(transport)
+    if transport == "aiohttp":
         return http_client.client_class(library)(most_bytes)
     options: dict[str, Any] = {
         "follow_redirects": False,
@@ -224,14 +233,14 @@ def build_http_client(sdk: ModuleType, transport: str, most_bytes: int = MAX_RES
         options["transport"] = library.AsyncHTTPTransport(
             verify=library.create_ssl_context(), http2=transport == "http2", limits=options["limits"]
         )
-    if transport == "aiohttp":
-        return _limited(sdk.DefaultAioHttpClient, library)(most_bytes, **options)
-    return _limited(sdk.DefaultAsyncHttpxClient, library)(most_bytes, http2=transport == "http2", **options)
+    return limited_class(sdk.DefaultAsyncHttpxClient, library)(
+        most_bytes, http2=transport == "http2", **options
+    )
 
 
 @functools.cache
-def _limited(client_class: Any, library: ModuleType) -> Any:
-    """A client class of an SDK that reads only a number of bytes of each answer."""
+def limited_class(client_class: Any, library: ModuleType) -> Any:
+    """A client class that reads only a number of bytes of each answer, and no bytes beyond its end."""
 
     class LimitedClient(client_class):  # type: ignore[misc]  # known at run time only
         def __init__(self, most_bytes: int, **options: Any) -> None:

@@ -18,11 +18,15 @@ DONE = b"[DONE]"
 END: Mapping[str, Any] = {"type": "[DONE]"}
 """The event in place of `[DONE]`."""
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 _LONG = 2**20
 """Bytes of an incomplete event above which its pieces are joined only at its end. Joining each piece at once
 takes quadratic time."""
+
+
+class WholeReply(dict[str, Any]):
+    """The reply to a request for a stream, from a server that has answered with the whole of it."""
 
 
 class EventSplitter:
@@ -52,11 +56,11 @@ class EventSplitter:
             self._pieces.clear()
         buffer = self._rest + chunk if self._rest else chunk
         if not self._begun:
-            if len(buffer) < 3 and _BYTE_ORDER_MARK.startswith(buffer):
+            if len(buffer) < 3 and BYTE_ORDER_MARK.startswith(buffer):
                 self._rest = buffer
                 return []
             self._begun = True
-            buffer = buffer.removeprefix(_BYTE_ORDER_MARK)
+            buffer = buffer.removeprefix(BYTE_ORDER_MARK)
         held = b""
         if b"\r" in buffer:
             # A line ends with \r, \n or \r\n. After an \r at the end of the chunk, the \n may follow in the
@@ -94,7 +98,8 @@ async def events(
 
     With `mark_end`, `END` is the last event of a stream that ended with `[DONE]`.
 
-    A body that is not an event stream becomes one event: some servers answer with the plain JSON of an error.
+    A body that is not an event stream but a JSON object becomes one event, a `WholeReply`. The entries of a
+    JSON list are events, as Gemini sends them.
 
     Raises:
         APIResponseValidationError: the data of an event is not JSON.
@@ -106,23 +111,36 @@ async def events(
         found = splitter.feed(chunk)
         if plain is not None:
             plain += chunk
-            if found or bytes(plain[:100]).lstrip()[:1] not in (b"", b"{"):
+            if found or not _may_be_json(bytes(plain[:100])):
                 plain = None
         if found:
-            done = DONE in found
-            yield _decoded(found[: found.index(DONE)] if done else found)
-            if done:
+            end = _end_of(found)
+            yield _decoded(found[:end])
+            if end is not None:
                 if mark_end:
                     yield (END,)
                 return
     last = splitter.end()
-    rest = [data for data in last if data != DONE]
-    if not rest and plain is not None and plain.lstrip().startswith(b"{"):
-        rest = [bytes(plain)]
-    if rest:
-        yield _decoded(rest)
-    if mark_end and DONE in last:
-        yield (END,)
+    if last:
+        end = _end_of(last)
+        yield _decoded(last[:end])
+        if mark_end and end is not None:
+            yield (END,)
+    elif plain is not None and plain.strip():
+        (whole,) = _decoded([bytes(plain).removeprefix(BYTE_ORDER_MARK)])
+        yield (WholeReply(whole),) if isinstance(whole, dict) else whole
+
+
+def _may_be_json(beginning: bytes) -> bool:
+    """Whether a body that begins like this may be a JSON object or a list."""
+    return beginning.lstrip(BYTE_ORDER_MARK).lstrip()[:1] in (b"", b"{", b"[")
+
+
+def _end_of(found: list[bytes]) -> int | None:
+    """The place of `[DONE]`, to which some servers add blanks; None where it has not come."""
+    if DONE not in b"\n".join(found):
+        return None
+    return next((place for place, data in enumerate(found) if data.strip() == DONE), None)
 
 
 def _decoded(found: list[bytes]) -> Iterator[Any]:

@@ -12,9 +12,17 @@ from typing import Any
 
 from .._errors import APIResponseValidationError
 
+INT8 = "base64_int8"
+BITS = "base64_binary"
 
-def vector_of(value: Any) -> list[float]:
-    """One vector: a list of numbers, or such a list as little-endian float32 in base64.
+
+def vector_of(value: Any, encoding: str | None = None) -> list[float]:
+    """One vector: a list of numbers, or such a list in base64.
+
+    Args:
+        value: The vector in the reply.
+        encoding: `INT8` for a signed byte for each number, `BITS` for a bit for each, the lowest first.
+            Anything else means little-endian float32.
 
     Raises:
         APIResponseValidationError: it is neither, it is empty, or a number is NaN or infinite. A list of
@@ -23,7 +31,7 @@ def vector_of(value: Any) -> list[float]:
     >>> vector_of([0.5, 1]), vector_of("AAAAPwAAgD8=")
     ([0.5, 1.0], [0.5, 1.0])
     """
-    vector = _unpacked(value) if isinstance(value, str) else value
+    vector = _unpacked(value, encoding) if isinstance(value, str) else value
     if not isinstance(vector, list) or not vector:
         raise APIResponseValidationError("the answer holds a vector that is not a list of numbers")
     types = set(map(type, vector))
@@ -42,15 +50,18 @@ def vector_of(value: Any) -> list[float]:
     return vector
 
 
-def _unpacked(text: str) -> list[float]:
-    numbers = array.array("f")
+def _unpacked(text: str, encoding: str | None) -> list[float]:
+    numbers: array.array[Any] = array.array("b" if encoding == INT8 else "f")
     try:
-        numbers.frombytes(base64.b64decode(text, validate=True))
+        packed = base64.b64decode(text, validate=True)
+        if encoding == BITS:
+            return [float(byte >> place & 1) for byte in packed for place in range(8)]
+        numbers.frombytes(packed)
     except (binascii.Error, ValueError) as error:
         raise APIResponseValidationError(f"the answer holds a vector that is not base64: {error}") from None
-    if sys.byteorder == "big":
+    if sys.byteorder == "big" and encoding != INT8:
         numbers.byteswap()
-    return numbers.tolist()
+    return [float(number) for number in numbers] if encoding == INT8 else numbers.tolist()
 
 
 def check_count(vectors: Sequence[Sequence[float]], texts: int) -> None:

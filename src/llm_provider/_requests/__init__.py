@@ -1,7 +1,8 @@
 """The arguments of a call → `Request`, and the model's name → `Target`.
 
-From the bottom: `base_url` checks servers; `api_keys` finds keys; `routing` holds the table of providers and
-finds the provider of a model; `tools` makes tools of functions and classes; `attachments` are files, which
-`media` makes content parts of; `request` validates the arguments of a call, `embed_request` those of `embed`.
-`foreign_names`, `foreign_prefixes` and `remedies` write messages for wrong ones.
+`row_template` reads templates of prompts. From the bottom: `base_url` checks servers; `api_keys` finds
+keys; `routing` holds the table of providers and finds the provider of a model; `tools` makes tools of
+functions and classes; `attachments` are files, which `media` makes content parts of; `request` validates
+the arguments of a call, `embed_request` those of `embed`. `foreign_names`, `foreign_prefixes` and
+`remedies` write messages for wrong ones.
 """

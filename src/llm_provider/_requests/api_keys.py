@@ -7,6 +7,7 @@ A provider limits and bills an account; an account has one key or several. Lists
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
@@ -84,6 +85,25 @@ class APIKey:
         raise TypeError("an APIKey cannot be pickled, so that no key is written to a file")
 
 
+_SECRET_VARIABLE = re.compile(r"(^|_)(API|ZENAPI)?(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS|JWT)S?(_|$)")
+
+_SHORTEST_SECRET = 8
+
+
+def environment_secrets() -> list[APIKey]:
+    """Every key of the environment that another library may find there, for the errors of its calls."""
+    found = {
+        value
+        for name, value in os.environ.items()
+        if len(value) >= _SHORTEST_SECRET and not value.isdigit() and _SECRET_VARIABLE.search(name)
+    }
+    secrets = []
+    for value in sorted(found, key=len, reverse=True):
+        with contextlib.suppress(RequestError):  # it cannot be sent in a header
+            secrets.append(APIKey(value))
+    return secrets
+
+
 NO_KEY = APIKey("not-needed")
 """The key that is sent where the server may need none, since the SDKs require some text."""
 
@@ -99,8 +119,10 @@ class KeyWarning(UserWarning):
     """
 
 
-_of_environment = functools.lru_cache(maxsize=64)(APIKey)
-"""`APIKey`, cached, because every call finds the same few keys."""
+@functools.lru_cache(maxsize=64)
+def _of_environment(value: str) -> APIKey | None:
+    """The key in the value of a variable; None if it is blank. Cached, as every call finds the same few."""
+    return APIKey(value.strip()) if value.strip() else None
 
 
 def find_key(
@@ -118,13 +140,14 @@ def find_key(
         MissingAPIKeyError: a key is required and there is none; the message names the variables.
     """
     for variable in variables:
-        if os.environ.get(variable, "").strip():
-            # Not in a variable of its own: if the key is invalid, the traceback shows this frame.
-            try:
-                return _of_environment(os.environ[variable].strip())
-            except RequestError as error:
-                problem = error.message
-            raise RequestError(f"{variable}: {problem}", provider=provider)
+        # Not in a variable of its own: if the key is invalid, the traceback shows this frame.
+        try:
+            if (key := _of_environment(os.environ.get(variable, ""))) is not None:
+                return key
+            continue
+        except RequestError as error:
+            problem = error.message
+        raise RequestError(f"{variable}: {problem}", provider=provider)
     for variable in variables:
         if env_file is not None and env_file.get(variable):
             return named_key(f"{variable} in {env_file.path}", [env_file.get(variable)])
@@ -261,7 +284,7 @@ def _listed(name: str, source: Mapping[str, str] | EnvFile) -> Accounts:
     """
     texts = [account.split() for account in re.split(r"[,\r\n]", source.get(name) or "")]
     try:
-        return _distinct([[_of_environment(text) for text in account] for account in texts])
+        return _distinct([[APIKey(text) for text in account] for account in texts])
     except RequestError as error:
         problem = error.message
     # A new error, because the traceback of the first one shows the texts among its local variables.

@@ -3,13 +3,42 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
-from urllib.parse import urlsplit
+from typing import TypeAlias
+from urllib.parse import unquote, urlsplit
 
 from .._errors import RequestError
 
-# Hosts of cloud providers that return a machine's credentials.
-_METADATA_HOSTS = ("metadata", "metadata.google.internal")
+_Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+_METADATA_HOSTS = (
+    "metadata", "metadata.goog", "metadata.google.internal", "instance-data", "instance-data.ec2.internal",
+    "metadata.tencentyun.com",
+)  # fmt: skip
+"""Hosts of cloud providers that return a machine's credentials."""
+
+_METADATA_NETWORKS = tuple(
+    map(
+        ipaddress.ip_network,
+        (
+            "100.100.100.200/32",  # Alibaba
+            "168.63.129.16/32",  # Azure
+            "192.0.0.192/32",  # Oracle
+            "fd00:c1::/32",  # Oracle
+            "fd00:ec2::/32",  # Amazon
+            "fd00:42::/32",  # Scaleway
+            "fd20:ce::/32",  # Google
+        ),
+    )
+)
+"""The same, outside the link-local networks that most of them use."""
+
+_TRANSLATED = tuple(map(ipaddress.IPv6Network, ("::/96", "64:ff9b::/96", "64:ff9b:1::/48")))
+"""Networks of IPv6 whose last 32 bits are an address of IPv4 (RFC 4291, 6052 and 8215)."""
+
+_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
+_NUMBER = re.compile(r"(.*\.)?(\d+|0x[0-9a-f]*)")
 
 _ENDPOINTS = ("/chat/completions", "/completions", "/v1/messages", "/responses", "/embeddings")
 """The paths that the SDKs append to a base URL."""
@@ -34,7 +63,8 @@ def checked_base_url(base_url: str) -> str:
         )
     try:
         parts = urlsplit(base_url)
-        host, _ = parts.hostname or "", parts.port
+        written, port = parts.hostname or "", parts.port
+        host = _normalise_host(written)
     except ValueError:
         raise RequestError(f"base_url {base_url!r} is not a URL") from None
     if parts.scheme not in ("http", "https") or not host or not base_url.isprintable():
@@ -42,14 +72,24 @@ def checked_base_url(base_url: str) -> str:
         raise RequestError(f"base_url {base_url!r} is not an http or https URL{remedy}")
     if any(character in base_url for character in " \\") or host in _METADATA_HOSTS:
         raise RequestError(f"base_url {base_url!r} is not the address of a provider")
-    address = _address(host)
-    if address is not None and address.is_link_local:
+    addresses = _addresses(host)
+    if any(address.is_link_local for address in addresses):
         # 169.254.169.254 returns a cloud machine's credentials.
         raise RequestError(f"base_url {base_url!r} is a link-local address, which no provider has")
+    if any(address in network for address in addresses for network in _METADATA_NETWORKS):
+        raise RequestError(f"base_url {base_url!r} is the address of a cloud's metadata, not of a provider")
+    in_brackets = "[" in parts.netloc
+    if in_brackets != (":" in host) or "%" in host or not (addresses or _is_name(host)):
+        # Not quoted: what looks like a host may hold an escaped password.
+        raise RequestError("base_url has a host that is neither a name nor an address")
     if parts.scheme == "http":
         named = "." not in host or host.endswith((".local", ".internal", ".localhost"))
-        if not (named if address is None else not address.is_global):
+        if any(address.is_global for address in addresses) if addresses else not named:
             raise RequestError(f"base_url {base_url!r} would send the key in the clear: use https")
+    if host != written and not in_brackets:
+        # What is sent, and what the cache key holds, is what was checked.
+        place = host if port is None else f"{host}:{port}"
+        base_url = parts._replace(netloc=place).geturl()
     for path in _ENDPOINTS:
         if parts.path.rstrip("/").endswith(path):
             short = base_url.rstrip("/").removesuffix(path)
@@ -57,17 +97,46 @@ def checked_base_url(base_url: str) -> str:
     return base_url.rstrip("/")
 
 
-def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """The IP address in `host`, in any spelling that a resolver accepts: 2852039166 is 169.254.169.254.
+def _normalise_host(host: str) -> str:
+    r"""A host in ASCII, as a resolver would be asked for it. A host of plain ASCII stays as it is.
 
-    None where `host` is a name.
+    Raises:
+        ValueError: it is no host.
+
+    >>> _normalise_host("169\u3002254%2E169.254."), _normalise_host("bücher.example")
+    ('169.254.169.254', 'xn--bcher-kva.example')
     """
-    host = host.rstrip(".")
+    host = unquote(host, errors="strict")
+    if not host.isascii():
+        import idna  # aiohttp requires it through yarl
+
+        host = idna.encode(host, uts46=True).decode()
+    return host.lower().rstrip(".")
+
+
+def _is_name(host: str) -> bool:
+    # A resolver may take a last label of digits for a part of an address.
+    return _NAME.fullmatch(host) is not None and _NUMBER.fullmatch(host) is None
+
+
+def _addresses(host: str) -> list[_Address]:
+    """The IP address in `host`, and an address of IPv4 within one of IPv6; empty where `host` is a name.
+
+    Any spelling counts that a resolver accepts: 2852039166 is 169.254.169.254.
+    """
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
         try:
-            return ipaddress.IPv4Address(socket.inet_aton(host))
+            return [ipaddress.IPv4Address(socket.inet_aton(host))]
         except OSError:
-            return None
-    return getattr(address, "ipv4_mapped", None) or address
+            return []
+    if isinstance(address, ipaddress.IPv4Address):
+        return [address]
+    if address.ipv4_mapped is not None:
+        return [address.ipv4_mapped]
+    within = address.sixtofour
+    # ::1 is this machine.
+    if any(address in network for network in _TRANSLATED) and int(address) > 0xFFFF:
+        within = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return [address] if within is None else [address, within]

@@ -10,6 +10,7 @@ from .._json_values import plain_number
 
 ReasoningEffort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max", "default"]
 ReasoningSummary: TypeAlias = Literal["auto", "concise", "detailed"]
+ReasoningContext: TypeAlias = Literal["auto", "current_turn", "all_turns"]
 Verbosity: TypeAlias = Literal["low", "medium", "high"]
 Modality: TypeAlias = Literal["text", "audio", "image"]
 ServiceTier: TypeAlias = Literal[

@@ -51,7 +51,7 @@ _PARAMETERS = {
     "output_format": "write response_format= with a pydantic model or {'type': 'json_schema', ...}",
     "text_format": "write response_format= with a pydantic model or {'type': 'json_schema', ...}",
     "output_config": "write reasoning_effort='...' for its effort, response_format= for its format",
-    "thinking": "write reasoning_effort='low' to 'max' or 'none', or thinking_budget=... tokens",
+    "thinking": "write reasoning_effort='low' to 'max' or 'none', or thinking_budget=... or 'adaptive'",
     "thinking_config": "write reasoning_effort='low' to 'max', or thinking_budget=... tokens",
     "thinking_level": "write reasoning_effort='low', 'medium' or 'high'",
     "budget_tokens": "write thinking_budget=...",

@@ -6,8 +6,6 @@ Every input is checked before anything is sent if their number is known. An iter
 from __future__ import annotations
 
 import math
-import re
-import string
 from collections import deque
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
@@ -15,14 +13,14 @@ from typing import Any, NoReturn, TypeAlias, cast
 
 from .._errors import RequestError, shown
 from .._types.messages import Prompt
+from .._types.row_label import RowLabel
+from .row_template import BRACES, parse_template
 
 Inputs: TypeAlias = Iterable[Prompt] | Callable[[dict[str, Any]], Prompt]
 """Prompts; or with `rows` a template, which is text with `{fields}` or a function of a row."""
 
 _MISSING = ("NAType", "NaTType")
 """The classes of pandas' missing values."""
-
-_BRACES = "a brace that is text is written twice, as {{ or }}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +30,8 @@ class BatchInputs:
     prompts: Iterable[Prompt] | AsyncIterable[Prompt]
     metadata: Callable[[Prompt], Any] | None = None
     """Gives the metadata of each prompt. It is called once for each, in their order."""
+    labels: Sequence[RowLabel] | None = None
+    """The label of each prompt in the index of a pandas object."""
 
 
 def batch_inputs(
@@ -55,12 +55,12 @@ def batch_inputs(
     """
     if rows is None:
         prompts = inputs if awaited and isinstance(inputs, AsyncIterable) else checked_inputs(inputs)
-        return BatchInputs(prompts, _metadata_of(metadata, prompts, prompts))
+        return BatchInputs(prompts, _metadata_of(metadata, prompts, prompts), _labels(inputs))
     found = _rows(rows)
     fill = _filling(inputs, rows)
     if isinstance(found, list):
         filled = [fill(row, place) for place, row in enumerate(found)]
-        return BatchInputs(filled, _metadata_of(metadata, found, filled))
+        return BatchInputs(filled, _metadata_of(metadata, found, filled), _labels(rows))
     # The function of the metadata gets the rows, which are read one by one.
     read: deque[Any] = deque()
 
@@ -196,6 +196,15 @@ def _label(values: Any, place: int) -> str:
     return "" if index[place] == place else f" (index {shown(index[place])})"
 
 
+def _labels(values: Any) -> list[RowLabel] | None:
+    """The labels that a pandas object has for its rows; None for other values."""
+    index: Any = getattr(values, "index", None)
+    if not (hasattr(index, "tolist") and hasattr(index, "names")):
+        return None
+    names = tuple(index.names)
+    return [RowLabel(value, names) for value in index.tolist()]
+
+
 # --- rows and templates ------------------------------------------------------------------------------
 
 
@@ -234,7 +243,7 @@ def _filling(template: Any, rows: Any) -> Callable[[Any, int], Prompt]:
         return f"rows[{place}]{_label(rows, place)}"
 
     if isinstance(template, str):
-        names = _fields(template)
+        safe, names = parse_template(template, "inputs: the template", "{question}")
         if is_table(rows):
             _check_fields(names, _columns(rows), "rows")
 
@@ -251,7 +260,7 @@ def _filling(template: Any, rows: Any) -> Callable[[Any, int], Prompt]:
                         "needs: leave such rows out, as dropna() does"
                     )
             try:
-                return template.format_map(row)
+                return safe.format_map(row)
             except (ValueError, TypeError, AttributeError, LookupError) as error:
                 raise RequestError(f"{where(place)} cannot fill the template: {error!r}") from None
 
@@ -275,36 +284,13 @@ def _filling(template: Any, rows: Any) -> Callable[[Any, int], Prompt]:
     return made
 
 
-def _fields(template: str) -> list[str]:
-    """The names of the fields of a template.
-
-    Raises:
-        RequestError: the template has no fields, or a brace that belongs to none.
-    """
-    try:
-        found = [name for _, name, _, _ in string.Formatter().parse(template) if name is not None]
-    except ValueError as error:
-        raise RequestError(f"inputs: the template is not valid: {error}; {_BRACES}") from None
-    names = list(dict.fromkeys(re.split(r"[.\[]", name)[0] for name in found))
-    if not names:
-        raise RequestError(
-            "inputs: the template has no field such as {question}, so all prompts would be equal"
-        )
-    for name in names:
-        if not name or name.isdigit():
-            raise RequestError(
-                f"inputs: the template has the field {{{name}}}; name a column, as in {{question}}"
-            )
-    return names
-
-
 def _check_fields(names: Sequence[str], columns: Iterable[Any], where: str) -> None:
     columns = list(columns)
     unknown = [name for name in names if name not in columns]
     if unknown:
         raise RequestError(
             f"inputs: the template has the field {{{unknown[0]}}}, and {where} has no such column; "
-            f"there are: {', '.join(map(str, columns)) or 'none'} ({_BRACES})"
+            f"there are: {', '.join(map(str, columns)) or 'none'} ({BRACES})"
         )
 
 

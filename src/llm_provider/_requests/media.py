@@ -184,7 +184,12 @@ def part_of(content: Any, where: str) -> Mapping[str, Any]:
     if is_image(content):
         return _of_bytes(_png(content, where), "image/png")
     from . import remedies
+    from .sdk_messages import plain
 
+    fields = plain(content)
+    if isinstance(fields, Mapping):
+        # A part or a block of an SDK.
+        return _checked_part(fields, where)
     raise RequestError(
         f"{where} must be a str, a Path, bytes, a PIL image or a dict with a 'type', not "
         f"{type(content).__name__}{_hint(content) or remedies.part_remedy(content)}"

@@ -8,6 +8,7 @@ from typing import Any, get_args
 from .._errors import RequestError, shown
 from .checks import (
     Modality,
+    ReasoningContext,
     ReasoningSummary,
     ServiceTier,
     Unsupported,
@@ -182,15 +183,32 @@ def _metadata(name: str, value: Any) -> dict[str, str]:
     return dict(value)
 
 
+_whole_top_k = number(1, 2**31 - 1, whole=True)
+
+
+def _top_k(name: str, value: Any) -> float:
+    # Google's type of it is a float.
+    return _whole_top_k(name, int(value) if isinstance(value, float) and value.is_integer() else value)
+
+
+_budget = number(-1, 2**31 - 1, whole=True)
+
+
+def _thinking_budget(name: str, value: Any) -> float | str:
+    return "adaptive" if value == "adaptive" else _budget(name, value)
+
+
 CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
-    "top_k": number(1, 2**31 - 1, whole=True),
+    "top_k": _top_k,
     "frequency_penalty": number(-2, 2),
     "presence_penalty": number(-2, 2),
     "logit_bias": _logit_bias,
     "allowed_tools": _names,
     "parallel_tool_calls": flag,
-    "thinking_budget": number(-1, 2**31 - 1, whole=True),
+    "thinking_budget": _thinking_budget,
     "reasoning_summary": one_of(ReasoningSummary),
+    "reasoning_context": one_of(ReasoningContext),
+    "cached_content": text,
     "verbosity": one_of(Verbosity),
     "modalities": _modalities,
     "safety_settings": _safety_settings,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 from .._limits.timeouts import Timeouts
 from .._money.budget import Budget
@@ -18,6 +18,7 @@ from .checks import (
     Endpoint,
     InBatch,
     Modality,
+    ReasoningContext,
     ReasoningEffort,
     ReasoningSummary,
     Resend,
@@ -79,10 +80,13 @@ class Defaults(TypedDict, total=False):
     Default 1; 0 never asks again."""
     reasoning_effort: ReasoningEffort | None
     """How much the model reasons before it answers. "default" is Groq's."""
-    thinking_budget: int | None
-    """The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none, -1 lets Gemini decide."""
+    thinking_budget: int | Literal["adaptive"] | None
+    """The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is none. "adaptive" lets
+    Claude from 4.6 on or Gemini decide, as -1 does on Gemini."""
     reasoning_summary: ReasoningSummary | None
     """The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise" or "detailed"."""
+    reasoning_context: ReasoningContext | None
+    """The earlier reasoning that OpenAI's model sees again: "current_turn", "all_turns" or "auto"."""
     verbosity: Verbosity | None
     """How long the answers of OpenAI's models are: "low", "medium" or "high"."""
     modalities: Sequence[Modality] | None
@@ -99,6 +103,8 @@ class Defaults(TypedDict, total=False):
     """Whether OpenAI stores the answer for `previous_response_id`; default False."""
     previous_response_id: str | None
     """The `Response.id` of a stored answer that OpenAI's Responses API continues."""
+    cached_content: str | None
+    """The name of a beginning that is stored at Google, such as "cachedContents/abc", before the messages."""
     prompt_caching: bool | None
     """Whether calls use the provider's prompt cache for the long beginning that they have in common.
 
@@ -145,7 +151,7 @@ class Parameters(Defaults, total=False):
     """Seconds for one attempt, without the time in the queue. `Timeouts` limits the connection, the first
     byte and pauses separately."""
     max_retries: int | None
-    """The most requests that are sent again after a failure that may be temporary."""
+    """The most requests that are sent again after a failure that may be temporary. Default the client's."""
     outage_patience: float | None
     """Seconds that the call, or the whole batch, waits for a provider that is down. 0 fails at once, and
     `float("inf")` waits for ever. Default the client's: 60 for a call and 3,600 for a batch."""
@@ -206,7 +212,7 @@ class EmbedParameters(TypedDict, total=False):
     deadline: float | None
     """Seconds until all texts are embedded or the call fails, with all attempts and waits."""
     max_retries: int | None
-    """The most requests that are sent again after a failure that may be temporary."""
+    """The most requests that are sent again after a failure that may be temporary. Default the client's."""
     outage_patience: float | None
     """Seconds that it waits for a provider that is down; default the client's, else 3,600."""
     cache: CacheMode | bool | None

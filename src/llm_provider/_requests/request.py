@@ -31,7 +31,8 @@ _OWN_HEADERS = frozenset(
 _OPTIONS = frozenset(
     {"top_k", "frequency_penalty", "presence_penalty", "logit_bias", "allowed_tools", "parallel_tool_calls",
      "thinking_budget", "reasoning_summary", "verbosity", "modalities", "safety_settings", "service_tier",
-     "store", "previous_response_id", "prompt_caching", "prompt_cache_key", "user", "metadata", "unsupported"}
+     "store", "previous_response_id", "prompt_caching", "prompt_cache_key", "user", "metadata", "unsupported",
+     "reasoning_context", "cached_content"}
 )  # fmt: skip
 """The parameters that few calls set. `Request.options` holds them, so that the other calls pay nothing."""
 
@@ -185,8 +186,9 @@ def checked_parameters(
 
 def _conversation(messages: Prompt) -> tuple[Message, ...]:
     if isinstance(messages, str):
-        message = {"role": "user", "content": messages}
-        return (message if messages else _checked(message, "messages[0]"),)
+        if not messages:
+            raise RequestError("messages[0] has empty content; give some text or leave the message out")
+        return ({"role": "user", "content": messages},)
     if not isinstance(messages, (list, tuple)):
         from .media import prompt_remedy
 
@@ -196,11 +198,15 @@ def _conversation(messages: Prompt) -> tuple[Message, ...]:
         )
     if not messages:
         raise RequestError("messages is empty; give at least one message")
-    if any(not isinstance(one, Mapping) or ("type" in one and "role" not in one) for one in messages):
+    if any(not isinstance(one, Mapping) or "type" in one or "parts" in one for one in messages):
         # Imported here because most prompts are text.
         from .media import prompt_message
+        from .sdk_messages import is_foreign, plain_messages
 
-        messages = (prompt_message(messages),)
+        if any(map(is_foreign, messages)):
+            messages = plain_messages(messages)
+        if any(not isinstance(one, Mapping) or ("type" in one and "role" not in one) for one in messages):
+            messages = (prompt_message(messages),)
     return tuple([_checked(message, f"messages[{index}]") for index, message in enumerate(messages)])
 
 
@@ -225,7 +231,7 @@ def _checked(message: Message, where: str) -> Message:
             raise RequestError(f"{where} has no content; give 'content' as a str or a list of parts{remedy}")
     elif not isinstance(content, (str, list, tuple)):
         message = _with_medium(message, content, where)
-    elif not content and role not in ("tool", "assistant"):
+    elif not content and role not in ("tool", "assistant") and not (role == "user" and content == ""):
         raise RequestError(f"{where} has empty content; give some text or leave the message out")
     elif not isinstance(content, str) and not all(map(_is_part, content)):
         from .media import with_parts
@@ -233,12 +239,18 @@ def _checked(message: Message, where: str) -> Message:
         message = with_parts(message, where)
     if role == "tool" and not isinstance(message.get("tool_call_id"), str):
         raise RequestError(f"{where} has role 'tool' and needs the 'tool_call_id' it answers")
-    if role == "assistant" and not isinstance(message.get("tool_calls"), (list, tuple, type(None))):
+    calls = message.get("tool_calls") if role == "assistant" else None
+    if calls is None:
+        return message
+    if not isinstance(calls, (list, tuple)):
         raise RequestError(
-            f"{where}.tool_calls must be a list, not {shown(message['tool_calls'])}: write those of "
-            "response.messages"
+            f"{where}.tool_calls must be a list, not {shown(calls)}: write those of response.messages"
         )
-    return message
+    if all(isinstance(call, Mapping) for call in calls):
+        return message
+    from .sdk_messages import plain
+
+    return {**message, "tool_calls": [plain(call) for call in calls]}
 
 
 def _is_part(part: Any) -> bool:
@@ -323,12 +335,25 @@ def _tools(name: str, value: Any) -> tuple[Mapping[str, Any] | str, ...]:
     return checked_tools(name, value)
 
 
+_CHOICES = {"auto": "auto", "none": "none", "required": "required", "any": "required"}
+"""The words for a `tool_choice`, with the one that is sent: "any" is Anthropic's and Mistral's "required"."""
+
+
 def _tool_choice(name: str, value: Any) -> Any:
-    if isinstance(value, str) and value in ("auto", "none", "required"):
-        return value
+    if isinstance(value, Mapping) and value.get("type") in _CHOICES and len(value) == 1:
+        value = value["type"]
+    if isinstance(value, str) and value in _CHOICES:
+        return _CHOICES[value]
     if callable(value):
         # `_with_related` looks for it among the tools.
         return value
+    if (
+        isinstance(value, Mapping)
+        and value.keys() == {"type", "name"}
+        and value["type"] in ("function", "tool")
+    ):
+        # The forms of OpenAI's Responses API and of Anthropic.
+        value = {"type": "function", "function": {"name": value["name"]}}
     function = value.get("function") if isinstance(value, Mapping) else None
     if isinstance(function, Mapping) and isinstance(function.get("name"), str):
         return dict(value)

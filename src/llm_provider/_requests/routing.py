@@ -364,7 +364,11 @@ def _route(model: str) -> tuple[Route, str]:
     if not slash:
         route = next((row for row in _ROWS if re.fullmatch(row.bare_names, model)), None)
         if route is None:
-            raise UnknownModelError(_suggestion(model), model=model)
+            from .model_kinds import not_covered, uncovered_kind
+
+            what = uncovered_kind(model)
+            told = _suggestion(model) if what is None else f"{model} {not_covered(what)}"
+            raise UnknownModelError(told, model=model)
         return route, model
     if prefix in ROUTES:
         if not rest:

@@ -17,8 +17,10 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, TypeAlias, get_type_hints
 
 from .._errors import RequestError, ToolArgumentsError, shown
+from .._schemas.python_types import slow_pattern
 from .._types.messages import ToolCall
 from .._types.response import Choice
+from .docstrings import read_docstring
 
 Tool: TypeAlias = Callable[..., Any] | Mapping[str, Any] | str
 """A Python function, a pydantic model, dataclass or TypedDict, an OpenAI-style tool, a tool in the form of
@@ -44,6 +46,9 @@ _FORMS = (
     "a Python function, a pydantic model, {'type': 'function', 'function': {'name': ..., "
     "'parameters': ...}}, a tool in the form of its provider, or the name of one, such as 'web_search'"
 )
+
+
+_IN_FUNCTION = frozenset({"name", "description", "parameters", "strict"})
 
 
 class FunctionTool(dict[str, Any]):
@@ -224,6 +229,11 @@ def _checked_server_tool(where: str, name: str) -> str:
 
 
 def _checked_mapping(where: str, tool: Mapping[str, Any]) -> Mapping[str, Any]:
+    if tool.get("type") == "function" and "name" in tool and "function" not in tool:
+        # The form of OpenAI's Responses API.
+        inner = {name: value for name, value in tool.items() if name in _IN_FUNCTION and value is not None}
+        others = {name: value for name, value in tool.items() if name not in _IN_FUNCTION}
+        tool = {**others, "function": inner}
     function = tool.get("function")
     flat = "name" in tool and not {"type", "input_schema"} & tool.keys()
     if function is None and tool and tool.get("type") != "function" and not flat:
@@ -290,7 +300,7 @@ def _schema_of_function(where: str, function: Callable[..., Any], plain: Callabl
 
     if inspect.isgeneratorfunction(plain) or inspect.isasyncgenfunction(plain):
         raise RequestError(f"{where} yields its results, and a model reads one: return a list")
-    description, told = _docstring(plain)
+    description, told = read_docstring(plain)
     fields: dict[str, Any] = {}
     names: dict[str, str] = {}
     for parameter, annotation in _parameters(where, function, plain):
@@ -388,29 +398,6 @@ def _is_described(annotation: Any) -> bool:
     return any(getattr(entry, "description", None) for entry in getattr(annotation, "__metadata__", ()))
 
 
-def _docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
-    """The description of a function, and those of its parameters, from its docstring."""
-    written = (
-        inspect.getdoc(function) if inspect.isroutine(function) else inspect.getdoc(type(function).__call__)
-    )
-    if not written:
-        return "", {}
-    import docstring_parser
-
-    try:
-        parsed = docstring_parser.parse(written)
-    except docstring_parser.ParseError:
-        return written, {}
-    paragraphs = [text.strip() for text in (parsed.short_description, parsed.long_description) if text]
-    told = {
-        name.strip().lstrip("*"): " ".join(entry.description.split())
-        for entry in parsed.params
-        if entry.description
-        for name in entry.arg_name.split(",")
-    }
-    return "\n\n".join(paragraphs), told
-
-
 # --- classes -----------------------------------------------------------------------------------------------
 
 
@@ -455,6 +442,13 @@ def _with_schema(make: Callable[[], Any]) -> tuple[Any, dict[str, Any]]:
     try:
         source = make()
         write = getattr(source, "model_json_schema", None) or source.json_schema
+        core = getattr(source, "__pydantic_core_schema__", None) or source.core_schema
+        pattern = slow_pattern(core)
+        if pattern is not None:
+            raise _NoSchemaError(
+                f"the pattern {pattern!r} for Python's `re`, which may take any time: give it as text, "
+                "without regex_engine='python-re'"
+            )
         return source, write(schema_generator=_generator())
     except (PydanticUserError, NameError) as error:
         raise _NoSchemaError(f"a type without a JSON schema: {_first_line(error)}") from None

@@ -6,9 +6,10 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from .._errors import ToolArgumentsError
+from .._foreign_attributes import NoMapping, missing_attribute
 from .._runtime.frozen import quickly_made
 
 FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filter", "refusal"]
@@ -16,6 +17,19 @@ FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filte
 
 Message: TypeAlias = Mapping[str, Any]
 """One OpenAI-style chat message: `{"role": ..., "content": ...}`."""
+
+
+class AssistantMessage(dict[str, Any]):
+    """The message of an answer: a dict, which says so where a program reads its attributes."""
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in self:
+                raise AttributeError(f"a message is a dict: use message[{name!r}]")
+            raise missing_attribute(self, name)
 
 
 class SavedImage(Protocol):
@@ -34,7 +48,7 @@ Prompt: TypeAlias = str | Sequence[Message] | Sequence[Content]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCall:
+class ToolCall(NoMapping):
     """A call that the model requests. `arguments` is the JSON text that the model wrote.
 
     `tool` is the tool that is called if it was given as a Python function or a class, else None.
@@ -97,7 +111,11 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCallDelta:
-    """A fragment of a streamed tool call: `index` is the number of the call, `arguments` the next piece."""
+    """A fragment of a streamed tool call: `index` is the number of the call, `arguments` the next piece.
+
+    `id` comes with the first fragment, but at the end of a stream of OpenAI's Responses API: some servers
+    give a call another id at its end, which counts.
+    """
 
     index: int
     id: str = ""
@@ -107,7 +125,7 @@ class ToolCallDelta:
 
 @quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delta:
+class Delta(NoMapping):
     """The part of an answer that one step of a stream added. `str(delta)` is its text.
 
     `index` is the number of the sample, from 0, in a stream of several (`n`). `tool_results` are the results

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from anthropic_support import CURRENT, SECRET, THOUGHT, USE, call, reply, text
 from llm_provider._errors import APIResponseValidationError, LLMError, OverloadedError
+from llm_provider._providers.anthropic import extras
 from llm_provider._providers.anthropic.decode import Assembler, decode
 from llm_provider._types.messages import Delta, ToolCall, delta_of
 from llm_provider._types.response import Choice
@@ -394,3 +395,43 @@ def _block(index: int, block: dict[str, Any], *deltas: dict[str, Any]) -> list[d
 def _end(stop_reason: str = "end_turn", **fields: Any) -> dict[str, Any]:
     delta = {"stop_reason": stop_reason, **fields}
     return {"type": "message_delta", "delta": delta, "usage": {"output_tokens": 7}}
+
+
+kinds = st.sampled_from(["text", "thinking", "tool_use", "novelty", None])
+
+
+@given(st.lists(st.tuples(kinds, st.lists(st.sampled_from("abc"), max_size=3), st.booleans()), max_size=5))
+def test_what_a_stream_shows_is_the_answer(blocks: Any) -> None:
+    """Also for blocks of types that are not known, and for text in blocks of other types."""
+    assembler = Assembler()
+    events: list[Any] = [{"type": "message_start", "message": {**reply(), "content": []}}]
+    for index, (kind, pieces, thought) in enumerate(blocks):
+        empty = {"text": {"text": ""}, "thinking": {"thinking": ""}, "tool_use": {**USE}}.get(
+            kind, {"text": "x"}
+        )
+        events.append(
+            {"type": "content_block_start", "index": index, "content_block": {**empty, "type": kind}}
+        )
+        field = "thinking" if thought else "text"
+        events += [
+            {"type": "content_block_delta", "index": index, "delta": {"type": f"{field}_delta", field: piece}}
+            for piece in pieces
+        ]
+        events.append({"type": "content_block_stop", "index": index})
+    end = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 5}}
+    deltas = [delta_of(assembler.feed(event)) for event in [*events, end, {"type": "message_stop"}]]
+    choice = decode(assembler.reply()).choices[0]
+    assert "".join(delta.text for delta in deltas) == choice.text
+    assert "".join(delta.reasoning for delta in deltas) == choice.reasoning
+
+
+@pytest.mark.parametrize("identifier", [["a"], {"a": 1}, 5, None, [[]]])
+def test_an_id_that_is_no_text_breaks_nothing_else(identifier: Any) -> None:
+    call = {"type": "server_tool_use", "id": identifier, "name": "web_search", "input": {}}
+    found = {"type": "web_search_tool_result", "tool_use_id": identifier, "content": []}
+    body = {**reply(call, found, text("Hello")), "id": identifier}
+    answer = decode(body)
+    assert (answer.choices[0].text, answer.id) == ("Hello", None)
+    assert extras.server_tool_calls(body)[0].name == "web_search"
+    with pytest.raises(APIResponseValidationError, match="has no id"):
+        decode(reply({**USE, "id": identifier}))

@@ -307,7 +307,7 @@ class TestOtherProvidersForms:
         [
             {"type": "image", "path": "a.png"},
             {"type": "document", "url": "https://example.org/a.pdf"},
-            {"type": "input_image", "image_url": "https://example.org/a.png"},
+            {"type": "input_image", "file_id": "file_1"},
             {"type": "video_url", "video_url": "https://example.org/a.mp4"},
             {"type": "document_url", "document_url": "http://example.org/a.pdf"},
         ],

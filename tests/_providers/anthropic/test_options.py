@@ -18,6 +18,20 @@ TOOL = {"type": "function", "function": {"name": "weather"}}
     [
         (OLD, {"top_k": 40}, {"top_k": 40}),
         (OLD, {"thinking_budget": 2048}, {"thinking": {"type": "enabled", "budget_tokens": 2048}}),
+        (
+            OLD,
+            {"thinking_budget": 2048, "temperature": 1},
+            {"thinking": {"type": "enabled", "budget_tokens": 2048}, "temperature": 1},
+        ),
+        (OLD, {"reasoning_effort": "low", "temperature": 1.0}, {"temperature": 1.0}),
+        *(
+            (
+                model,
+                {"thinking_budget": "adaptive"},
+                {"thinking": {"type": "adaptive", "display": "summarized"}},
+            )
+            for model in (CURRENT, "claude-opus-4-8", "claude-sonnet-4-6", "claude-nova-9")
+        ),
         (OLD, {"thinking_budget": 0}, {"thinking": {"type": "disabled"}}),
         ("claude-opus-4-8", {"thinking_budget": 0}, {"thinking": {"type": "disabled"}}),
         (CURRENT, {"service_tier": "default"}, {"service_tier": "standard_only"}),
@@ -70,7 +84,11 @@ def test_users_are_labels() -> None:
     [
         (CURRENT, {"top_k": 4}, "top_k"),
         (OLD, {"top_k": 4, "thinking_budget": 2048}, "top_k while it thinks"),
-        (OLD, {"temperature": 1, "thinking_budget": 2048}, "temperature together with thinking_budget"),
+        (OLD, {"temperature": 0.9, "thinking_budget": 2048}, "temperature together with thinking_budget"),
+        (OLD, {"thinking_budget": "adaptive"}, "thinking_budget='adaptive'"),
+        ("claude-3-7-sonnet-latest", {"thinking_budget": "adaptive"}, "thinking_budget='adaptive'"),
+        (CURRENT, {"reasoning_context": "auto"}, "reasoning_context"),
+        (CURRENT, {"cached_content": "cachedContents/a"}, "cached_content"),
         (OLD, {"thinking_budget": 1023}, "thinking_budget=1023"),
         (OLD, {"thinking_budget": -1}, "thinking_budget=-1"),
         (CURRENT, {"thinking_budget": 2048}, "thinking_budget"),

@@ -235,6 +235,20 @@ class TestOptions:
                 {"thinking_budget": -1},
                 {"thinkingConfig": {"thinkingBudget": -1, "includeThoughts": True}},
             ),
+            *(
+                (
+                    model,
+                    {"thinking_budget": 512},
+                    {"thinkingConfig": {"includeThoughts": True, "thinkingBudget": 512}},
+                )
+                for model in ("gemini-3-pro-preview", "gemini-3.5-flash", "gemini-3.5-flash-preview-09-2026")
+            ),
+            ("gemini-2.5-flash", {"top_k": 40.0}, {"topK": 40}),
+            (
+                "gemini-2.5-flash",
+                {"thinking_budget": "adaptive"},
+                {"thinkingConfig": {"thinkingBudget": -1, "includeThoughts": True}},
+            ),
             (MODEL, {"reasoning_summary": "auto"}, {"thinkingConfig": {"includeThoughts": True}}),
             (MODEL, {"modalities": ["text", "image"]}, {"responseModalities": ["TEXT", "IMAGE"]}),
         ],
@@ -249,7 +263,16 @@ class TestOptions:
         ]
         assert payload["serviceTier"] == "flex"
         assert payload_of(service_tier="default")["serviceTier"] == "standard"
+        assert payload_of(cached_content="cachedContents/a")["cachedContent"] == "cachedContents/a"
         assert payload_of(service_tier="auto") == payload_of()
+
+    def test_calls_of_googles_own_tools_are_asked_for_beside_the_choice_of_a_tool(self) -> None:
+        asked = {"toolConfig": {"includeServerSideToolInvocations": True}}
+        payload = payload_of(tools=[WEATHER, "google_search"], tool_choice="required", extra_body=asked)
+        assert payload["toolConfig"] == {
+            "functionCallingConfig": {"mode": "ANY"},
+            "includeServerSideToolInvocations": True,
+        }
 
     @pytest.mark.parametrize(
         ("choice", "mode"), [(None, "VALIDATED"), ("auto", "VALIDATED"), ("required", "ANY")]
@@ -266,6 +289,12 @@ class TestOptions:
             ("gemini-3.8-flash", {"thinking_budget": 400}, "thinking_budget"),
             ("gemini-2.0-flash", {"thinking_budget": 400}, "thinking_budget"),
             ("gemini-2.5-pro", {"thinking_budget": 0}, "thinking_budget=0"),
+            ("gemini-3-pro-preview", {"thinking_budget": 0}, "thinking_budget=0"),
+            (
+                MODEL,
+                {"tools": [WEATHER], "tool_choice": {"type": "custom", "custom": {"name": "x"}}},
+                "tool_choice of type 'custom'",
+            ),
             (MODEL, {"reasoning_summary": "concise"}, "reasoning_summary='concise'"),
             (MODEL, {"service_tier": "fast"}, "service_tier='fast'"),
             (MODEL, {"tools": [WEATHER], "parallel_tool_calls": False}, "parallel_tool_calls=False"),

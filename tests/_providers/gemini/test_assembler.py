@@ -13,6 +13,7 @@ from gemini_payloads import JSON_VALUES, PIECES, reply
 from llm_provider._errors import APIResponseValidationError, InternalServerError, LLMError
 from llm_provider._providers.gemini.assembler import Assembler
 from llm_provider._providers.gemini.decode import decode
+from llm_provider._types.logprobs import TokenLogprob
 from llm_provider._types.messages import Delta, ToolCall, ToolCallDelta, delta_of
 
 
@@ -115,10 +116,8 @@ def test_log_probabilities_of_a_stream_add_up() -> None:
     for token, end in (("a", {}), ("b", {"finishReason": "STOP"})):
         result = {"chosenCandidates": [{"token": token}], "topCandidates": [{"candidates": []}]}
         assembler.feed({"candidates": [{"content": {}, "logprobsResult": result, **end}]})
-    assert decode(assembler.reply()).choices[0].logprobs == {
-        "chosenCandidates": [{"token": "a"}, {"token": "b"}],
-        "topCandidates": [{"candidates": []}, {"candidates": []}],
-    }
+    found = decode(assembler.reply()).choices[0].logprobs
+    assert found == (TokenLogprob(token="a", logprob=0.0), TokenLogprob(token="b", logprob=0.0))
 
 
 @pytest.mark.parametrize("events", [[], [{}], [reply({"text": "x"}, finish=None)], [{"usageMetadata": {}}]])
@@ -193,14 +192,33 @@ def test_a_call_keeps_its_id_when_the_id_of_the_answer_comes_later(first: dict[s
     assert [part["thoughtSignature"] for part in whole["candidates"][0]["content"]["parts"]] == ["c2ln"] * 2
 
 
-def test_content_after_the_end_is_no_part_of_the_answer() -> None:
-    whole, deltas = fed(
-        event(piece({"text": "Hello"}, finishReason="STOP")),
-        event(piece({"text": " and more"})),
-        event(usageMetadata={"promptTokenCount": 3}),
+CODE = {"executableCode": {"language": "PYTHON", "code": "print(11111 * 1097)"}}
+CALL = {"functionCall": {"name": "weather", "args": {"city": "Bern"}}}
+RESULT = {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "12193263"}}
+FINISHED = st.sampled_from([{}, {"finishReason": "STOP"}])
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([CODE, RESULT, {"text": "one "}, {"text": "two"}, CALL]), FINISHED),
+        min_size=1, max_size=8,
     )
-    assert "".join(delta.text for delta in deltas) == decode(whole).choices[0].text == "Hello"
-    assert whole["usageMetadata"] == {"promptTokenCount": 3}
+)  # fmt: skip
+def test_the_answer_goes_on_after_a_finish_reason(told: Any) -> None:
+    """With code execution, Gemini 2.5 ends several events of an answer with STOP."""
+    told = [({"text": "begun "}, {"finishReason": "STOP"}), *told]
+    events = [event(piece(dict(part), **end)) for part, end in told]
+    whole, deltas = fed(*events, event(usageMetadata={"promptTokenCount": 3}))
+    streamed = decode(whole).choices[0]
+    parts: list[Any] = []
+    for part, _ in told:
+        if "text" in part and parts and "text" in parts[-1]:
+            parts[-1] = {"text": parts[-1]["text"] + part["text"]}
+        else:
+            parts.append(part)
+    assert streamed == decode(event(piece(*parts, finishReason="STOP"))).choices[0]
+    assert "".join(delta.text for delta in deltas) == streamed.text
+    assert sum(len(delta.tool_calls) for delta in deltas) == len(streamed.tool_calls)
 
 
 def test_a_finish_reason_in_every_event() -> None:

@@ -55,6 +55,19 @@ def test_a_partial_success_is_an_end(state: str, ended: bool) -> None:
     assert (remote.ended, remote.label, remote.content, remote.results) == (ended, "1f", "2e", ("files/1",))
 
 
+def test_counts_and_the_reason_of_a_failure_are_read_from_the_operation() -> None:
+    """The SDK leaves them out."""
+    job = SimpleNamespace(
+        name="batches/1", state=SimpleNamespace(name="BATCH_STATE_FAILED"), create_time=None, dest=None,
+        display_name="llm_provider 1f 2e 3d",
+    )  # fmt: skip
+    stats = {"requestCount": "6", "successfulRequestCount": "4", "failedRequestCount": "2"}
+    remote = _remote(job, {"metadata": {"batchStats": stats}, "error": {"message": "no"}})
+    assert (remote.total, remote.done, remote.failed, remote.problem) == (6, 4, 2, "no")
+    assert (remote.label, remote.origin, remote.ended_early) == ("1f", "3d", True)
+    assert (_remote(job).done, _remote(job).problem) == (0, None)
+
+
 def test_a_cut_line_is_read_again() -> None:
     with pytest.raises(ConnectionResetError):
         _reply(row(response={})[:-3])

@@ -20,8 +20,11 @@ from llm_provider._errors import (
     RateLimitError,
 )
 from llm_provider._providers.gemini.decode import decode, error_of
+from llm_provider._types.logprobs import TokenLogprob
 from llm_provider._types.messages import ToolCall
 from llm_provider._types.usage import Usage
+
+LOGPROBS = {"x": 1, "chosenCandidates": [{"token": "first", "tokenId": 7, "logProbability": -0.5}]}
 
 
 def test_text_thoughts_usage_and_names() -> None:
@@ -58,11 +61,18 @@ def test_calls_without_ids_get_lasting_ones() -> None:
 def test_samples_come_in_the_order_of_their_index() -> None:
     candidates = [
         {"index": 1, "content": {"parts": [{"text": "second"}]}, "finishReason": "STOP"},
-        {"content": {"parts": [{"text": "first"}]}, "finishReason": "STOP", "logprobsResult": {"x": 1}},
+        {
+            "content": {"parts": [{"text": "first"}]},
+            "finishReason": "STOP",
+            "logprobsResult": {
+                "x": 1,
+                "chosenCandidates": [{"token": "first", "tokenId": 7, "logProbability": -0.5}],
+            },
+        },
     ]
     answer = decode({"candidates": candidates})
     assert [choice.text for choice in answer.choices] == ["first", "second"]
-    assert answer.choices[0].logprobs == {"x": 1}
+    assert answer.choices[0].logprobs == (TokenLogprob(token="first", logprob=-0.5, id=7),)
     assert answer.usage is None
 
 

@@ -60,7 +60,7 @@ CALL = {"id": "c1", "type": "function", "function": {"name": "weather", "argumen
     [
         (user({"type": "video_url", "video_url": {}}), "messages[0].content[0]"),
         (user({"type": "text", "text": "x"}, {"type": "text"}), "messages[0].content[1].text"),
-        (user({"type": "text", "text": "x", "citations": []}), "messages[0].content[0].citations"),
+        (user({"type": "text", "text": "x", "unknown": []}), "messages[0].content[0].unknown"),
         (user({"type": "document_url", "document_url": "http://example.org/a"}), "document_url.url"),
         (user({"type": "image_url", "image_url": "x"}), "messages[0].content[0].image_url"),
         (user({"type": "image_url", "image_url": {"url": PNG, "detail": "low"}}), "image_url.detail"),

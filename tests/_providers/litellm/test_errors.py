@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any
 
 import pytest
@@ -36,6 +37,7 @@ from llm_provider._errors import (
 )
 from llm_provider._providers.litellm import adapter
 from llm_provider.simulator import Fault, Simulator
+from support import RunScript
 
 pytestmark = IGNORED_WARNINGS
 
@@ -44,6 +46,115 @@ def test_an_answer_whose_headers_litellm_cannot_read() -> None:
     error = RuntimeError("'ascii' codec can't encode character")
     error.__context__ = UnicodeEncodeError("ascii", "\u0665", 0, 1, "ordinal not in range(128)")
     assert isinstance(adapter.map_error(error), APIResponseValidationError)
+
+
+WITHOUT_A_KEY = """
+import asyncio, os, socket, sys, tempfile, warnings
+
+warnings.simplefilter("ignore")
+for name in [name for name in os.environ if name not in ("PATH", "LANG", "PYTHONPATH")]:
+    del os.environ[name]
+os.environ["HOME"] = tempfile.mkdtemp()
+
+def refuse(*arguments, **more):
+    raise OSError("no network")
+
+from llm_provider import Client, LLMError
+from llm_provider._providers.litellm.connection import load
+
+wanted, way, *missing = {arguments!r}
+litellm = load()
+for name in missing:
+    sys.modules[name] = None
+socket.socket.connect = socket.socket.connect_ex = refuse
+socket.getaddrinfo = socket.gethostbyname = socket.create_connection = refuse
+
+def results(client, model):
+    try:
+        if way == "call":
+            return [client.call(model, "Hi")]
+        if way == "stream":
+            return list(client.stream(model, "Hi"))
+        if way == "acall":
+            return [asyncio.run(client.acall(model, "Hi"))]
+        if way == "embed":
+            return [client.embed(model, ["Hi"])]
+        return client.call_many(model, ["Hi", "Ho"])
+    except LLMError as error:
+        return [error]
+
+every = sorted(str(getattr(one, "value", one)) for one in litellm.provider_list)
+for provider in wanted or every:
+    with Client(cache="off", max_retries=0) as client:
+        for error in results(client, f"litellm/{{provider}}/some-model"):
+            print(
+                provider, type(error).__name__, error.cost, error.maybe_billed, error.retryable,
+                error.attempts <= 1, error.message,
+            )
+"""
+
+TRY_TO_CONNECT = (
+    "aiohttp_openai", "cohere", "cohere_chat", "cometapi", "compactifai", "datarobot", "deepseek",
+    "docker_model_runner", "edenai", "groq", "hosted_vllm", "langflow", "langgraph", "lemonade", "llamafile",
+    "lm_studio", "minimax", "mistral", "nadir", "nlp_cloud", "ollama", "ollama_chat", "openrouter",
+    "ovhcloud", "replicate", "together_ai", "xai",
+)  # fmt: skip
+"""The providers that litellm sends a request to without a key."""
+
+LOCAL = {"MissingAPIKeyError", "AuthenticationError", "UnknownModelError", "MissingDependencyError"}
+
+
+@needs_litellm
+@pytest.mark.long
+def test_what_litellm_raises_before_it_sends_is_raised_at_once_for_every_provider(
+    run_script: RunScript,
+) -> None:
+    lines = run_script(WITHOUT_A_KEY.format(arguments=[[], "call"])).stdout.splitlines()
+    assert len(lines) > 100
+    connected = []
+    for line in lines:
+        provider, kind, cost, billed, retryable, one, _ = line.split(" ", 6)
+        assert (cost, billed, one) == ("0.0", "False", "True"), line
+        if kind == "APIConnectionError":
+            connected.append(provider)
+        else:
+            assert kind in LOCAL, line
+            assert retryable == "False"
+    assert connected == list(TRY_TO_CONNECT)
+
+
+@needs_litellm
+@pytest.mark.parametrize(
+    "way",
+    [
+        "call_many",
+        *(pytest.param(way, marks=pytest.mark.long) for way in ("call", "stream", "acall", "embed")),
+    ],
+)
+def test_what_litellm_raises_before_it_sends_is_raised_at_once(run_script: RunScript, way: str) -> None:
+    providers = ["azure", "gradient_ai", "huggingface", "openai", "text-completion-openai", "vertex_ai"]
+    if way == "embed":
+        providers = ["azure", "openai", "vertex_ai"]
+    lines = run_script(WITHOUT_A_KEY.format(arguments=[providers, way])).stdout.splitlines()
+    assert len(lines) == len(providers) * (2 if way == "call_many" else 1)
+    for line in lines:
+        _, kind, *facts, _ = line.split(" ", 6)
+        assert kind in LOCAL, line
+        assert facts == ["0.0", "False", "False", "True"], line
+
+
+@needs_litellm
+@pytest.mark.parametrize(
+    ("model", "missing", "package"),
+    [
+        ("bedrock/anthropic.claude-3", "botocore", "boto3"),
+        pytest.param("vertex_ai/gemini-3-pro", "google.auth", "google", marks=pytest.mark.long),
+    ],
+)
+def test_a_missing_package_is_named(run_script: RunScript, model: str, missing: str, package: str) -> None:
+    (line,) = run_script(WITHOUT_A_KEY.format(arguments=[[model], "call", missing])).stdout.splitlines()
+    assert " MissingDependencyError 0.0 False False True " in line
+    assert re.search(f"pip install .*{package}", line)
 
 
 @needs_litellm

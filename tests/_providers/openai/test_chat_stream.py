@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from llm_provider._errors import APIResponseValidationError, InternalServerError, LLMError, RateLimitError
 from llm_provider._providers.openai import chat, chat_stream
 from llm_provider._providers.sse import END
+from llm_provider._types.logprobs import TokenLogprob
 from llm_provider._types.messages import Delta, ToolCall, delta_of
 from openai_support import JSON_VALUES, completion
 
@@ -162,16 +163,19 @@ def test_content_in_parts_gives_the_same_answer_as_whole() -> None:
 
 def test_log_probabilities_are_joined() -> None:
     events = [
-        chunk({"content": "a"}, logprobs={"content": [{"token": "a"}], "refusal": None}),
-        chunk({"content": "b"}, "stop", logprobs={"content": [{"token": "b"}], "refusal": None}),
+        chunk({"content": "a"}, logprobs={"content": [{"token": "a", "logprob": 0}]}),
+        chunk(
+            {"content": "b"}, "stop", logprobs={"content": [{"token": "b", "logprob": -1}], "refusal": None}
+        ),
     ]
     logprobs = chat.decode(assemble(events)[1]).choices[0].logprobs
-    assert logprobs == {"content": [{"token": "a"}, {"token": "b"}], "refusal": None}
+    assert logprobs == (TokenLogprob(token="a", logprob=0.0), TokenLogprob(token="b", logprob=-1.0))
 
 
 def test_log_probabilities_that_are_bare_numbers_are_joined() -> None:
-    events = [chunk({"content": "a"}, logprobs=-0.1), chunk({"content": "b"}, "stop", logprobs=-0.2)]
-    assert chat.decode(assemble(events)[1]).choices[0].logprobs == {"token_logprobs": [-0.1, -0.2]}
+    events = [chunk({"content": "a"}, logprobs=0.0), chunk({"content": "b"}, "stop", logprobs=-0.2)]
+    expected = (TokenLogprob(token="a", logprob=0.0), TokenLogprob(token="b", logprob=-0.2))
+    assert chat.decode(assemble(events)[1]).choices[0].logprobs == expected
 
 
 def test_a_stream_that_ends_early_was_cut() -> None:
@@ -262,3 +266,37 @@ def test_a_text_after_speech_is_no_answer() -> None:
     with pytest.raises(APIResponseValidationError, match="after speech") as caught:
         assemble([spoken, chunk({"content": "Hi"}), chunk({}, "stop")])
     assert not caught.value.retryable
+
+
+thoughts = st.lists(st.text(min_size=1, max_size=5), min_size=1, max_size=5)
+
+
+@given(st.lists(st.tuples(thoughts, thoughts, st.booleans()), min_size=1, max_size=3))
+def test_a_thought_in_pieces_is_one_part(turns: list[tuple[list[str], list[str], bool]]) -> None:
+    """Mistral sends a part with each piece of a thought, and its text as text or in parts."""
+    deltas: list[Any] = []
+    parts: list[Any] = []
+    for thought, words, plain in turns:
+        deltas += [[{"type": "thinking", "thinking": [{"type": "text", "text": one}]}] for one in thought]
+        deltas.append([{"type": "text", "text": ""}])
+        deltas += [word if plain else [{"type": "text", "text": word}] for word in words]
+        parts.append({"type": "thinking", "thinking": [{"type": "text", "text": "".join(thought)}]})
+        parts.append({"type": "text", "text": "".join(words)})
+    events = [{"choices": [{"index": 0, "delta": {"content": content}}]} for content in deltas]
+    assembler = chat_stream.Assembler()
+    for event in [*events, {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}, END]:
+        assembler.feed(event)
+    reply = assembler.reply()
+    assert reply["choices"][0]["message"]["content"] == parts
+    whole = completion({"content": parts})["choices"][0]["message"]
+    assert chat.decode(reply).choices[0].message == whole
+
+
+def test_a_thought_that_is_signed_is_whole() -> None:
+    first = {"type": "thinking", "thinking": [{"type": "text", "text": "a"}], "signature": "s"}
+    second = {"type": "thinking", "thinking": [{"type": "text", "text": "b"}], "closed": True}
+    assembler = chat_stream.Assembler()
+    for content in ([first], [second], [first]):
+        assembler.feed({"choices": [{"index": 0, "delta": {"content": content}}]})
+    assembler.feed(END)
+    assert assembler.reply()["choices"][0]["message"]["content"] == [first, second, first]

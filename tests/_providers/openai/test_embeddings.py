@@ -11,6 +11,7 @@ from typing import Any, get_args, get_type_hints
 import pytest
 from openai.types import CreateEmbeddingResponse, EmbeddingCreateParams
 
+from llm_provider import Client
 from llm_provider._errors import (
     APIConnectionError,
     APIResponseValidationError,
@@ -36,6 +37,7 @@ from llm_provider._requests.routing import resolve
 from llm_provider._runtime.canonical_json import canonical
 from llm_provider._types.usage import Usage
 from llm_provider.simulator import Fault, Simulator
+from raw_server import RawServer, answering
 from support import ignore
 
 MODEL = "text-embedding-3-small"
@@ -332,3 +334,39 @@ def test_every_transport_is_tried() -> None:
     from llm_provider._requests.routing import Transport
 
     assert set(TRANSPORTS) == set(get_args(Transport))
+
+
+PERPLEXITY = {"pplx-embed-v1-0.6b": None, "perplexity/pplx-embed-v1-4b": "base64_int8", "m": "base64_int8"}
+
+
+@pytest.mark.parametrize(("model", "encoding"), PERPLEXITY.items())
+@pytest.mark.parametrize("host", ["local", "openrouter"])
+def test_perplexitys_vectors_are_bytes(model: str, encoding: str | None, host: str) -> None:
+    vectors = [[-128, -1, 0, 1, 127, 5, 7, 9], [3] * 8]
+    data = [
+        {"index": index, "embedding": base64.b64encode(struct.pack("8b", *vector)).decode()}
+        for index, vector in enumerate(vectors)
+    ]
+    usage = {"prompt_tokens": 4, "total_tokens": 4, "cost": {"total_cost": 0.001}}
+    body = json.dumps({"object": "list", "data": data, "model": model, "usage": usage}).encode()
+    extra = {"encoding_format": encoding} if encoding else None
+    with RawServer(answering(body)) as server, Client() as client:
+        where: dict[str, Any] = {"base_url": f"{server.root}/v1", "api_key": "k", "extra_body": extra}
+        found = client.embed(f"{host}/{model}", ["a", "b"], **where)
+        again = client.embed(f"{host}/{model}", ["b", "a"], **where)
+        assert server.requests == 1
+    assert [list(vector) for vector in found.vectors] == vectors
+    assert [list(vector) for vector in again.vectors] == vectors[::-1]
+    assert (again.cached, found.cost) == (True, 0.001)
+
+
+def test_vectors_of_bits() -> None:
+    encoded = EncodedRequest("embeddings", {"model": "pplx-embed-v1-4b", "encoding_format": "base64_binary"})
+    reply = {"data": [{"index": 0, "embedding": base64.b64encode(b"\x01\x80").decode()}]}
+    assert embeddings.decode(reply, 1, encoded).vectors == [[1.0, *[0.0] * 14, 1.0]]
+
+
+def test_other_vectors_in_base64_are_floats() -> None:
+    encoded = EncodedRequest("embeddings", {"model": "text-embedding-3-small", "encoding_format": "base64"})
+    reply = {"data": [{"embedding": base64.b64encode(struct.pack("<2f", 0.5, 1)).decode()}]}
+    assert embeddings.decode(reply, 1, encoded).vectors == [[0.5, 1.0]]

@@ -22,6 +22,7 @@ from llm_provider._providers.openai import chat, responses, responses_stream
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import resolve
 from llm_provider._runtime.canonical_json import canonical
+from llm_provider._types.logprobs import TokenLogprob
 from llm_provider._types.messages import Delta, ToolCall, delta_of
 from llm_provider._types.usage import Usage
 from openai_support import PRO, WEATHER
@@ -232,7 +233,7 @@ class TestEncode:
         assert encode([{"role": "user", "content": parts}])["input"][0]["content"] == [
             {"type": "input_text", "text": "What is this?"},
             {"type": "input_image", "image_url": "data:image/png;base64,AA==", "detail": "low"},
-            {"type": "input_image", "image_url": "https://example.com/cat.png"},
+            {"type": "input_image", "image_url": "https://example.com/cat.png", "detail": "auto"},
             {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,AA=="},
             {"type": "input_text", "text": "long", "prompt_cache_breakpoint": {"mode": "explicit"}},
         ]
@@ -353,7 +354,7 @@ class TestEncode:
             ),
             ({"role": "user", "content": "Hi", "custom": "x"}, r"messages\[0\] has 'custom'"),
             ({"role": "assistant", "content": "Hi", "prefix": True}, r"has 'prefix'"),
-            ({"role": "assistant", "function_call": {"name": "x"}}, r"messages\[0\].tool_calls\[0\]"),
+            ({"role": "assistant", "function_call": {"arguments": "{}"}}, r"messages\[0\].tool_calls\[0\]"),
             ({"role": "assistant", "content": [{"type": "image_url"}]}, r"messages\[0\].content\[0\]"),
             (
                 {"role": "assistant", "content": "x", "tool_calls": [{"id": "1"}]},
@@ -421,7 +422,7 @@ class TestDecode:
     def test_log_probabilities_have_the_form_of_chat_completions(self) -> None:
         entry = {"token": "Hi", "logprob": -0.1, "bytes": [72, 105], "top_logprobs": []}
         answer = responses.decode(response(message_item(text_part("Hi", logprobs=[entry]))))
-        assert answer.choices[0].logprobs == {"content": [entry], "refusal": None}
+        assert answer.choices[0].logprobs == (TokenLogprob(token="Hi", logprob=-0.1),)
 
     def test_items_of_built_in_tools_are_kept_but_not_read(self) -> None:
         search = {"id": "ws_1", "type": "web_search_call", "status": "completed"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -242,3 +243,67 @@ def test_a_custom_call_goes_back_in_the_form_of_chat_completions() -> None:
     call, output = encoded([message, result])
     assert call == {"type": "custom_tool_call", "call_id": "c1", "name": "grep", "input": "a.*b"}
     assert output == {"type": "custom_tool_call_output", "call_id": "c1", "output": "found"}
+
+
+ANSWER = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "4"}]}
+CALLED = {"type": "function_call", "call_id": "c", "name": "weather", "arguments": "{}"}
+
+
+@pytest.mark.parametrize("streamed", ["whole", "stream", "stream without places", "last event only"])
+@pytest.mark.parametrize("kind", ["function_call", "custom_tool_call"])
+@pytest.mark.parametrize("fields", list(itertools.product(("", None, ...), repeat=2)))
+@pytest.mark.parametrize("place", range(3))
+@pytest.mark.parametrize("called", [False, True])
+def test_a_call_without_a_name_and_arguments_is_none(
+    streamed: str, kind: str, fields: tuple[Any, Any], place: int, called: bool
+) -> None:
+    name = "input" if kind == "custom_tool_call" else "arguments"
+    blank = {"type": kind, "id": "b", **dict(zip(("name", name), fields, strict=True))}
+    blank = {field: value for field, value in blank.items() if value is not ...}
+    real = [ANSWER, *([CALLED] if called else [])]
+    items = [*real[:place], blank, *real[place:]]
+    reply = {"object": "response", "status": "completed", "output": items}
+    shown: dict[int, str] = {}
+    if streamed != "whole":
+        assembler = Assembler()
+        events: list[dict[str, Any]] = []
+        for index, item in enumerate(items if streamed != "last event only" else ()):
+            where = {"output_index": index} if streamed == "stream" else {}
+            opened = {**item, "arguments": ""} if item is CALLED else item
+            events.append({"type": "response.output_item.added", "item": opened, **where})
+            if item is CALLED:
+                events.append({"type": "response.function_call_arguments.delta", "delta": "{}", **where})
+            events.append({"type": "response.output_item.done", "item": item, **where})
+        for event in [*events, {"type": "response.completed", "response": reply}]:
+            for call in delta_of(assembler.feed(event)).tool_calls:
+                shown[call.index] = shown.get(call.index, "") + call.name + call.arguments
+        assert shown == ({0: "weather{}"} if called else {})
+        reply = assembler.reply()
+    choice = responses.decode(reply).choices[0]
+    assert [call.name for call in choice.tool_calls] == ["weather"] * called
+    assert (choice.text, choice.finish_reason) == ("4", "tool_calls" if called else "stop")
+    assert choice.message["provider_specific_fields"]["content"] == real
+
+
+@pytest.mark.parametrize("way", ["deltas", "finished item", "last event"])
+def test_calls_that_are_named_late_are_shown_in_their_order(way: str) -> None:
+    calls = [{**CALLED, "call_id": str(number), "arguments": f"[{number}]"} for number in range(2)]
+    assembler, shown = Assembler(), ["", ""]
+    events: list[dict[str, Any]] = []
+    for index, call in enumerate(calls):
+        opened, where = {**call, "arguments": "", "name": ""}, {"output_index": index}
+        events.append({"type": "response.output_item.added", "item": opened, **where})
+        if way == "deltas":
+            piece = {"delta": call["arguments"], **where}
+            events.append({"type": "response.function_call_arguments.delta", **piece})
+        if way != "last event":
+            events.append({"type": "response.output_item.done", "item": call, **where})
+    end = {"object": "response", "status": "completed", "output": calls}
+    for event in [*events, {"type": "response.completed", "response": end}]:
+        for delta in delta_of(assembler.feed(event)).tool_calls:
+            shown[delta.index] += delta.name + delta.arguments
+    assert [call.arguments for call in responses.decode(assembler.reply()).choices[0].tool_calls] == [
+        "[0]",
+        "[1]",
+    ]
+    assert [sorted(text) for text in shown] == [sorted(f"weather[{number}]") for number in range(2)]

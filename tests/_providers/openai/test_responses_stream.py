@@ -82,7 +82,7 @@ def test_a_call_is_shown_as_it_is_returned(item: dict[str, Any]) -> None:
     choice, shown = read(changed(BEGINNING_OF_THE_CALL, **item))
     (call,) = choice.tool_calls
     assert shown == [(call.id, call.name, call.arguments)]
-    assert (call.id, call.name) == (item.get("call_id") or "c", "f")
+    assert (call.id, call.name) == ("c", "f")
     kept = choice.message["provider_specific_fields"]["content"]
     assert kept[-1]["call_id"] == choice.message["tool_calls"][0]["id"] == call.id
 
@@ -146,3 +146,15 @@ def test_arguments_may_be_written_with_other_spaces() -> None:
     for event in events:
         assembler.feed(event)
     assert responses.decode(assembler.reply()).choices[0].tool_calls[0].arguments == '{"a":1}'
+
+
+@pytest.mark.parametrize("in_last", [True, False])
+@pytest.mark.parametrize("first", ["other", "", None, "c"])
+def test_the_finished_item_says_the_id_of_a_call(first: Any, in_last: bool) -> None:
+    events = changed(BEGINNING_OF_THE_CALL, call_id=first)
+    if not in_last:
+        events[-1] = {**events[-1], "response": {**events[-1]["response"], "output": []}}
+    choice, shown = read(events)
+    (call,) = choice.tool_calls
+    assert (call.id, choice.message["tool_calls"][0]["id"]) == ("c", "c")
+    assert shown == [(call.id, call.name, call.arguments)]

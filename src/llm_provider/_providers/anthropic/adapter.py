@@ -170,7 +170,7 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     if request.extra_body:
         payload = merge(payload, request.extra_body)
     headers = dict(request.extra_headers or {})
-    if any(name in payload for name in _SAMPLING):
+    if not payload.keys().isdisjoint(_SAMPLING):
         headers.setdefault("anthropic-version", SAMPLING_VERSION)
     return EncodedRequest(OPERATION, payload, headers, labels=labels)
 
@@ -204,12 +204,14 @@ def _check_turns(request: Request, family: _Family, converted: list[dict[str, An
 
 
 def _sampling(request: Request, family: _Family) -> dict[str, Any]:
+    if not _samples(request):
+        return {}
     asked = {name: getattr(request, name) for name in ("temperature", "top_p")}
     asked = {name: value for name, value in asked.items() if value is not None}
     for name in asked:
         if not family.sampling:
             raise _refuse(name, request, "leave it out; it does its own sampling")
-        if _thinks_by_budget(request, family):
+        if _thinks_by_budget(request, family) and not (name == "temperature" and asked[name] == 1):
             given = "reasoning_effort" if request.reasoning_effort else "thinking_budget"
             raise _refuse(f"{name} together with {given}", request, "leave one of them out")
     if len(asked) > family.sampling:
@@ -251,6 +253,9 @@ def _tools(request: Request, family: _Family) -> dict[str, Any]:
         )
     if isinstance(choice, str):
         fields["tool_choice"] = {"type": "any"}
+    elif "function" not in choice:
+        remedy = "use 'auto', 'none', 'required' or the name of a function"
+        raise _refuse(f"tool_choice of type {choice.get('type')!r}", request, remedy)
     else:
         fields["tool_choice"] = {"type": "tool", "name": choice["function"]["name"]}
     return fields
@@ -307,7 +312,13 @@ def _thinking(request: Request, family: _Family) -> dict[str, Any]:
     return {"thinking": {"type": "enabled", "budget_tokens": budget}}
 
 
-def _thinking_budget(request: Request, family: _Family, tokens: int) -> dict[str, Any]:
+def _thinking_budget(request: Request, family: _Family, tokens: Any) -> dict[str, Any]:
+    if tokens == "adaptive":
+        if family.budget or not family.schemas:
+            raise _refuse(
+                "thinking_budget='adaptive'", request, "use a number of tokens; Claude from 4.6 on has it"
+            )
+        return {"thinking": {"type": "adaptive", "display": "summarized"}}
     if tokens == 0 and not family.always_thinks:
         return {"thinking": {"type": "disabled"}}
     if not family.sampling:

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from ..._errors import LLMError, NotFoundError
+from ..._errors import LLMError
 from ..._requests.api_keys import APIKey
 from ..._requests.routing import Target
 from ..batches import (
@@ -28,7 +28,8 @@ from ..batches import (
     lines_of,
     unbilled,
 )
-from ..errors import error_fields, from_answer
+from ..error_bodies import error_fields
+from ..errors import from_answer
 from ..files import SECONDS_OF_A_FILE
 from .decode import OPERATION
 from .files import sdk_client
@@ -111,18 +112,21 @@ class AnthropicBatches:
             yield _remote(found)
 
     async def results(self, remote: RemoteBatch, scratch: Path) -> AsyncIterator[RowReply]:
-        """See `BatchConnection.results`.
+        """See `BatchConnection.results`."""
+        from anthropic import AnthropicError
 
-        Raises:
-            NotFoundError: the results have expired.
-        """
         if not remote.results:
-            raise NotFoundError("the results of the batch have expired", status=404)
-        async with self._batches.with_streaming_response.results(
-            remote.identifier, timeout=SECONDS_OF_A_FILE
-        ) as response:
-            async for line in lines_of(response.iter_bytes()):
-                yield _reply(line)
+            return
+        try:
+            async with self._batches.with_streaming_response.results(
+                remote.identifier, timeout=SECONDS_OF_A_FILE
+            ) as response:
+                async for line in lines_of(response.iter_bytes()):
+                    yield _reply(line)
+        except AnthropicError as error:
+            # The SDK asks for the place of the results once more. It raises this class if there is none now.
+            if type(error) is not AnthropicError:
+                raise
 
     async def cancel(self, identifier: str) -> None:
         """See `BatchConnection.cancel`."""
@@ -134,7 +138,7 @@ class AnthropicBatches:
 
 
 def _remote(batch: Any) -> RemoteBatch:
-    counts = batch.request_counts
+    counts = getattr(batch, "request_counts", None)
     named = ("processing", "succeeded", "errored", "canceled", "expired")
     numbers = {name: getattr(counts, name, 0) or 0 for name in named}
     return RemoteBatch(
@@ -142,10 +146,11 @@ def _remote(batch: Any) -> RemoteBatch:
         state=str(batch.processing_status),
         ended=batch.processing_status == "ended",
         created=batch.created_at.timestamp(),
-        total=sum(numbers.values()),
+        total=sum(numbers.values()) or None,
         done=numbers["succeeded"],
         failed=numbers["errored"] + numbers["canceled"] + numbers["expired"],
         results=(batch.results_url,) if batch.results_url else (),
+        archived=getattr(batch, "archived_at", None) is not None,
     )
 
 

@@ -11,11 +11,12 @@ from typing import Any, TypeAlias
 import orjson
 
 from ..._errors import APIResponseValidationError
-from ..._types.messages import Delta, FinishReason, Step, ToolCall, ToolCallDelta, delta_of
+from ..._types.messages import AssistantMessage, Delta, FinishReason, Step, ToolCall, ToolCallDelta, delta_of
 from ..._types.response import Choice
 from ..._types.usage import Usage
 from ..adapter import Answer, count, expect_dict, part, same
-from ..errors import error_fields, from_answer
+from ..bill import anthropic_tools, with_tools
+from ..errors import raise_error_in
 from .facts import tier_variant
 
 OPERATION = "messages"
@@ -45,7 +46,7 @@ def decode(reply: Any) -> Answer:
         LLMError: the reply is an error that came with status 200.
     """
     reply = expect_dict(reply, "answer")
-    _raise_error(reply)
+    raise_error_in(reply, "content")
     blocks = reply.get("content")
     if not isinstance(blocks, list):
         raise APIResponseValidationError("the answer holds no content")
@@ -64,7 +65,13 @@ def decode(reply: Any) -> Answer:
             message["refusal"] = text
     return Answer(
         choices=(
-            Choice(text=text, reasoning=reasoning, tool_calls=calls, finish_reason=reason, message=message),
+            Choice(
+                text=text,
+                reasoning=reasoning,
+                tool_calls=calls,
+                finish_reason=reason,
+                message=AssistantMessage(message),
+            ),
         ),
         usage=usage(reply),
         model=_str(reply.get("model")),
@@ -86,7 +93,9 @@ def _explanation(message: Mapping[str, Any]) -> str:
 def usage(reply: Any) -> Usage | None:
     """The usage in a reply; see `Adapter.usage`."""
     reported = reply.get("usage") if isinstance(reply, dict) else None
-    return decode_usage(reported) if isinstance(reported, dict) else None
+    if not isinstance(reported, dict):
+        return None
+    return with_tools(decode_usage(reported), 0, anthropic_tools(reply, reported))
 
 
 def decode_usage(usage: Mapping[str, Any]) -> Usage:
@@ -117,13 +126,16 @@ def read_blocks(blocks: Iterable[Any]) -> tuple[str, str, tuple[ToolCall, ...]]:
     for entry in blocks:
         block = expect_dict(entry, "content block")
         match block.get("type") or kind_of(block):
-            case "text":
-                text += _required(block, "text")
-            case "thinking":
-                reasoning += _required(block, "thinking")
+            case "text" | "thinking" as kind:
+                _required(block, kind)
             case "tool_use":
                 name, identifier = _required(block, "name"), _required(block, "id")
                 calls.append(ToolCall(id=identifier, name=name, arguments=_arguments(block)))
+        # A block of a type that is not known may have text too, as a stream shows.
+        if "text" in block:
+            text += _str(block["text"]) or ""
+        if "thinking" in block:
+            reasoning += _str(block["thinking"]) or ""
     return text, reasoning, tuple(calls)
 
 
@@ -165,12 +177,6 @@ def _str(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _raise_error(body: Mapping[str, Any]) -> None:
-    if body.get("type") == "error" or body.get("error"):
-        codes, message = error_fields(body)
-        raise from_answer(200, codes=codes, message=message)
-
-
 class Assembler:
     """Folds the events of a message stream into the message that they add up to."""
 
@@ -199,7 +205,7 @@ class Assembler:
         if self._ended:
             return ""
         event = expect_dict(event, "stream event")
-        _raise_error(event)
+        raise_error_in(event, "type")
         match event.get("type"):
             case "message_start":
                 return self._start(event)
@@ -237,12 +243,13 @@ class Assembler:
         if kind == "tool_use":
             identifier, name = _required(block, "id"), _required(block, "name")
             self._without_pieces.add(place)
-            return Delta(tool_calls=(ToolCallDelta(index=self._call(place), id=identifier, name=name),))
+            begun = ToolCallDelta(index=self._call(place), id=identifier, name=name)
+            return Delta(text=_str(block.get("text")) or "", tool_calls=(begun,))
         if kind == "fallback":
             # The model that gives the rest of the answer, after the one before it has declined.
             self._message = {**(self._message or {}), **_model_of(block)}
         # A block may have content from the beginning.
-        text, reasoning = _begun(block, "text"), _begun(block, "thinking")
+        text, reasoning = _str(block.get("text")) or "", _str(block.get("thinking")) or ""
         return Delta(text=text, reasoning=reasoning) if reasoning else text
 
     def _extend(self, event: dict[str, Any]) -> Step:
@@ -372,7 +379,3 @@ def _index(event: Mapping[str, Any]) -> int:
     if not isinstance(index, int):
         raise APIResponseValidationError("a stream event does not say which content block it belongs to")
     return index
-
-
-def _begun(block: Block, kind: str) -> str:
-    return _str(block.get(kind)) or "" if block.get("type") == kind else ""

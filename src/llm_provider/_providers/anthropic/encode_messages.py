@@ -15,6 +15,7 @@ from ..._requests.attachments import UploadReference
 from ..._types.messages import Message
 from .. import left_out
 from ..call_ids import answered_id, calls_of, function_of, made_id
+from ..foreign_messages import in_chat_form, is_anthropics
 from .decode import PROVIDER, Block, openai_call, read_blocks
 
 _IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
@@ -36,11 +37,17 @@ def encode_system(messages: Sequence[Message]) -> tuple[str | list[Block] | None
     if leading == 0:
         return None, 0
     blocks = []
-    for index in range(leading):
-        blocks += _cached(_system(messages[index], f"messages[{index}]"), messages[index])
-    if leading == 1 and isinstance(messages[0]["content"], str) and "cache_control" not in messages[0]:
+    for index, message in in_chat_form(messages[:leading], PROVIDER, own=PROVIDER):
+        said = _without_blanks(_system(message, f"messages[{index}]"))
+        blocks += _cached(said, message) if said else []
+    if (
+        leading == 1
+        and blocks
+        and isinstance(messages[0]["content"], str)
+        and "cache_control" not in messages[0]
+    ):
         return messages[0]["content"], 1
-    return blocks, leading
+    return blocks or None, leading
 
 
 def encode_messages(messages: Sequence[Message], start: int) -> list[dict[str, Any]]:
@@ -55,8 +62,8 @@ def encode_messages(messages: Sequence[Message], start: int) -> list[dict[str, A
     """
     converted: list[dict[str, Any]] = []
     previous = ""
-    for index in range(start, len(messages)):
-        message, where = messages[index], f"messages[{index}]"
+    for index, given in in_chat_form(messages, PROVIDER, own=PROVIDER, start=start):
+        message, where = given, f"messages[{index}]"
         role = "system" if message["role"] == "developer" else message["role"]
         if role == "tool" and not message["tool_call_id"]:
             message = {**message, "tool_call_id": answered_id(messages, index)}
@@ -64,10 +71,12 @@ def encode_messages(messages: Sequence[Message], start: int) -> list[dict[str, A
             message = _with_ids(message, index)
         if "cache_control" in message:
             rest = {name: value for name, value in message.items() if name != "cache_control"}
-            blocks = _cached(_CONVERTERS[role](rest, where), message)
+            blocks = _cached(_said(_CONVERTERS[role](rest, where)), message)
         else:
-            blocks = _CONVERTERS[role](message, where)
-        if not blocks and role == "assistant":
+            blocks = _said(_CONVERTERS[role](message, where))
+        if not blocks:
+            if role != "assistant":
+                raise _wrong(where, left_out.EMPTY_TEXT)
             left_out.warn_of_empty_turn(PROVIDER)
             continue
         if role == previous and role in ("tool", "system"):
@@ -76,6 +85,22 @@ def encode_messages(messages: Sequence[Message], start: int) -> list[dict[str, A
             converted.append({"role": "user" if role == "tool" else role, "content": blocks})
         previous = role
     return converted
+
+
+def _said(content: str | list[Block]) -> Any:
+    """A turn without blank texts, which Anthropic refuses; empty if it holds nothing else."""
+    if isinstance(content, str):
+        return content if content.strip() else ""
+    return _without_blanks(content)
+
+
+def _without_blanks(blocks: list[Block]) -> list[Block]:
+    return [block for block in blocks if not _is_blank(block)] if any(map(_is_blank, blocks)) else blocks
+
+
+def _is_blank(block: Block) -> bool:
+    text = block.get("text")
+    return block.get("type") == "text" and isinstance(text, str) and not text.strip()
 
 
 def _with_ids(message: Message, index: int) -> Message:
@@ -132,7 +157,9 @@ def _tool(message: Message, where: str) -> list[Block]:
     block: Block = {
         "type": "tool_result",
         "tool_use_id": _CALL_ID.sub("_", message["tool_call_id"]),
-        "content": content if isinstance(content, str) else _blocks(content, f"{where}.content"),
+        "content": content
+        if isinstance(content, str)
+        else _without_blanks(_blocks(content, f"{where}.content")),
     }
     if message.get("is_error"):
         block["is_error"] = True
@@ -212,7 +239,7 @@ def _blocks(parts: Iterable[Mapping[str, Any]], where: str) -> list[Block]:
         place, kind = f"{where}[{position}]", entry["type"]
         convert = _PARTS.get(kind)
         if convert is None:
-            if kind not in _OWN_TYPES and not kind.endswith(_OWN_ENDINGS):
+            if kind != "thinking" and not is_anthropics(entry):
                 raise _wrong(place, f"has type {kind!r}, which Anthropic has no form for")
             convert = _own_part
         if kind == "thinking" and not (isinstance(entry.get("thinking"), str) and entry.get("signature")):
@@ -228,14 +255,6 @@ def _blocks(parts: Iterable[Mapping[str, Any]], where: str) -> list[Block]:
 _OPENAI_FIELDS = frozenset(
     {"type", "image_url", "file", "refusal", "document_url", "document_name", "annotations", "logprobs"}
 )
-
-# Blocks of Anthropic's answers and of its beta features, from the types of the anthropic SDK 2.11.
-_OWN_TYPES = frozenset(
-    {"search_result", "thinking", "redacted_thinking", "tool_use", "tool_result", "tool_reference",
-     "tool_addition", "tool_removal", "container_upload", "compaction", "fallback", "browser_state",
-     "mcp_tool_listing"}
-)  # fmt: skip
-_OWN_ENDINGS = ("_tool_use", "_tool_result")
 
 
 def _text_part(entry: Mapping[str, Any], where: str) -> Block:

@@ -53,7 +53,7 @@ def server_tool_calls(reply: Mapping[str, Any]) -> list[ServerToolCall]:
     """The calls of Anthropic's tools and of MCP servers, with their results."""
     blocks = dicts(reply.get("content"))
     results = {
-        block.get("tool_use_id"): block.get("content")
+        text(block, "tool_use_id"): block.get("content")
         for block in blocks
         if str(block.get("type")).endswith("_tool_result")
     }
@@ -61,7 +61,7 @@ def server_tool_calls(reply: Mapping[str, Any]) -> list[ServerToolCall]:
         ServerToolCall(
             name=text(block, "name") or "",
             arguments=block.get("input"),
-            result=results.get(block.get("id")),
+            result=results.get(text(block, "id")),
             id=text(block, "id"),
         )
         for block in blocks

@@ -11,9 +11,11 @@ from typing import Any
 
 from ..._requests.api_keys import APIKey
 from ..._requests.attachments import Attachment
+from ..._requests.environment_headers import read_headers
 from ..._requests.routing import Target
 from ..batches import closed
 from ..files import SECONDS_OF_A_FILE, SECONDS_OF_A_QUESTION, FileLimits, UploadedFile
+from ..proxies import check_proxy
 
 _BETA = "files-api-2025-04-14"
 
@@ -41,9 +43,10 @@ def sdk_client(target: Target, key: APIKey) -> Any:
     """A client for requests with large bodies: the bridge to aiohttp builds whole bodies in memory."""
     import anthropic
 
-    from ..sdk_connection import build_http_client
+    from ..sdk_connection import build_http_client, replace_headers
 
-    return anthropic.AsyncAnthropic(
+    check_proxy(target.base_url, "http1")
+    client = anthropic.AsyncAnthropic(
         base_url=target.base_url,
         api_key=key.reveal(),
         http_client=build_http_client(anthropic, "http1", 2**40),
@@ -51,6 +54,7 @@ def sdk_client(target: Target, key: APIKey) -> Any:
         timeout=SECONDS_OF_A_QUESTION,
         open_telemetry=False,
     )
+    return replace_headers(client, read_headers(target))
 
 
 class AnthropicFiles:

@@ -13,7 +13,8 @@ from .decode import PROVIDER
 
 _MISSING = (
     "frequency_penalty", "presence_penalty", "logit_bias", "allowed_tools", "verbosity", "modalities",
-    "safety_settings", "store", "previous_response_id", "prompt_cache_key",
+    "safety_settings", "store", "previous_response_id", "prompt_cache_key", "reasoning_context",
+    "cached_content",
 )  # fmt: skip
 
 _TIERS = {"auto": "auto", "default": "standard_only"}

@@ -10,6 +10,7 @@ import functools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ..._errors import LLMError, RequestError
@@ -54,7 +55,8 @@ class _Family:
 
     `efforts` maps each level of `reasoning_effort` to the model's thinking level (a word) or thinking budget
     (tokens); it is empty where the model does not think. `sampling` says whether temperature and top_p exist,
-    `signed` whether function calls in the history need a signature, `version` which API serves the model.
+    `signed` whether function calls in the history need a signature, `version` which API serves the model,
+    `budget` whether a model with levels takes a thinking budget too.
     """
 
     pattern: str
@@ -62,6 +64,7 @@ class _Family:
     sampling: bool = True
     signed: bool = True
     version: str = "v1"
+    budget: bool = False
 
     def matches(self, model: str) -> bool:
         return re.fullmatch(self.pattern, model) is not None
@@ -74,23 +77,24 @@ _FAMILIES = (
     _Family(r"gemini-2\.5-pro.*", efforts=_BUDGETS, signed=False),
     _Family(r"gemini-2\.5-.*", efforts={"none": 0, **_BUDGETS}, signed=False),
     _Family(r"gemini-.*-latest", efforts=_LEVELS, version="v1beta"),
-    _Family(r"gemini-3-pro.*", efforts={"low": "low", "high": "high"}),
-    _Family(r"gemini-3\.1-pro.*", efforts=_LEVELS),
+    _Family(r"gemini-3-pro.*", efforts={"low": "low", "high": "high"}, budget=True),
+    _Family(r"gemini-3\.1-pro.*", efforts=_LEVELS, budget=True),
     _Family(
         r"gemini-3\.5-flash-lite.*|gemini-3\.6-flash.*",
         efforts={"minimal": "minimal", **_LEVELS},
         sampling=False,
     ),
     _Family(r"gemini-3\.[78]-flash.*", efforts=_LEVELS, sampling=False),
-    _Family(r"gemini-3.*", efforts={"minimal": "minimal", **_LEVELS}),
+    _Family(r"gemini-3.*", efforts={"minimal": "minimal", **_LEVELS}, budget=True),
     _Family(r"gemini-4.*", efforts={**_LEVELS, "xhigh": "xhigh"}),
     _Family(r"gemma-.*", efforts={"minimal": "minimal", **_LEVELS}, signed=False),
     # For a model newer than this table, the provider decides which levels it accepts.
-    _Family(r".*", efforts={"minimal": "minimal", **_LEVELS, "xhigh": "xhigh"}),
+    _Family(r".*", efforts={"minimal": "minimal", **_LEVELS, "xhigh": "xhigh"}, budget=True),
 )
 
 _MISSING_OPTIONS = (
-    "logit_bias", "verbosity", "store", "previous_response_id", "prompt_cache_key", "user", "metadata"
+    "logit_bias", "verbosity", "store", "previous_response_id", "prompt_cache_key", "user", "metadata",
+    "reasoning_context",
 )  # fmt: skip
 
 _SAMPLING_OPTIONS = {
@@ -170,6 +174,8 @@ def _add_options(
         settings["thinkingConfig"] = {**settings.get("thinkingConfig", {}), "includeThoughts": True}
     if "modalities" in options:
         settings["responseModalities"] = [word.upper() for word in options["modalities"]]
+    if "cached_content" in options:
+        payload["cachedContent"] = options["cached_content"]
     if "safety_settings" in options:
         payload["safetySettings"] = [dict(setting) for setting in options["safety_settings"]]
     if "allowed_tools" in options:
@@ -185,13 +191,13 @@ def _add_options(
         payload["serviceTier"] = _TIERS[tier]
 
 
-def _thinking_budget(request: Request, family: _Family, tokens: int) -> dict[str, Any]:
+def _thinking_budget(request: Request, family: _Family, tokens: Any) -> dict[str, Any]:
+    tokens = -1 if tokens == "adaptive" else tokens
     levels = [effort for effort, value in family.efforts.items() if isinstance(value, str)]
-    # A model that is not known has levels too, and its provider decides.
-    if not family.efforts or (levels and family.pattern != ".*"):
+    if not family.efforts or (levels and not family.budget):
         remedy = f"use reasoning_effort: {', '.join(levels)}" if levels else "leave it out; it does not think"
         raise refuse("thinking_budget", request, remedy, provider=PROVIDER)
-    if tokens == 0 and "none" not in family.efforts and not levels:
+    if tokens == 0 and "none" not in family.efforts and "minimal" not in levels:
         remedy = "use 128 tokens or more; its thinking cannot be switched off"
         raise refuse("thinking_budget=0", request, remedy, provider=PROVIDER)
     return {"thinkingBudget": tokens, **({"includeThoughts": True} if tokens else {})}
@@ -217,7 +223,12 @@ def operation(target: Target, action: str) -> str:
     return f"{version}/{resource(target.model)}:{action}"
 
 
+_settings = attrgetter("temperature", "top_p", "max_tokens", "stop", "seed", "logprobs", "top_logprobs")
+
+
 def _sampling(request: Request, family: _Family) -> dict[str, Any]:
+    if _settings(request) == (None,) * 7:
+        return {}
     for name in ("temperature", "top_p"):
         if getattr(request, name) is not None and not family.sampling:
             raise refuse(name, request, "leave it out; the model chooses its own sampling", provider=PROVIDER)
@@ -320,13 +331,17 @@ def _tools(request: Request) -> dict[str, Any]:
             "parametersJsonSchema": function.get("parameters"),
         }
         declarations.append({name: value for name, value in encoded.items() if value is not None})
-    calling = _calling(request.tool_choice, strict)
+    calling = _calling(request, strict)
     config = {"toolConfig": {"functionCallingConfig": calling}} if calling else {}
     functions = [{"functionDeclarations": declarations}] if declarations else []
     return {"tools": [*functions, *own], **config}
 
 
-def _calling(choice: str | Mapping[str, Any] | None, strict: bool) -> dict[str, Any]:
+_CHOOSE = "use 'auto', 'none', 'required' or the name of a function; allowed_tools= takes several"
+
+
+def _calling(request: Request, strict: bool) -> dict[str, Any]:
+    choice = request.tool_choice
     if choice is None or choice == "auto":
         # VALIDATED is AUTO with calls that keep to their schemas, as OpenAI's `strict`. With ANY they always
         # do.
@@ -334,6 +349,8 @@ def _calling(choice: str | Mapping[str, Any] | None, strict: bool) -> dict[str, 
         return {"mode": mode} if mode else {}
     if isinstance(choice, str):
         return {"mode": {"none": "NONE", "required": "ANY"}[choice]}
+    if "function" not in choice:
+        raise refuse(f"tool_choice of type {choice.get('type')!r}", request, _CHOOSE, provider=PROVIDER)
     return {"mode": "ANY", "allowedFunctionNames": [choice["function"]["name"]]}
 
 

@@ -10,10 +10,14 @@ from typing import Any
 from ..._errors import APIResponseValidationError
 from ..._types.messages import Delta, Step, ToolCallDelta, delta_of
 from ..adapter import expect_dict, numbered, part, same
+from ..errors import reports_error
 from .decode import arguments_of, call_id, error_of, index_of, read_parts, text_or_none
 
 _MERGED = frozenset({"groundingMetadata", "citationMetadata", "urlContextMetadata"})
 """Fields of a candidate with its sources."""
+
+_CODE = frozenset({"executableCode", "codeExecutionResult"})
+"""Parts after which the model goes on, whatever the finish reason says."""
 
 
 class Assembler:
@@ -54,11 +58,11 @@ class Assembler:
     def _pieces_of(self, event: Any) -> list[tuple[int, dict[str, Any]]]:
         """The candidates of an event with their numbers. The event's other fields are kept."""
         event = expect_dict(event, "stream event")
-        if event.get("error"):
+        if reports_error(event, "candidates"):
             raise error_of(event, status=200)
         if self._first is None:
             self._first = event
-        elif self._again or (self.is_whole() and self._begins_again(event)):
+        elif self._again or (self._is_finished() and self._begins_again(event)):
             return []
         for name, value in event.items():
             if name != "candidates" and value is not None:
@@ -78,9 +82,6 @@ class Assembler:
 
     def _add(self, index: int, piece: dict[str, Any]) -> Step:
         candidate = self._candidates.setdefault(index, {"content": {"role": "model"}})
-        # Some models give every event of an answer a finish reason. An event without one adds no content to
-        # a finished answer.
-        is_late = "finishReason" in candidate and not piece.get("finishReason")
         for name, value in piece.items():
             if name == "logprobsResult" and isinstance(value, dict):
                 _extend_lists(candidate.setdefault(name, {}), value)
@@ -92,15 +93,16 @@ class Assembler:
                 candidate[name] = value
         content = piece.get("content")
         added = expect_dict(content, "content").get("parts") if content is not None else None
-        if not added or is_late:
-            return self._end_call(index) if index in self._streamed and "finishReason" in candidate else ""
+        # A finish reason does not end the answer: with code execution, the model goes on after one.
+        if not added:
+            return self._end_call(index) if piece.get("finishReason") else ""
         if not isinstance(added, list):
             raise APIResponseValidationError(f"the stream's parts are {type(added).__name__}, not a list")
         parts = candidate["content"].setdefault("parts", [])
         if index not in self._streamed and not any(map(_is_streamed, added)):
             return self._add_parts(index, parts, added)
         steps = [self._add_part(index, parts, entry) for entry in added]
-        if "finishReason" in candidate:
+        if piece.get("finishReason"):
             steps.append(self._end_call(index))
         return _joined(*steps)
 
@@ -198,7 +200,13 @@ class Assembler:
         return False
 
     def is_whole(self) -> bool:
-        """Whether every candidate has its finish reason."""
+        """Whether every candidate has its finish reason, and is not in the middle of executing code."""
+        return self._is_finished() and not any(
+            _CODE & candidate["content"].get("parts", [{}])[-1].keys()
+            for candidate in self._candidates.values()
+        )
+
+    def _is_finished(self) -> bool:
         return bool(self._candidates) and all(
             candidate.get("finishReason") for candidate in self._candidates.values()
         )
@@ -209,7 +217,7 @@ class Assembler:
             self._join(index, candidate["content"].get("parts", []))
         if not self._candidates and not part(self._head, "promptFeedback").get("blockReason"):
             raise APIResponseValidationError("the stream ended before its first candidate: it was cut")
-        if self._candidates and not self.is_whole():
+        if self._candidates and not self._is_finished():
             raise APIResponseValidationError("the stream ended before its finish reason: it was cut")
         identifier = text_or_none(self._head.get("responseId"))
         for entry, place, shown in self._named:

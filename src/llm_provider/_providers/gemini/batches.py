@@ -2,11 +2,13 @@
 
 Facts from google-genai 3.4. Rows always go into a file, also below the 20 MB that Google takes inline: a
 file has the bytes of a live request, where the SDK rewrites inline requests by its own types, it names each
-row, and the name of the file identifies the batch if the answer to its submission is lost.
+row, and the name of the file identifies the batch if the answer to its submission is lost. The SDK leaves out
+the counts of a batch and the reason of its failure, so they are read from the bytes of the answer.
 """
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -60,6 +62,8 @@ class GeminiBatches:
 
         self.limits = BatchLimits(_ROWS, _BYTES, 1)
         self._client, self._http_client = sdk_client(target, key)
+        self._http_client.event_hooks = {"response": [self._keep_operation]}
+        self._operations: dict[str, dict[str, Any]] = {}
         self._types = types
         self._long = types.HttpOptions(timeout=int(1000 * SECONDS_OF_A_FILE))
 
@@ -81,7 +85,7 @@ class GeminiBatches:
         """See `BatchConnection.create`."""
         assert file is not None
         model = spec.operation.rpartition("/models/")[2].partition(":")[0]
-        name = f"{_LABEL} {spec.label} {spec.content}"
+        name = f"{_LABEL} {spec.label} {spec.content} {spec.origin}"
         headers = self._types.HttpOptions(headers=dict(spec.headers)) if spec.headers else None
         batches = self._client.aio.batches
         if _embeds(spec.operation):
@@ -105,7 +109,17 @@ class GeminiBatches:
 
     async def retrieve(self, identifier: str) -> RemoteBatch:
         """See `BatchConnection.retrieve`."""
-        return _remote(await self._client.aio.batches.get(name=identifier))
+        found = await self._client.aio.batches.get(name=identifier)
+        return _remote(found, self._operations.pop(identifier, None))
+
+    async def _keep_operation(self, response: Any) -> None:
+        """Keep what Google says of one batch, for `retrieve`."""
+        place = response.request.url.path.partition("/batches/")[2]
+        if response.status_code == 200 and response.request.method == "GET" and place:
+            with contextlib.suppress(ValueError):
+                operation = orjson.loads(await response.aread())
+                if isinstance(operation, dict):
+                    self._operations[f"batches/{place}"] = operation
 
     async def recent(self) -> AsyncIterator[RemoteBatch]:
         """See `BatchConnection.recent`."""
@@ -136,26 +150,28 @@ def _embeds(operation: str) -> bool:
     return operation.endswith(f":{embeddings.ACTION}")
 
 
-def _remote(job: Any) -> RemoteBatch:
+def _remote(job: Any, operation: dict[str, Any] | None = None) -> RemoteBatch:
     state = str(getattr(job.state, "name", job.state) or "PENDING")
     state = state.removeprefix("JOB_STATE_").removeprefix("BATCH_STATE_")
-    label, content = None, None
-    words = (job.display_name or "").split(" ")
-    if len(words) == 3 and words[0] == _LABEL:
-        _, label, content = words
-    stats = job.completion_stats
+    words: list[str | None] = list((job.display_name or "").split(" "))
+    ours = len(words) in (3, 4) and words[0] == _LABEL
+    _, label, content, origin = [*words, None][:4] if ours else [None] * 4
+    stats = ((operation or {}).get("metadata") or {}).get("batchStats") or {}
+    failure = (operation or {}).get("error") or {}
     file = getattr(job.dest, "file_name", None)
     return RemoteBatch(
         identifier=job.name,
         state=state,
         ended=state in _ENDED,
         created=job.create_time.timestamp() if job.create_time else 0.0,
-        done=getattr(stats, "successful_count", 0) or 0,
-        failed=getattr(stats, "failed_count", 0) or 0,
+        total=int(stats.get("requestCount") or 0) or None,
+        done=int(stats.get("successfulRequestCount") or 0),
+        failed=int(stats.get("failedRequestCount") or 0),
         label=label,
         content=content,
+        origin=origin,
         results=(file,) if file else (),
-        problem=getattr(job.error, "message", None),
+        problem=failure.get("message"),
     )
 
 

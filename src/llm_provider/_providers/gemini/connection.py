@@ -17,7 +17,7 @@ from collections.abc import AsyncGenerator, Iterable, Iterator
 from typing import Any
 
 from ..._settings import MAX_RESPONSE_BYTES
-from .. import http_client
+from .. import http_client, proxies
 from ..adapter import IsComplete, OnHeaders, Outgoing, SendInChunks, never
 from . import sdk_http_clients
 from .api_version import split_version
@@ -43,7 +43,7 @@ class GeminiConnection:
         http_client.load(transport)
         private = is_known(sdk.__version__) if private is None else private
         self._requests = PrivateRequests(most_bytes) if private else TypedRequests()
-        self._transport = transport
+        self._transport = proxies.choose_client(transport)
         self._most_bytes = most_bytes
         self._http_client: Any = None
         self._clients: dict[tuple[str | None, str], Any] = {}

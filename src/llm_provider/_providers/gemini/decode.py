@@ -14,13 +14,15 @@ import orjson
 
 from ..._errors import APIResponseValidationError, LLMError
 from ..._limits.retry import retry_delay
-from ..._types.messages import FinishReason, ToolCall
+from ..._types.messages import AssistantMessage, FinishReason, ToolCall
 from ..._types.response import Choice
 from ..._types.usage import Usage
 from ..adapter import Answer, count, expect_dict, part, split_reply
-from ..bill import gemini_searches, with_searches
-from ..errors import from_answer
+from ..bill import gemini_searches, gemini_tools, with_tools
+from ..error_bodies import error_fields
+from ..errors import from_answer, reports_error
 from ..facts import variant_of
+from ..logprobs import read_logprobs
 from ..sse import EventSplitter
 
 PROVIDER = "gemini"
@@ -71,7 +73,7 @@ def decode(reply: Any) -> Answer:
     'content_filter'
     """
     reply = expect_dict(reply, "answer")
-    if reply.get("error"):
+    if reports_error(reply, "candidates"):
         raise error_of(reply, status=200)
     choices = _choices(reply)
     return Answer(
@@ -100,7 +102,7 @@ def usage(reply: Any) -> Usage | None:
     reported = reply.get("usageMetadata") if isinstance(reply, dict) else None
     if not isinstance(reported, dict):
         return None
-    return with_searches(decode_usage(reported), gemini_searches(reply))
+    return with_tools(decode_usage(reported), gemini_searches(reply), gemini_tools(reply))
 
 
 def split(reply: Any) -> list[Any]:
@@ -115,7 +117,7 @@ def _choices(reply: dict[str, Any]) -> tuple[Choice, ...]:
         if not isinstance(reason, str) or not reason:
             raise APIResponseValidationError("the answer holds no candidates")
         message = {"role": "assistant", "content": None}
-        return (Choice(finish_reason="content_filter", message=message),)
+        return (Choice(finish_reason="content_filter", message=AssistantMessage(message)),)
     if not isinstance(candidates, list):
         raise APIResponseValidationError(
             f"the answer's candidates are {type(candidates).__name__}, not a list"
@@ -153,8 +155,8 @@ def _choice(candidate: dict[str, Any], response_id: str | None) -> Choice:
         reasoning=reasoning,
         tool_calls=calls,
         finish_reason=reason,
-        message=message,
-        logprobs=candidate.get("logprobsResult"),
+        message=AssistantMessage(message),
+        logprobs=read_logprobs(candidate.get("logprobsResult")),
     )
 
 
@@ -242,28 +244,31 @@ def decode_usage(usage: Mapping[str, Any]) -> Usage:
     Usage(input_tokens=9, output_tokens=7, reasoning_output_tokens=5)
     """
     thoughts = count(usage, "thoughtsTokenCount")
+    read, cached, written = map(_by_modality, map(usage.get, _DETAILS))
     return Usage(
         input_tokens=count(usage, "promptTokenCount") + count(usage, "toolUsePromptTokenCount"),
         output_tokens=count(usage, "candidatesTokenCount") + thoughts,
         cache_read_input_tokens=count(usage, "cachedContentTokenCount"),
         reasoning_output_tokens=thoughts,
-        audio_input_tokens=_tokens_of(usage, "promptTokensDetails", "AUDIO"),
-        cache_read_audio_input_tokens=_tokens_of(usage, "cacheTokensDetails", "AUDIO"),
-        image_input_tokens=_tokens_of(usage, "promptTokensDetails", "IMAGE"),
-        audio_output_tokens=_tokens_of(usage, "candidatesTokensDetails", "AUDIO"),
-        image_output_tokens=_tokens_of(usage, "candidatesTokensDetails", "IMAGE"),
+        audio_input_tokens=read.get("AUDIO", 0),
+        cache_read_audio_input_tokens=cached.get("AUDIO", 0),
+        image_input_tokens=read.get("IMAGE", 0),
+        audio_output_tokens=written.get("AUDIO", 0),
+        image_output_tokens=written.get("IMAGE", 0),
     )
 
 
-def _tokens_of(usage: Mapping[str, Any], name: str, modality: str) -> int:
-    details = usage.get(name)
-    if not details or not isinstance(details, list):
-        return 0
-    return sum(
-        count(entry, "tokenCount")
-        for entry in details
-        if isinstance(entry, dict) and entry.get("modality") == modality
-    )
+_DETAILS = ("promptTokensDetails", "cacheTokensDetails", "candidatesTokensDetails")
+
+
+def _by_modality(details: Any) -> Mapping[str, int]:
+    """The tokens in the details of a count, by modality."""
+    tokens: dict[str, int] = {}
+    for entry in details if isinstance(details, list) else ():
+        modality = entry.get("modality") if isinstance(entry, dict) else None
+        if isinstance(modality, str):
+            tokens[modality] = tokens.get(modality, 0) + count(entry, "tokenCount")
+    return tokens
 
 
 def error_of(body: Any, *, status: int | None, headers: Mapping[str, str] | None = None) -> LLMError:
@@ -277,13 +282,12 @@ def error_of(body: Any, *, status: int | None, headers: Mapping[str, str] | None
         # The SDK's stand-in for a body that it did not read, because it is no JSON or has another type than
         # JSON's. Its "status" is only the reason phrase of HTTP.
         text = body.get("message")
-        error = _error_in_text(text) if isinstance(text, str) else None
+        error = _error_in_text(text) if isinstance(text, str) else body
     if not isinstance(error, dict):
-        return from_answer(status, message=error if isinstance(error, str) else "", headers=headers)
+        return from_answer(status, message=error_fields(error)[1], headers=headers)
     details = error.get("details")
     entries = [entry for entry in details if isinstance(entry, dict)] if isinstance(details, list) else []
-    message = error.get("message")
-    message = message if isinstance(message, str) else ""
+    _, message = error_fields(error)
     waits = (retry_delay(entry.get("retryDelay")) for entry in entries)
     return from_answer(
         status,
@@ -307,11 +311,14 @@ def _error_in_text(text: str) -> Any:
     encoded = text.encode("utf-8", "replace")
     for data in (encoded, *splitter.feed(encoded), *splitter.end()):
         try:
-            error = _error_in(orjson.loads(data))
+            body = orjson.loads(data)
         except ValueError:
             continue
+        error = _error_in(body)
         if isinstance(error, dict):
             return error
+        if message := error_fields(body)[1]:
+            return message
     return text
 
 

@@ -78,7 +78,7 @@ def limits(target: Target) -> EmbeddingLimits:
     return EmbeddingLimits(texts=_MAX_TEXTS, tokens=None, text_tokens=tokens)
 
 
-def decode(reply: Any, texts: int) -> EmbeddingAnswer:
+def decode(reply: Any, texts: int, encoded: EncodedRequest | None = None) -> EmbeddingAnswer:
     """The vectors of a reply, which are in the order of the texts; see `EmbeddingFormat.decode`."""
     vectors = [vector_of(entry.get("values")) for entry in _entries(reply)]
     check_count(vectors, texts)

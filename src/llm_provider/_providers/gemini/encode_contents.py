@@ -18,6 +18,7 @@ from ..._requests.request import Request
 from ..._types.messages import Message
 from .. import left_out
 from ..call_ids import answered_id, calls_of, function_of, has_id, made_id
+from ..foreign_messages import in_chat_form
 from .decode import PROVIDER, read_parts
 
 # The fields of a message that are encoded, by role. An assistant message may have others, which its provider
@@ -81,7 +82,7 @@ def encode_contents(request: Request, *, signed: bool) -> dict[str, Any]:
         RequestError: Gemini's API has no form for a message or for a part of one.
     """
     state = _Conversation(request, signed)
-    for index, message in enumerate(request.messages):
+    for index, message in in_chat_form(request.messages, PROVIDER):
         where, role = f"messages[{index}]", message["role"]
         for name, value in message.items():
             if name in ("role", "content") or role == "assistant" or name in _FIELDS[role]:
@@ -103,7 +104,10 @@ def encode_contents(request: Request, *, signed: bool) -> dict[str, Any]:
             else:
                 left_out.warn_of_empty_turn(PROVIDER)
         else:
-            state.contents.append({"role": "user", "parts": _user_parts(state, message, where)})
+            parts = _user_parts(state, message, where)
+            if not parts:
+                raise state.problem(where, left_out.EMPTY_TEXT)
+            state.contents.append({"role": "user", "parts": parts})
     if not state.contents:
         raise state.problem("messages", "contains only system messages; add a user message")
     instruction = {"systemInstruction": {"parts": state.system}} if state.system else {}

@@ -16,6 +16,8 @@ from ..._requests.attachments import Attachment
 from ..._requests.routing import Target
 from ..batches import closed
 from ..files import SECONDS_OF_A_FILE, SECONDS_OF_A_QUESTION, FileLimits, UploadedFile
+from ..proxies import all_work, check_proxy
+from ..sdk_connection import limited_class
 from .api_version import split_version
 from .connection import without_warning
 from .sdk_http_clients import certificates
@@ -47,8 +49,11 @@ def sdk_client(target: Target, key: APIKey) -> tuple[Any, Any]:
     from google import genai
     from google.genai import types
 
+    check_proxy(target.base_url, "http1")
     trusted = certificates()
-    http_client = httpx2.AsyncClient(verify=trusted, follow_redirects=False, timeout=None)
+    http_client = limited_class(httpx2.AsyncClient, httpx2)(
+        2**40, verify=trusted, trust_env=all_work("http1"), follow_redirects=False, timeout=None
+    )
     server, version = split_version(target.base_url)
     options = types.HttpOptions(
         base_url=server,

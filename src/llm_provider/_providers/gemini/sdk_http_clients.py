@@ -104,8 +104,7 @@ def _aiohttp_session(trusted: ssl.SSLContext, most_bytes: int) -> Any:
                     exchange.response.content = body_size.LimitedContent(exchange.response, most_bytes)
                 return exchange.response
 
-    # With a proxy in the environment, aiohttp looks it up in another thread, twice per request.
-    return http_client.session(trusted, Session, trust_env=not proxies.is_direct())
+    return http_client.session(trusted, Session)
 
 
 def _httpx_client(trusted: ssl.SSLContext, most_bytes: int, *, http2: bool) -> Any:

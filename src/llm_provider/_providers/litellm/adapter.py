@@ -20,7 +20,6 @@ from ..._requests.routing import Target
 from ..._settings import MAX_RESPONSE_BYTES
 from ..._types.messages import Message
 from ..adapter import Answer, EncodedRequest, part
-from ..bill import is_own_cost
 from ..foreign_tools import with_named_tools
 from ..openai import chat, chat_stream
 from ..openai.facts import facts, variant
@@ -109,8 +108,6 @@ def decode(reply: Any) -> Answer:
         LLMError: the reply is an error that came with status 200.
     """
     answer = chat.decode(reply)
-    if answer.cost is not None and not is_own_cost(reply["usage"]):
-        answer.cost = None
     for choice, entry in zip(answer.choices, reply["choices"], strict=True):
         thinking = part(entry, "message").get("thinking_blocks")
         if isinstance(thinking, list) and thinking and isinstance(choice.message, dict):

@@ -7,18 +7,26 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
 import orjson
 
-from ..._errors import APIResponseValidationError, MissingDependencyError
+from ..._errors import APIResponseValidationError, MissingDependencyError, UnsupportedParameterError
 from ..._requests.api_keys import NO_KEY
-from ..._runtime.imports import install_command
+from ..._runtime.imports import install_command, is_unfinished
 from ..adapter import IsComplete, OnHeaders, Outgoing, never, reply_body
+from ..bill import is_own_cost
 from ..openai import embeddings
+from .addresses import check_addresses
+from .errors import unsent_error
+from .whole_replies import read_whole_reply
 
+_REPORT_COSTS = ("openrouter/", "edenai/", "vercel_ai_gateway/", "nadir/", "perplexity/")
+"""Routers that tell the cost of a request, also in streams. Without streaming, any cost is the provider's."""
+
+_RETRIES = {"max_retries", "num_retries"}
 _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
 
 
@@ -89,13 +97,13 @@ class LiteLLMConnection:
         """Call `acompletion`, or `aembedding` for embeddings, and return the response as JSON."""
         if outgoing.encoded.operation == embeddings.OPERATION:
             return await self._embed(outgoing, on_headers)
-        response = await self._litellm.acompletion(**self._arguments(outgoing))
+        response = await self._begin(self._litellm.acompletion, self._arguments(outgoing))
         on_headers(_success_headers(response))
         return reply_body(response.model_dump(warnings=False))
 
     async def _embed(self, outgoing: Outgoing, on_headers: OnHeaders) -> bytes:
         arguments = {**self._arguments(outgoing), "max_retries": _NO_RETRIES}
-        response = await self._litellm.aembedding(**arguments)
+        response = await self._begin(self._litellm.aembedding, arguments)
         on_headers(_success_headers(response))
         reply = response.model_dump(warnings=False)
         if not any((reply.get("usage") or {}).values()):
@@ -120,11 +128,20 @@ class LiteLLMConnection:
         """
         arguments = self._arguments(outgoing)
         options = {"include_usage": True, **arguments.pop("stream_options", {})}
-        stream = await self._litellm.acompletion(stream=True, stream_options=options, **arguments)
+        arguments |= {"stream": True, "stream_options": options}
+        stream = await self._begin(self._litellm.acompletion, arguments)
         try:
-            on_headers(_success_headers(stream))
+            headers = _success_headers(stream)
+            on_headers(headers)
+            reply = await read_whole_reply(stream, headers)
+            if reply is not None:
+                yield (reply,)
+                return
             async for chunk in stream:
-                yield [chunk.model_dump(warnings=False, exclude_none=True)]
+                event = chunk.model_dump(warnings=False, exclude_none=True)
+                if not outgoing.target.model.startswith(_REPORT_COSTS):
+                    _drop_computed_cost(event.get("usage"))
+                yield [event]
         finally:
             close = getattr(stream, "aclose", None)
             if close is not None:
@@ -137,12 +154,42 @@ class LiteLLMConnection:
         if reasons == [None, None]:
             raise APIResponseValidationError("the stream ended before its finish reason: it was cut")
 
+    async def _begin(self, function: Callable[..., Awaitable[Any]], arguments: dict[str, Any]) -> Any:
+        """The answer of one of litellm's functions, or the beginning of its stream.
+
+        Raises:
+            LLMError: litellm has sent nothing.
+        """
+        sent = False
+
+        def note(event: dict[str, Any]) -> None:
+            # litellm tells of a request directly before it sends it, and of failures.
+            nonlocal sent
+            sent = sent or event.get("log_event_type") == "pre_api_call"
+
+        try:
+            return await function(**arguments, logger_fn=note)
+        except Exception as error:
+            if sent or is_unfinished(error):
+                raise
+            unsent = unsent_error(error)
+            if (
+                isinstance(unsent, UnsupportedParameterError)
+                and unsent.parameter in _RETRIES & arguments.keys()
+            ):
+                # The user has not given it, and the provider has no retries that could be switched off.
+                kept = {name: value for name, value in arguments.items() if name not in _RETRIES}
+                return await self._begin(function, kept)
+            raise unsent from error
+
     def _arguments(self, outgoing: Outgoing) -> dict[str, Any]:
         # Parsed anew for each request, as litellm changes messages and tools in place.
         arguments: dict[str, Any] = orjson.loads(outgoing.body)
         target = outgoing.target
         if target.base_url is not None:
             arguments["api_base"] = target.base_url
+        else:
+            check_addresses(self._litellm, target.model)
         # Where neither the call nor the client has a key, litellm reads its own environment variables.
         if outgoing.key != NO_KEY or (target.custom_base_url and self._lacks_key(target.model)):
             arguments["api_key"] = outgoing.key.reveal()
@@ -171,6 +218,12 @@ class LiteLLMConnection:
         # would be used again.
         await self._litellm.module_level_aclient.close()
         self._litellm.in_memory_llm_clients_cache.flush_cache()
+
+
+def _drop_computed_cost(usage: Any) -> None:
+    """Drop the cost that litellm has computed itself, which it adds to the usage of most streams."""
+    if isinstance(usage, dict) and not is_own_cost(usage):
+        usage.pop("cost")
 
 
 def _success_headers(answer: Any) -> Mapping[str, str]:

@@ -8,17 +8,22 @@ import re
 import orjson
 
 from ..._errors import (
+    APIConnectionError,
     APIResponseValidationError,
     APITimeoutError,
+    BadRequestError,
     ContextWindowExceededError,
     LLMError,
+    MissingAPIKeyError,
     MissingDependencyError,
+    NotFoundError,
     RefusalError,
+    RequestError,
     UnknownModelError,
     UnsupportedParameterError,
 )
+from ..error_bodies import error_fields
 from ..errors import (
-    error_fields,
     exception_chain,
     failure_headers,
     from_answer,
@@ -32,7 +37,7 @@ _PREFIX = re.compile(
 _TAIL = re.compile(r"\. Handle with `litellm\.|\s*Traceback \(most recent|\s*Original exception: | To drop ")
 _PARAMETERS = (
     re.compile(r"parameters: \['(\w+)'"),
-    re.compile(r"not support (?:the )?(\w+)"),
+    re.compile(r"not support (?:the )?(?:parameter )?'?(\w+)"),
     re.compile(r"Setting (\w+) is not supported"),
 )
 _UNREADABLE = re.compile(
@@ -40,6 +45,10 @@ _UNREADABLE = re.compile(
     r"|'str' object has no attribute 'model_dump'|maximum recursion depth|Invalid response object"
 )
 _TRANSPORT_ERRORS = frozenset({"TransportError", "ClientError", "OSError", "TimeoutError"})
+
+
+_NO_CLIENT = "Missing credentials. Please pass"
+"""The message of OpenAI's SDK where it cannot make a client, for which litellm asks late."""
 
 
 def map_error(error: BaseException) -> LLMError:
@@ -58,6 +67,8 @@ def map_error(error: BaseException) -> LLMError:
         return UnsupportedParameterError(
             f"{message.rstrip('. ')}: leave it out", parameter=found.group(1) if found else "extra_body"
         )
+    if _NO_CLIENT in message and not failure_headers(error):
+        return MissingAPIKeyError(f"litellm lacks a setting of this provider: {readable_message(message)}")
     if "LLM Provider NOT provided" in message:
         return UnknownModelError(
             "model: litellm does not know this provider; docs.litellm.ai/docs/providers lists those that it "
@@ -66,14 +77,56 @@ def map_error(error: BaseException) -> LLMError:
     return _failure(error, names, message)
 
 
+_UNKNOWN = re.compile(
+    r"Unmapped LLM provider|Unknown provider|Invalid \w+ model format|not enough values to unpack"
+)
+_CREDENTIALS = re.compile(
+    r"api.?key|credential|token|jwt|log-?in|\bauth|project_id|tenant|api.?base|base url|endpoint|is not set"
+    r"|environment variable|required parameters",
+    re.IGNORECASE,
+)
+_INSTALL = re.compile(r"pip install [^\s`'\"]*")
+_PACKAGES = {"google": "google-auth", "vertexai": "google-cloud-aiplatform", "PIL": "pillow"}
+"""Packages with another name than their module."""
+
+
+def unsent_error(error: Exception) -> LLMError:
+    """The error for an exception that litellm raised before it sent a request, so that no other can help."""
+    mapped, links = map_error(error), list(exception_chain(error))
+    if any(failure_headers(link) or "JSONDecodeError" in _names(link) for link in links):
+        # The answer of a server. For a few providers litellm does not tell that it sends a request.
+        return mapped
+    if isinstance(mapped, RequestError) and not isinstance(mapped, (BadRequestError, NotFoundError)):
+        return mapped
+    message = readable_message(_message(error))
+    if _UNREADABLE.search(message):
+        return mapped
+    if isinstance(mapped, (APIConnectionError, APITimeoutError)) and mapped.retryable:
+        # For example of a server that lists models, or gives tokens.
+        mapped.maybe_billed = False
+        return mapped
+    if "LiteLLMUnknownProvider" in _names(error) or _UNKNOWN.search(message):
+        return UnknownModelError(f"model: litellm cannot reach it: {message}")
+    if _CREDENTIALS.search(message):
+        return MissingAPIKeyError(f"litellm lacks a setting of this provider: {message}")
+    return BadRequestError(f"litellm cannot make this request: {message}")
+
+
+def _missing_package(error: ImportError) -> str:
+    told = _INSTALL.search(str(error))
+    module = (error.name or "").partition(".")[0]
+    return told.group() if told else f"pip install {_PACKAGES.get(module, module)}" if module else str(error)
+
+
 def _failure(error: BaseException, names: set[str], message: str) -> LLMError:
     headers = failure_headers(error)
     links = list(exception_chain(error))
     for link in links:
         if isinstance(link, ImportError):
+            package = _missing_package(link)
             return MissingDependencyError(
-                f"litellm needs another package for this model: {link}; a server of your own needs none: "
-                "write 'local/my-model' and base_url='http://localhost:8000/v1'"
+                f"litellm needs another package for this model ({link}): {package}; a server of your own "
+                "needs none: write 'local/my-model' and base_url='http://localhost:8000/v1'"
             )
         if isinstance(link, UnicodeEncodeError) and not headers:
             # Its transport fails at such a header, and the status of the answer is lost.
@@ -108,7 +161,8 @@ def _codes_and_message(links: list[BaseException], message: str) -> tuple[tuple[
     """The provider's codes and message, from the body that the openai SDK keeps, else from the text."""
     for link in links:
         body = getattr(link, "body", None)
-        if isinstance(body, dict):
+        # The SDK keeps only the field `error` of the body, which may be a text.
+        if body and isinstance(body, (dict, list, str)):
             codes, reported = error_fields(body)
             return codes, reported or message
     text = message

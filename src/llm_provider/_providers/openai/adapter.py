@@ -9,6 +9,7 @@ import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ..._errors import RequestError
@@ -83,7 +84,7 @@ _FAMILIES = (
         tools_need_responses=True,
     ),
     _Family(
-        r"gpt-5\.[56](-sol|-terra|-luna)?" + _DATE,
+        r"gpt-5\.5(-sol|-terra|-luna)?" + _DATE,
         efforts=("none", "low", "medium", "high", "xhigh"),
         tools_need_responses=True,
     ),
@@ -93,7 +94,7 @@ _FAMILIES = (
         tools_need_responses=True,
     ),
     _Family(
-        r"gpt-6.*",
+        r"gpt-5\.6(-sol|-terra|-luna)?.*|gpt-6.*",
         efforts=("none", "low", "medium", "high", "xhigh", "max"),
         tools_need_responses=True,
     ),
@@ -108,7 +109,11 @@ _ONLY_RESPONSES = frozenset(
 )  # fmt: skip
 """Fields of `extra_body` that Chat Completions does not have: the openai SDK's parameters of both."""
 
+_ONLY_RESPONSES_OPTIONS = frozenset({"previous_response_id", "reasoning_summary", "reasoning_context"})
+
 _SAMPLING = ("temperature", "top_p", "logprobs", "top_logprobs")
+_sampling = attrgetter(*_SAMPLING)
+_UNSET = (None,) * len(_SAMPLING)
 _SAMPLING_OPTIONS = ("frequency_penalty", "presence_penalty", "logit_bias")
 
 
@@ -170,8 +175,8 @@ def _endpoint_of_host(request: Request, target: Target) -> Endpoint:
 
 
 def _needs_responses(options: Mapping[str, Any]) -> bool:
-    """Whether options are about what only Responses has: stored answers and summaries of the reasoning."""
-    return bool(options.get("store")) or "previous_response_id" in options or "reasoning_summary" in options
+    """Whether options are about what only Responses has, such as stored answers."""
+    return bool(options.get("store")) or not _ONLY_RESPONSES_OPTIONS.isdisjoint(options)
 
 
 def _check_options(request: Request, family: _Family) -> None:
@@ -188,8 +193,9 @@ def _check_options(request: Request, family: _Family) -> None:
         raise refuse("top_k", request, REMEDIES["top_k"], provider="openai")
     if "verbosity" in options and not family.verbosity:
         raise refuse("verbosity", request, "leave it out; GPT-5 and later have it", provider="openai")
-    if "reasoning_summary" in options and not family.efforts:
-        raise refuse("reasoning_summary", request, "leave it out; it does not reason", provider="openai")
+    for name in ("reasoning_summary", "reasoning_context"):
+        if name in options and not family.efforts:
+            raise refuse(name, request, "leave it out; it does not reason", provider="openai")
     if family.efforts and (request.reasoning_effort or family.default) != "none":
         for name in _SAMPLING_OPTIONS:
             if name in options:
@@ -222,7 +228,7 @@ def _check(request: Request, family: _Family) -> None:
             else "leave it out; it does not reason"
         )
         raise refuse(f"reasoning_effort={effort!r}", request, remedy, provider="openai")
-    if family.efforts and (effort or family.default) != "none":
+    if family.efforts and _sampling(request) != _UNSET and (effort or family.default) != "none":
         for name in _SAMPLING:
             value = getattr(request, name)
             if value is None:

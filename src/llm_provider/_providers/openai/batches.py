@@ -27,7 +27,8 @@ from ..batches import (
     lines_of,
     unbilled,
 )
-from ..errors import error_fields, from_answer
+from ..error_bodies import error_fields
+from ..errors import from_answer
 from ..files import SECONDS_OF_A_FILE
 from . import chat, embeddings, responses
 from .files import sdk_client
@@ -84,7 +85,7 @@ class OpenAIBatches:
             input_file_id=file,
             endpoint=cast("Literal['/v1/chat/completions']", f"/v1/{spec.operation}"),
             completion_window="24h",
-            metadata={"llm_provider": spec.label, "content": spec.content},
+            metadata={"llm_provider": spec.label, "content": spec.content, "origin": spec.origin},
             extra_headers=spec.headers,
         )
         return _remote(found)
@@ -131,6 +132,7 @@ def _remote(batch: Any) -> RemoteBatch:
         failed=getattr(counts, "failed", 0) or 0,
         label=metadata.get("llm_provider"),
         content=metadata.get("content"),
+        origin=metadata.get("origin"),
         input_file=batch.input_file_id,
         results=tuple(file for file in (batch.output_file_id, batch.error_file_id) if file),
         problem="; ".join(str(error.message) for error in errors) or None,

@@ -8,9 +8,10 @@ from typing import Any
 from ..._errors import APIResponseValidationError
 from ..._types.messages import Delta, Step, ToolCallDelta, delta_of
 from ..adapter import expect_dict, numbered
-from ..errors import error_fields, from_answer
+from ..errors import error_in
 from ..sse import END
 from .chat import REASONING_FIELDS, dicts, text_and_reasoning, text_of
+from .chat_calls import KINDS, kind_of
 from .text_chunk import only_text
 
 _MOST_ENTRIES = 10_000
@@ -71,13 +72,12 @@ class Assembler:
     def _choices_of(self, event: Any) -> list[dict[str, Any]]:
         """The choices of a chunk, whose other fields are kept."""
         event = expect_dict(event, "stream event")
-        if event.get("error") or event.get("type") == "error":
+        failure = error_in(event, "choices")
+        if failure is not None:
             if self._is_answered():
                 # A failure after the end of the answer changes nothing.
                 return []
-            codes, message = error_fields(event)
-            # On the top level, "type" is the event's name and not a code of the failure.
-            raise from_answer(200, codes=tuple(code for code in codes if code != "error"), message=message)
+            raise failure
         for name in _HEAD:
             if event.get(name) is not None:
                 self._head[name] = event[name]
@@ -131,8 +131,9 @@ class _Sample:
         self.error: Any = None
         self._texts: dict[str, list[str]] = {}
         self._calls: list[_Call] = []
-        self._call_at: dict[int, int] = {}
-        """The position of the call that a server's index means now."""
+        """The calls that have a name or arguments."""
+        self._call_at: dict[int, _Call] = {}
+        """The call that a server's index means now."""
         self._legacy_call: _Call | None = None
         self._audio: dict[str, Any] = {}
         self._citations: list[Any] = []
@@ -152,10 +153,10 @@ class _Sample:
         """Take one choice of a chunk; returns what it adds."""
         self.finish_reason = piece.get("finish_reason") or self.finish_reason
         self.error = piece.get("error") or self.error
-        if piece.get("logprobs"):
-            self._logprobs = _with_logprobs(self._logprobs, piece["logprobs"])
         # Some hosts send a sample that they did not stream as a whole message.
         delta = expect_dict(piece.get("delta") or piece.get("message") or {}, "delta")
+        if piece.get("logprobs") is not None:
+            self._logprobs = _with_logprobs(self._logprobs, piece["logprobs"], delta)
         text, reasoning = text_and_reasoning(delta.get("content"))
         if text or reasoning:
             self.content.append(delta["content"])
@@ -170,13 +171,15 @@ class _Sample:
         if not self.content:
             self._spoke = self._spoke or bool(spoken)
             text = spoken or (self.refused() if self.finish_reason else "")
-        calls = [self._add_call(fragment) for fragment in dicts(delta.get("tool_calls"), "tool_calls")]
+        fragments = dicts(delta.get("tool_calls"), "tool_calls")
+        calls = [shown for fragment in fragments if (shown := self._add_call(fragment)) is not None]
         if isinstance(delta.get("function_call"), dict):
-            if self._legacy_call is None:
-                self._legacy_call = _Call({})
-            shown = self._legacy_call.add({"function": delta["function_call"]}, 0)
-            # llama-cpp-python writes each call in both forms.
-            calls = calls or [shown]
+            begun = self._legacy_call or _Call()
+            shown = begun.add({"function": delta["function_call"]}, 0)
+            if shown is not None:
+                self._legacy_call = begun
+                # llama-cpp-python writes each call in both forms.
+                calls = calls or [shown]
         own = delta.get("provider_specific_fields")
         if isinstance(own, dict) and own.get("citation"):
             self._citations.append(own["citation"])
@@ -211,15 +214,17 @@ class _Sample:
                 self._audio[name] = value
         return text_of(piece.get("transcript")) or ""
 
-    def _add_call(self, fragment: dict[str, Any]) -> ToolCallDelta:
+    def _add_call(self, fragment: dict[str, Any]) -> ToolCallDelta | None:
         index = _index(fragment)
-        position = self._call_at.get(index)
-        if position is None or self._calls[position].is_another(fragment):
-            position = self._call_at[index] = len(self._calls)
-            if position >= _MOST_ENTRIES:
+        call = self._call_at.get(index)
+        if call is None or call.is_another(fragment):
+            call = self._call_at[index] = _Call()
+        shown = call.add(fragment, len(self._calls))
+        if shown is not None and shown.index == len(self._calls):
+            if shown.index >= _MOST_ENTRIES:
                 raise APIResponseValidationError("the stream has too many tool calls")
-            self._calls.append(_Call(fragment))
-        return self._calls[position].add(fragment, position)
+            self._calls.append(call)
+        return shown
 
     def unshown(self) -> Step:
         """All of the sample as one delta, once."""
@@ -230,7 +235,7 @@ class _Sample:
         text, reasoning = text_and_reasoning(message.get("content"))
         for name in REASONING_FIELDS:
             reasoning = reasoning or message.get(name, "")
-        calls = tuple(call.whole(position) for position, call in enumerate(self._calls))
+        calls = tuple(call.whole() for call in self._calls)
         text = text or message.get("refusal", "") or text_of(message.get("audio", {}).get("transcript")) or ""
         return Delta(text=text, reasoning=reasoning, tool_calls=calls)
 
@@ -266,12 +271,13 @@ class _Sample:
 
 
 class _Call:
-    """One tool call whose name and arguments come in pieces."""
+    """One tool call whose name and arguments come in pieces. Until it has either, it is no call."""
 
-    __slots__ = ("_extra", "_id", "_inner", "_kind", "_name", "_pieces")
+    __slots__ = ("_extra", "_id", "_inner", "_kind", "_name", "_pieces", "_position")
 
-    def __init__(self, first: dict[str, Any]) -> None:
-        self._kind = "custom" if isinstance(first.get("custom"), dict) else "function"
+    def __init__(self) -> None:
+        self._kind: str | None = None
+        self._position: int | None = None
         self._id = self._name = ""
         self._pieces: list[str] = []
         self._inner: dict[str, Any] = {}
@@ -279,15 +285,22 @@ class _Call:
 
     def is_another(self, fragment: dict[str, Any]) -> bool:
         """Whether a fragment begins another call: some hosts give all calls the same index."""
-        identifier, body = fragment.get("id"), fragment.get(self._kind)
+        identifier, body = fragment.get("id"), fragment.get(self._kind or "")
         named = isinstance(body, dict) and bool(body.get("name"))
         return bool(identifier and self._id and identifier != self._id and named and self._name)
 
-    def add(self, fragment: dict[str, Any], position: int) -> ToolCallDelta:
-        """Take one fragment; returns what it adds."""
-        body = expect_dict(fragment.get(self._kind) or {}, f"tool call's {self._kind}")
+    def add(self, fragment: dict[str, Any], position: int) -> ToolCallDelta | None:
+        """Take one fragment; returns what it adds, and None before there is a call.
+
+        Args:
+            fragment: The entry of `tool_calls`.
+            position: The position that the call gets if it begins now.
+        """
+        self._kind = self._kind or kind_of(fragment)
+        kind = self._kind or "function"
+        body = expect_dict(fragment.get(kind) or {}, f"tool call's {kind}")
         identifier, name = text_of(fragment.get("id")) or "", text_of(body.get("name")) or ""
-        field = "input" if self._kind == "custom" else "arguments"
+        field = "input" if kind == "custom" else "arguments"
         arguments = text_of(body.get(field)) or ""
         self._id = identifier or self._id
         if name == self._name:
@@ -297,21 +310,28 @@ class _Call:
         self._pieces.append(arguments)
         for kept, source, known in (
             (self._inner, body, ("name", field)),
-            (self._extra, fragment, ("id", "type", "index", self._kind)),
+            (self._extra, fragment, ("id", "type", "index", *KINDS)),
         ):
             if len(source) > len(known) or not source.keys() <= set(known):
                 _fold(kept, {name: value for name, value in source.items() if name not in known})
-        return ToolCallDelta(index=position, id=identifier, name=name, arguments=arguments)
+        if self._position is not None:
+            return ToolCallDelta(index=self._position, id=identifier, name=name, arguments=arguments)
+        if not (self._name or arguments):
+            return None
+        self._position = position
+        return self.whole()
 
     def entry(self) -> dict[str, Any]:
         """The call as an entry of a message."""
         field = "input" if self._kind == "custom" else "arguments"
         body = {**self._inner, "name": self._name, field: "".join(self._pieces)}
-        return {**self._extra, "id": self._id, "type": self._kind, self._kind: body}
+        kind = self._kind or "function"
+        return {**self._extra, "id": self._id, "type": kind, kind: body}
 
-    def whole(self, position: int) -> ToolCallDelta:
+    def whole(self) -> ToolCallDelta:
         """The call as one delta."""
-        return ToolCallDelta(index=position, id=self._id, name=self._name, arguments="".join(self._pieces))
+        arguments = "".join(self._pieces)
+        return ToolCallDelta(index=self._position or 0, id=self._id, name=self._name, arguments=arguments)
 
 
 def joined(steps: Sequence[Step]) -> Step:
@@ -342,7 +362,42 @@ def _content(pieces: Sequence[Any]) -> Any:
     parts: list[Any] = []
     for piece in pieces:
         parts += piece if isinstance(piece, list) else [{"type": "text", "text": piece}]
-    return parts
+    return _joined_parts(parts)
+
+
+def _joined_parts(parts: Sequence[Any]) -> list[Any]:
+    """Parts as a whole answer has them: pieces of one text, or of one thought, are one part."""
+    runs: list[list[Any]] = []
+    for entry in parts:
+        if runs and _continues(runs[-1][-1], entry):
+            runs[-1].append(entry)
+        else:
+            runs.append([entry])
+    found = []
+    for run in runs:
+        merged = {name: value for entry in run for name, value in entry.items()} if len(run) > 1 else run[0]
+        kind = merged.get("type") if isinstance(merged, dict) else None
+        if kind == "text" and isinstance(merged.get("text"), str):
+            merged = {**merged, "text": "".join(entry["text"] for entry in run)}
+            if merged == {"type": "text", "text": ""}:
+                continue
+        elif kind == "thinking" and isinstance(merged.get("thinking"), list):
+            merged = {
+                **merged,
+                "thinking": _joined_parts([one for entry in run for one in entry["thinking"]]),
+            }
+        found.append(merged)
+    return found
+
+
+def _continues(last: Any, entry: Any) -> bool:
+    """Whether a part is the next piece of the one before it. A signature ends a thought."""
+    kind = entry.get("type") if isinstance(entry, dict) else None
+    if kind not in ("text", "thinking") or not isinstance(last, dict) or last.get("type") != kind:
+        return False
+    form = str if kind == "text" else list
+    both = isinstance(last.get(kind), form) and isinstance(entry.get(kind), form)
+    return both and not last.get("signature") and not last.get("closed")
 
 
 def _fold(kept: dict[str, Any], added: Mapping[str, Any]) -> None:
@@ -402,10 +457,14 @@ def _add_tool(entries: list[Any], entry: Any) -> None:
         entries.append(entry)
 
 
-def _with_logprobs(kept: Any, piece: Any) -> dict[str, Any]:
+def _with_logprobs(kept: Any, piece: Any, delta: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(piece, dict):
         # Together streams the log probability of each token as a bare number.
-        piece = {"token_logprobs": [piece]}
+        piece = {
+            "tokens": [delta.get("content")],
+            "token_logprobs": [piece],
+            "token_ids": [delta.get("token_id")],
+        }
     kept = {} if kept is None else kept
     for name, value in piece.items():
         present = kept.get(name)

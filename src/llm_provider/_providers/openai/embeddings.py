@@ -6,7 +6,7 @@ Facts from the OpenAI API reference for `POST /embeddings`, and from the hosts' 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..._errors import APIResponseValidationError, RequestError
@@ -16,9 +16,9 @@ from ..._types.usage import Usage
 from ..adapter import EmbeddingAnswer, EncodedRequest, count, expect_dict, merge, refuse
 from ..bill import reported_cost, without_cost
 from ..embedding_models import check_model
-from ..errors import error_fields, from_answer
-from ..vectors import apportioned, check_count, vector_of
-from . import chat
+from ..errors import raise_error_in
+from ..vectors import BITS, INT8, apportioned, check_count, vector_of
+from .usage import read_usage
 
 OPERATION = "embeddings"
 
@@ -77,13 +77,24 @@ def limits(target: Target) -> EmbeddingLimits:
     return target.route.embedding_limits
 
 
-def decode(reply: Any, texts: int) -> EmbeddingAnswer:
+def decode(reply: Any, texts: int, encoded: EncodedRequest | None = None) -> EmbeddingAnswer:
     """The vectors of a reply, in the order of the texts; see `EmbeddingFormat.decode`."""
-    vectors = [vector_of(entry.get("embedding")) for entry in _entries(reply, texts)]
-    check_count(vectors, texts)
-    model = reply.get("model")
+    model = reply.get("model") if isinstance(reply, dict) else None
     name = model if isinstance(model, str) else None
+    encoding = _encoding(encoded.payload if encoded else {}, name or "")
+    vectors = [vector_of(entry.get("embedding"), encoding) for entry in _entries(reply, texts)]
+    check_count(vectors, texts)
     return EmbeddingAnswer(vectors, usage(reply), name, cost=reported_cost(reply.get("usage")))
+
+
+def _encoding(payload: Mapping[str, Any], model: str) -> str | None:
+    """How the numbers of a vector in base64 are written: Perplexity's are bytes, or bits on demand."""
+    asked = payload.get("encoding_format")
+    if asked in (INT8, BITS):
+        return str(asked)
+    if asked == "base64" and payload.get("output_dtype") == "int8":
+        return INT8
+    return INT8 if "pplx-embed" in f"{payload.get('model')} {model}" else None
 
 
 def split(reply: Any, shares: Sequence[int]) -> list[Any]:
@@ -101,15 +112,17 @@ def usage(reply: Any) -> Usage | None:
     if not isinstance(told, dict) or told.keys().isdisjoint(_COUNTS):
         return None
     # Some hosts give the total alone.
-    return chat.decode_usage(told) if "prompt_tokens" in told else Usage(input_tokens=count(told, _COUNTS[1]))
+    return (
+        read_usage({**told, "total_tokens": 0})
+        if "prompt_tokens" in told
+        else Usage(input_tokens=count(told, _COUNTS[1]))
+    )
 
 
 def _entries(reply: Any, texts: int) -> list[dict[str, Any]]:
     """The entries of `data`, sorted by index: exactly one for each text."""
     reply = expect_dict(reply, "answer")
-    if reply.get("error"):
-        codes, message = error_fields(reply)
-        raise from_answer(200, codes=codes, message=message)
+    raise_error_in(reply, "data")
     data = reply.get("data")
     if not isinstance(data, list):
         raise APIResponseValidationError("the answer holds no list of vectors")

@@ -141,7 +141,7 @@ def audio(reply: Mapping[str, Any]) -> GeneratedAudio | None:
 def server_tool_calls(reply: Mapping[str, Any]) -> list[ServerToolCall]:
     """The calls of tools that OpenAI or a host ran."""
     items = dicts(reply.get("output"))
-    outputs = {item.get("call_id"): item for item in items if str(item.get("type")).endswith("_output")}
+    outputs = {text(item, "call_id"): item for item in items if str(item.get("type")).endswith("_output")}
     found = [
         _item(item, outputs)
         for item in items
@@ -159,7 +159,7 @@ def server_tool_calls(reply: Mapping[str, Any]) -> list[ServerToolCall]:
     return found
 
 
-def _item(item: Mapping[str, Any], outputs: Mapping[Any, Mapping[str, Any]]) -> ServerToolCall:
+def _item(item: Mapping[str, Any], outputs: Mapping[str | None, Mapping[str, Any]]) -> ServerToolCall:
     """An item of a response. Its fields are named after its type, and each tool has its own."""
     kind = str(item["type"])
     known = {
@@ -184,7 +184,7 @@ def _item(item: Mapping[str, Any], outputs: Mapping[Any, Mapping[str, Any]]) -> 
             for name in ("results", "outputs", "output", "result", "error")
             if item.get(name) is not None
         ),
-        outputs.get(item.get("call_id"), {}).get("output"),
+        outputs.get(text(item, "call_id"), {}).get("output"),
     )
     if kind == "image_generation_call":
         # The image, which `images` has.

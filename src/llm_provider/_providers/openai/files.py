@@ -10,9 +10,11 @@ from typing import Any
 
 from ..._requests.api_keys import APIKey
 from ..._requests.attachments import Attachment
+from ..._requests.environment_headers import read_headers
 from ..._requests.routing import Target
 from ..batches import closed
 from ..files import SECONDS_OF_A_FILE, SECONDS_OF_A_QUESTION, FileLimits, UploadedFile
+from ..proxies import check_proxy
 
 _LIMITS = FileLimits(request=30_000_000, upload=512_000_000, kinds=("application/pdf", "image/"))
 """OpenAI takes requests of 50 MB with PDF in them, and larger ones with images. Ours have the size that all
@@ -33,15 +35,17 @@ def sdk_client(target: Target, key: APIKey) -> Any:
     """A client for requests with large bodies: the bridge to aiohttp builds whole bodies in memory."""
     import openai
 
-    from ..sdk_connection import build_http_client
+    from ..sdk_connection import build_http_client, replace_headers
 
-    return openai.AsyncOpenAI(
+    check_proxy(target.base_url, "http1")
+    client = openai.AsyncOpenAI(
         base_url=target.base_url,
         api_key=key.reveal(),
         http_client=build_http_client(openai, "http1", 2**40),
         max_retries=0,
         timeout=SECONDS_OF_A_QUESTION,
     )
+    return replace_headers(client, read_headers(target))
 
 
 class OpenAIFiles:

@@ -11,28 +11,28 @@ them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from typing import Any
 
-from ..._errors import APIResponseValidationError, RequestError
-from ..._requests.attachments import UploadReference
+from ..._errors import APIResponseValidationError
 from ..._requests.request import Request
 from ..._requests.routing import Target
-from ..._types.messages import FinishReason, Message
+from ..._types.logprobs import TokenLogprob
+from ..._types.messages import AssistantMessage, FinishReason
 from ..._types.response import Choice
 from ..._types.usage import Usage
-from .. import left_out
-from ..adapter import Answer, EncodedRequest, count, expect_dict, merge, part, refuse
-from ..bill import reported_cost, response_searches, with_searches
-from ..call_ids import answered_id, calls_of, has_id, made_id
-from ..errors import error_fields, from_answer
+from ..adapter import Answer, EncodedRequest, expect_dict, merge, part, refuse
+from ..bill import reported_cost, response_searches, response_tools, with_tools
+from ..error_bodies import error_fields
+from ..errors import from_answer, raise_error_in
+from ..logprobs import read_logprobs
 from . import chat
 from .facts import tier_variant
-from .responses_calls import entry_of, open_calls, output_item, tool_call
+from .responses_calls import is_blank, open_calls, tool_call
+from .responses_input import encode_input
+from .responses_items import PROVIDER, message_of, parts_of, required, text_of
+from .usage import read_usage
 
 OPERATION = "responses"
-
-_PROVIDER = "openai"
 
 _MISSING = {
     "seed": "leave it out; the Responses API, which serves this call, has none",
@@ -41,17 +41,9 @@ _MISSING = {
 
 _MISSING_OPTIONS = (
     "top_k", "frequency_penalty", "presence_penalty", "logit_bias", "thinking_budget", "modalities",
-    "safety_settings",
+    "safety_settings", "cached_content",
 )  # fmt: skip
 
-_PART_TYPES = ("text", "image_url", "file")
-
-# Their loss would change what an answer means. `left_out` warns of the other fields that providers put into
-# their assistant messages, and this API does not accept as input.
-_REFUSED_IN_ANSWERS = frozenset({"prefix"})
-
-# Parts in this API's own words, which stay as they are.
-_OWN_PART_TYPES = ("input_text", "input_image", "input_file")
 
 # The statuses of an answer that the provider goes on with, as with `background`.
 _UNFINISHED = ("queued", "in_progress")
@@ -72,13 +64,13 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     """
     for name, remedy in _MISSING.items():
         if getattr(request, name) not in (None, ()):
-            raise refuse(name, request, remedy, provider=_PROVIDER)
+            raise refuse(name, request, remedy, provider=PROVIDER)
     include = ["reasoning.encrypted_content"]
     if request.logprobs:
         include.append("message.output_text.logprobs")
     fields = {
         "model": target.model,
-        "input": list(_input_items(request.messages)),
+        "input": list(encode_input(request.messages)),
         "store": False,
         "include": include,
         "max_output_tokens": request.max_tokens,
@@ -117,6 +109,7 @@ def _add_options(request: Request, provider: str, payload: dict[str, Any]) -> di
     for name, place, field in (
         ("verbosity", "text", "verbosity"),
         ("reasoning_summary", "reasoning", "summary"),
+        ("reasoning_context", "reasoning", "context"),
     ):
         if name in fields:
             payload[place] = {**payload.get(place, {}), field: fields.pop(name)}
@@ -155,142 +148,6 @@ def _text_config(response_format: Any, target: Target) -> dict[str, Any] | None:
     return {"format": {"type": "json_schema", "name": "answer", **asked["json_schema"]}}
 
 
-def _input_items(messages: Sequence[Message]) -> Iterator[dict[str, Any]]:
-    kinds: dict[Any, str] = {}
-    for index, message in enumerate(messages):
-        where = f"messages[{index}]"
-        if message["role"] == "assistant":
-            items = _original_items(message) or list(_assistant_items(message, index))
-            kinds |= {item.get("call_id") or item.get("id"): item["type"] for item in open_calls(items)}
-            yield from items
-        elif message["role"] == "tool":
-            _check_fields(message, where, {"role", "content", "tool_call_id", "name", "is_error"})
-            identifier = message["tool_call_id"] or answered_id(messages, index)
-            output = _content(message["content"], where)
-            yield output_item(kinds.get(identifier, "function_call"), identifier, output, where)
-        else:
-            _check_fields(message, where, {"role", "content", "name"})
-            if message.get("name"):
-                left_out.warn_of("name", _PROVIDER)
-            yield {"role": message["role"], "content": _content(message["content"], where)}
-
-
-def _check_fields(message: Message, where: str, known: AbstractSet[str]) -> None:
-    unknown = [name for name, value in message.items() if name not in known and value]
-    if unknown:
-        raise RequestError(
-            f"{where} has {unknown[0]!r}, which the Responses API does not accept: leave it out"
-        )
-
-
-def _original_items(message: Message) -> list[dict[str, Any]]:
-    """The output items of the answer that a message came from; empty if the message was edited since."""
-    kept = message.get("provider_specific_fields")
-    if not isinstance(kept, Mapping) or kept.get("provider") != _PROVIDER:
-        return []
-    items = kept.get("content")
-    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-        return []
-    try:
-        as_answered = _message(items)
-    except APIResponseValidationError:
-        return []
-    same = all(message.get(name) == as_answered.get(name) for name in ("content", "tool_calls", "refusal"))
-    return items if same else []
-
-
-def _assistant_items(message: Message, index: int) -> Iterator[dict[str, Any]]:
-    where = f"messages[{index}]"
-    _check_fields(message, where, message.keys() - _REFUSED_IN_ANSWERS)
-    left_out.warn_of_lost_content(message, _PROVIDER, own=_PROVIDER)
-    content, refusal, calls = left_out.content_of(message), message.get("refusal"), calls_of(message)
-    if not (content or refusal or calls):
-        left_out.warn_of_empty_turn(_PROVIDER)
-    if isinstance(content, (list, tuple)):
-        content = _assistant_parts(content, where)
-    if content:
-        yield {"role": "assistant", "content": content}
-    if isinstance(refusal, str) and refusal and not isinstance(content, list):
-        yield {"role": "assistant", "content": [{"type": "refusal", "refusal": refusal}]}
-    for position, call in enumerate(calls):
-        identifier = call["id"] if has_id(call) else made_id(index, position)
-        custom = call.get("custom") if isinstance(call, Mapping) else None
-        if isinstance(custom, Mapping):
-            yield {"type": "custom_tool_call", "call_id": identifier, **custom}
-            continue
-        function = call.get("function") if isinstance(call, Mapping) else None
-        values = (identifier, function.get("name"), function.get("arguments")) if function else ()
-        if len(values) != 3 or not all(isinstance(value, str) for value in values):
-            raise RequestError(
-                f"{where}.tool_calls[{position}] must look like {{'id': ..., 'type': 'function', "
-                "'function': {'name': ..., 'arguments': ...}}, all of them str"
-            )
-        yield {"type": "function_call", "call_id": values[0], "name": values[1], "arguments": values[2]}
-
-
-def _assistant_parts(parts: Sequence[Mapping[str, Any]], where: str) -> list[dict[str, Any]]:
-    said = [entry for entry in parts if entry["type"] != "thinking"]
-    if len(said) < len(parts):
-        left_out.warn_of("thinking of another provider's model", _PROVIDER)
-    return [_assistant_part(entry, f"{where}.content[{parts.index(entry)}]") for entry in said]
-
-
-def _assistant_part(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
-    if entry["type"] == "refusal":
-        return dict(entry)
-    if entry["type"] != "text":
-        raise RequestError(f"{where} has type {entry['type']!r}: an assistant's are 'text' and 'refusal'")
-    return {**entry, "type": "output_text"}
-
-
-def _content(content: Any, where: str) -> str | list[dict[str, Any]]:
-    if isinstance(content, str):
-        return content
-    return [_part(entry, f"{where}.content[{position}]") for position, entry in enumerate(content)]
-
-
-def _part(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """One part of a user's content. Fields that this library does not know stay as they are."""
-    kind = entry["type"]
-    if kind == "text":
-        return {**entry, "type": "input_text"}
-    if kind in _OWN_PART_TYPES:
-        return dict(entry)
-    if kind == "document_url":
-        return _document(entry, where)
-    if kind not in _PART_TYPES:
-        remedy = ", or a model of Chat Completions that takes audio" if kind == "input_audio" else ""
-        raise RequestError(
-            f"{where} has type {kind!r}, which OpenAI's Responses API does not accept: "
-            f"use one of {', '.join(_PART_TYPES)}{remedy}"
-        )
-    chat.check_media(entry, where)
-    inner = entry.get(kind)
-    if not isinstance(inner, Mapping):
-        raise RequestError(f"{where} must look like {{'type': {kind!r}, {kind!r}: {{...}}}}")
-    others = {name: value for name, value in entry.items() if name not in ("type", kind)}
-    if kind == "file":
-        if isinstance(inner.get("file_data"), UploadReference):
-            return {"type": "input_file", **others, "file_id": inner["file_data"]}
-        return {"type": "input_file", **others, **inner}
-    if not isinstance(inner.get("url"), str):
-        hint = ": send a file as 'data:image/png;base64,...'" if "path" in inner else ""
-        raise RequestError(f"{where}.image_url needs a 'url' that is a str{hint}")
-    details = {name: value for name, value in inner.items() if name != "url"}
-    source = "file_id" if isinstance(inner["url"], UploadReference) else "image_url"
-    return {"type": "input_image", source: inner["url"], **others, **details}
-
-
-def _document(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
-    url, name = entry.get("document_url"), entry.get("document_name")
-    url = url.get("url") if isinstance(url, Mapping) else url
-    if not isinstance(url, str):
-        raise RequestError(f"{where}.document_url needs a URL that is a str")
-    if url.startswith("data:"):
-        return {"type": "input_file", "filename": name or "document.pdf", "file_data": url}
-    return {"type": "input_file", "file_url": url}
-
-
 def decode(reply: Any) -> Answer:
     """Turn a response object into an `Answer`.
 
@@ -299,6 +156,7 @@ def decode(reply: Any) -> Answer:
         LLMError: the reply is an error that came with status 200.
     """
     reply = expect_dict(reply, "answer")
+    raise_error_in(reply, "status" if "status" in reply else "output")
     ended_early, counts = end_before_completion(reply), usage(reply)
     items = reply.get("output")
     if items is None and "output" in reply and counts is not None:
@@ -306,7 +164,8 @@ def decode(reply: Any) -> Answer:
     # A reply that reports its tokens was billed, also if it is empty.
     if not isinstance(items, list) or not (items or ended_early or (counts and counts.total_tokens)):
         raise APIResponseValidationError("the answer holds no output")
-    message = _message([expect_dict(item, "output item") for item in items])
+    items = [item for entry in items if not is_blank(item := expect_dict(entry, "output item"))]
+    message = message_of(items)
     refusal, calls = message.get("refusal"), tuple(map(tool_call, open_calls(items)))
     reason: FinishReason = ended_early or ("refusal" if refusal else "tool_calls" if calls else "stop")
     choice = Choice(
@@ -314,7 +173,7 @@ def decode(reply: Any) -> Answer:
         reasoning="\n\n".join(_reasoning_texts(items)),
         tool_calls=calls,
         finish_reason=reason,
-        message=message,
+        message=AssistantMessage(message),
         logprobs=_logprobs(items),
     )
     return Answer(
@@ -361,46 +220,14 @@ def end_before_completion(reply: dict[str, Any]) -> FinishReason | None:
     )
 
 
-def _message(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The assistant message, in the form of Chat Completions, for the output items of a response."""
-    parts = [entry for item in items if item.get("type") == "message" for entry in parts_of(item, "content")]
-    text = "".join(map(text_of_part, parts))
-    refusal = "".join(_required(entry, "refusal") for entry in parts if entry.get("type") == "refusal")
-    calls = [entry for item in open_calls(items) if (entry := entry_of(tool_call(item)))]
-    images = [
-        {"type": "image_url", "image_url": {"url": f"data:image/{form};base64,{data}"}}
-        for item in items
-        if item.get("type") == "image_generation_call" and (data := text_of(item.get("result")))
-        for form in (text_of(item.get("output_format")) or "png",)
-    ]
-    message: dict[str, Any] = {"role": "assistant", "content": text or None}
-    if refusal:
-        message["refusal"] = refusal
-    if calls:
-        message["tool_calls"] = calls
-    if images:
-        # As OpenRouter returns them.
-        message["images"] = images
-    message["provider_specific_fields"] = {"provider": _PROVIDER, "content": list(items)}
-    return message
-
-
-def text_of_part(entry: Mapping[str, Any]) -> str:
-    """The text of a part of a message: what the model wrote or said."""
-    if entry.get("type") == "output_text":
-        return _required(entry, "text")
-    return text_of(entry.get("transcript")) or "" if entry.get("type") == "output_audio" else ""
-
-
 def _reasoning_texts(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for item in items:
         if item.get("type") == "reasoning":
             for entry in (*parts_of(item, "summary"), *parts_of(item, "content")):
-                yield _required(entry, "text")
+                yield required(entry, "text")
 
 
-def _logprobs(items: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """Log probabilities in the form of Chat Completions."""
+def _logprobs(items: Sequence[Mapping[str, Any]]) -> tuple[TokenLogprob, ...] | None:
     entries = [
         logprob
         for item in items
@@ -409,25 +236,7 @@ def _logprobs(items: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
         if isinstance(entry.get("logprobs"), list)
         for logprob in entry["logprobs"]
     ]
-    return {"content": entries, "refusal": None} if entries else None
-
-
-def parts_of(item: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-    value = item.get(name)
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise APIResponseValidationError(
-            f"the {name} of an output item is {type(value).__name__}, not a list"
-        )
-    return [expect_dict(entry, f"entry of {name}") for entry in value]
-
-
-def _required(container: Mapping[str, Any], name: str) -> str:
-    value = container.get(name)
-    if not isinstance(value, str):
-        raise APIResponseValidationError(f"a part of the answer has no {name}")
-    return value
+    return read_logprobs({"content": entries}) if entries else None
 
 
 def usage(reply: Any) -> Usage | None:
@@ -435,19 +244,5 @@ def usage(reply: Any) -> Usage | None:
     reported = reply.get("usage") if isinstance(reply, dict) else None
     if not isinstance(reported, dict):
         return None
-    return with_searches(_usage(reported), response_searches(reply.get("output")))
-
-
-def _usage(usage: Mapping[str, Any]) -> Usage:
-    details = part(usage, "input_tokens_details")
-    return Usage(
-        input_tokens=count(usage, "input_tokens"),
-        output_tokens=count(usage, "output_tokens"),
-        cache_read_input_tokens=count(details, "cached_tokens"),
-        cache_write_input_tokens=count(details, "cache_write_tokens"),
-        reasoning_output_tokens=count(part(usage, "output_tokens_details"), "reasoning_tokens"),
-    )
-
-
-def text_of(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
+    counts, items = read_usage(reported, "input", "output"), reply.get("output")
+    return with_tools(counts, response_searches(items), response_tools(items))

@@ -34,11 +34,24 @@ STREAMED = frozenset(_TYPES)
 def is_call(item: Mapping[str, Any]) -> bool:
     """Whether an item is a call that the user's program answers."""
     kind = item.get("type")
+    if is_blank(item):
+        return False
     if kind == "tool_search_call":
         return item.get("execution") == "client"
     if kind == "shell_call":
         return not _is_hosted(item)
     return isinstance(kind, str) and kind in _CALLS
+
+
+def is_blank(item: Mapping[str, Any]) -> bool:
+    """Whether an item has the type of a call, and neither a name nor arguments.
+
+    >>> is_blank({"type": "function_call", "name": "", "arguments": ""}), is_blank({"type": "message"})
+    (True, False)
+    """
+    return str(item.get("type")) in STREAMED and not (
+        item.get("name") or item.get("arguments") or item.get("input")
+    )
 
 
 def _is_hosted(item: Mapping[str, Any]) -> bool:

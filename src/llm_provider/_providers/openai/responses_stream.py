@@ -11,9 +11,10 @@ import orjson
 from ..._errors import APIResponseValidationError
 from ..._types.messages import Delta, Step, ToolCallDelta, delta_of
 from ..adapter import expect_dict, part
-from ..errors import error_fields, from_answer
-from .responses import end_before_completion, parts_of, text_of, text_of_part
-from .responses_calls import STREAMED, is_call, open_calls, tool_call
+from ..errors import raise_error_in
+from .responses import end_before_completion
+from .responses_calls import STREAMED, is_blank, is_call, open_calls, tool_call
+from .responses_items import parts_of, text_of, text_of_part
 
 _TEXTS = ("response.output_text.delta", "response.refusal.delta", "response.output_audio_transcript.delta")
 
@@ -41,7 +42,8 @@ class Assembler:
         # By the place of its item: a call's number. By its number: what was shown of it.
         self._calls: dict[int, int] = {}
         self._shown: list[_Shown] = []
-        self._renamed: list[tuple[Mapping[str, Any], str]] = []
+        # The places of items without a name and arguments, which are no calls unless these follow.
+        self._blank: set[int] = set()
         self._texts: list[str] = []
         self._reasoned = False
         self._order = _Order()
@@ -61,11 +63,7 @@ class Assembler:
             return ""
         event = expect_dict(event, "stream event")
         kind = event.get("type")
-        if kind == "error" or event.get("error"):
-            codes, message = error_fields(event)
-            # On the top level, "type" is the event's name and not a code of the failure.
-            codes = tuple(code for code in codes if code != "error")
-            raise from_answer(200, codes=codes, message=message or "the stream failed")
+        raise_error_in(event, "type")
         last = kind in _LAST_EVENTS
         steps = [self._take(ready) for ready in self._order.ready(event, last=last)]
         if last:
@@ -81,7 +79,10 @@ class Assembler:
     def _take(self, event: Mapping[str, Any]) -> Step:
         kind = event.get("type")
         if kind == "response.output_item.done":
-            self._items[_place(event, len(self._items))] = expect_dict(event.get("item"), "output item")
+            place = _place(event, len(self._items))
+            self._items[place] = expect_dict(event.get("item"), "output item")
+            if place in self._blank:
+                return self._begin(event)
         if kind == "response.output_item.added":
             return self._begin(event)
         return self._continue(kind, event)
@@ -90,13 +91,15 @@ class Assembler:
         item = expect_dict(event.get("item"), "output item")
         index = len(self._shown)
         place = _place(event, index)
+        if is_blank(item):
+            self._blank.add(place)
         if not is_call(item) or place in self._calls:
             return ""
         self._calls[place] = index
         field = "input" if item["type"] == "custom_tool_call" else "arguments"
         arguments = text_of(item.get(field)) or "" if item["type"] in STREAMED else ""
         begun = _call_delta(index, item, arguments)
-        self._shown.append(_Shown(begun.id, begun.name, [arguments]))
+        self._shown.append(_Shown(begun.name, [arguments]))
         return Delta(tool_calls=(begun,))
 
     def _continue(self, kind: Any, event: Mapping[str, Any]) -> Step:
@@ -111,6 +114,10 @@ class Assembler:
             return piece
         if kind in ("response.function_call_arguments.delta", "response.custom_tool_call_input.delta"):
             index = self._calls.get(_place(event, len(self._shown) - 1))
+            place = _place(event, len(self._shown))
+            if piece and place in self._blank and place not in self._calls:
+                index = self._calls[place] = len(self._shown)
+                self._shown.append(_Shown("", []))
             if index is None:
                 # The last event has the whole call.
                 return ""
@@ -141,15 +148,14 @@ class Assembler:
         open_items = open_calls(items)
         if len(open_items) < len(self._shown):
             raise APIResponseValidationError(_DIFFERENT, retryable=False)
-        calls = [delta for index, item in enumerate(open_items) if (delta := self._rest_of_call(index, item))]
+        calls = [self._rest_of_call(index, item) for index, item in enumerate(open_items)]
         text = whole[len(shown) :]
         return Delta(text=text, tool_calls=tuple(calls)) if calls else text
 
-    def _rest_of_call(self, index: int, item: Mapping[str, Any]) -> ToolCallDelta | None:
-        """The part of a call that no delta has shown; None if there is none.
+    def _rest_of_call(self, index: int, item: Mapping[str, Any]) -> ToolCallDelta:
+        """The part of a call that no delta has shown.
 
-        Some servers give a call another id at its end. The id that was shown stays, so that a result which
-        was sent for it fits.
+        Its id is shown here, as some servers give a call another one at its end.
         """
         call = tool_call(item)
         if index >= len(self._shown):
@@ -163,16 +169,7 @@ class Assembler:
                 raise APIResponseValidationError(_DIFFERENT, retryable=False)
         if name != call.name:
             raise APIResponseValidationError(_DIFFERENT, retryable=False)
-        if shown.id and shown.id != call.id:
-            self._renamed.append((item, shown.id))
-        if shown.id and shown.name and not arguments:
-            return None
-        return ToolCallDelta(
-            index=index,
-            id="" if shown.id else call.id,
-            name="" if shown.name else name,
-            arguments=arguments,
-        )
+        return ToolCallDelta(index=index, id=call.id, name="" if shown.name else name, arguments=arguments)
 
     def _output(self) -> list[dict[str, Any]]:
         """The output items of the response, which may leave them out in its last event."""
@@ -186,20 +183,16 @@ class Assembler:
         return [item for _, item in sorted(self._items.items())]
 
     def reply(self) -> Any:
-        """The response of the last event, with the ids of its calls that were shown."""
+        """The response of the last event."""
         if self._response is None:
             raise APIResponseValidationError("the stream ended before the response did: it was cut")
-        output = self._response.get("output") or self._output()
-        for item, identifier in self._renamed:
-            output = [{**one, "call_id": identifier} if one is item else one for one in output]
-        return {**self._response, "output": output}
+        return {**self._response, "output": self._response.get("output") or self._output()}
 
 
 @dataclass(slots=True)
 class _Shown:
     """The part of a call that deltas have shown."""
 
-    id: str
     name: str
     arguments: list[str]
 
@@ -271,10 +264,8 @@ def _joined(steps: Sequence[Step]) -> Step:
 
 def _call_delta(index: int, item: Mapping[str, Any], arguments: str) -> ToolCallDelta:
     if item["type"] not in STREAMED:
-        call = tool_call(item)
-        return ToolCallDelta(index=index, id=call.id, name=call.name, arguments=arguments)
-    name, identifier = text_of(item.get("name")) or "", text_of(item.get("call_id")) or ""
-    return ToolCallDelta(index=index, id=identifier, name=name, arguments=arguments)
+        return ToolCallDelta(index=index, name=tool_call(item).name, arguments=arguments)
+    return ToolCallDelta(index=index, name=text_of(item.get("name")) or "", arguments=arguments)
 
 
 def _is_same_json(one: str, other: str) -> bool:

@@ -28,7 +28,7 @@ def only_text(event: Any) -> str | None:
             and type(text) is str
             and not piece.get("finish_reason")
             and not piece.get("index")
-            and not piece.get("logprobs")
+            and piece.get("logprobs") is None
             and "error" not in piece
             and "error" not in event
             and "type" not in event

@@ -1,0 +1,241 @@
+"""Objects of the providers' SDKs in a conversation are the same messages as the dicts of their fields."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+from anthropic.types import Message as AnthropicMessage
+from google.genai import types as google
+from openai.types.chat import ChatCompletion
+from openai.types.responses import Response as OpenAIResponse
+
+from conformance.formats import ANTHROPIC, CHAT, GEMINI, RESPONSES
+from conformance.test_foreign_forms import Format, on_every_route
+from llm_provider import Choice, RequestError, Response, Usage
+from llm_provider._providers.litellm.connection import load
+from llm_provider._requests.sdk_messages import is_foreign, plain_messages
+
+USER = {"role": "user", "content": "The weather in Bern?"}
+ARGUMENTS = '{"city":"Bern"}'
+CALL = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": ARGUMENTS}}
+ASKED = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+RESULT = {"role": "tool", "tool_call_id": "c1", "content": "sunny"}
+
+BLOCKS = [
+    {"type": "text", "text": "Let me look"},
+    {"type": "tool_use", "id": "c1", "name": "weather", "input": {"city": "Bern", "day": None}},
+]
+ITEMS = [
+    {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "c2VjcmV0"},
+    {
+        "type": "message",
+        "id": "msg_1",
+        "role": "assistant",
+        "status": "completed",
+        "content": [{"type": "output_text", "text": "Let me look", "annotations": []}],
+    },
+    {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "weather", "arguments": ARGUMENTS},
+]
+OUTPUT = {"type": "function_call_output", "call_id": "c1", "output": "sunny"}
+PARTS: list[dict[str, Any]] = [
+    {"text": "Let me look"},
+    {"functionCall": {"id": "c1", "name": "weather", "args": {"city": "Bern"}}, "thoughtSignature": "c2ln"},
+]
+
+
+def completion() -> Any:
+    return ChatCompletion.model_validate(
+        {
+            "id": "x",
+            "object": "chat.completion",
+            "created": 1,
+            "model": "m",
+            "choices": [{"index": 0, "finish_reason": "tool_calls", "logprobs": None, "message": ASKED}],
+        }
+    )
+
+
+def of_litellm() -> Any:
+    if find_spec("litellm") is None:
+        pytest.skip("the environment of openai 3 has no litellm")
+    litellm = load()
+    return litellm.Message(role="assistant", content=None, tool_calls=[CALL])
+
+
+def of_anthropic() -> Any:
+    return AnthropicMessage.model_validate(
+        {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "model": "m",
+            "content": BLOCKS,
+            "stop_reason": "tool_use",
+            "stop_sequence": None,
+            "usage": {"input_tokens": 1, "output_tokens": 1},
+        }
+    )
+
+
+def output() -> Any:
+    fields = {
+        "id": "resp_1", "object": "response", "created_at": 1, "model": "m", "output": ITEMS, "tools": [],
+        "tool_choice": "auto", "parallel_tool_calls": True, "status": "completed",
+    }  # fmt: skip
+    return OpenAIResponse.model_validate(fields).output
+
+
+def of_gemini() -> Any:
+    return google.Content(
+        role="model",
+        parts=[
+            google.Part(text="Let me look"),
+            google.Part(
+                function_call=google.FunctionCall(id="c1", name="weather", args={"city": "Bern"}),
+                thought_signature=b"sig",
+            ),
+        ],
+    )
+
+
+def ours() -> Any:
+    choice = Choice(text="", reasoning="", tool_calls=(), finish_reason="tool_calls", message=ASKED)
+    return Response(choices=(choice,), usage=Usage(), model="m", provider="openai")
+
+
+OBJECTS: dict[str, tuple[Callable[[], list[Any]], list[Any]]] = {
+    "a message of openai": (lambda: [completion().choices[0].message], [ASKED]),
+    "a message of litellm": (lambda: [of_litellm()], [ASKED]),
+    "tool calls of openai": (
+        lambda: [{**ASKED, "tool_calls": completion().choices[0].message.tool_calls}],
+        [ASKED],
+    ),
+    "a message of anthropic": (lambda: [of_anthropic()], [{"role": "assistant", "content": BLOCKS}]),
+    "blocks of anthropic": (
+        lambda: [{"role": "assistant", "content": of_anthropic().content}],
+        [{"role": "assistant", "content": BLOCKS}],
+    ),
+    "items": (lambda: list(output()), ITEMS),
+    "the list of items": (lambda: [output()], ITEMS),
+    "a content": (lambda: [of_gemini()], [{"role": "model", "parts": PARTS}]),
+    "a response": (lambda: [ours()], [ASKED]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:an earlier answer holds")
+@on_every_route
+@pytest.mark.parametrize("name", OBJECTS)
+def test_an_object_is_the_same_request_as_its_dict(form: Format, model: str, name: str) -> None:
+    make, dicts = OBJECTS[name]
+    payload = form.encode([USER, *make(), RESULT], model)
+    assert payload == form.encode([USER, *dicts, RESULT], model)
+    assert not [one for one in form.check(payload) if "encrypted_content" not in one and ".status" not in one]
+    assert "Bern" in str(payload[form.turns][1:])
+    assert "sunny" in str(payload[form.turns][2:])
+
+
+@pytest.mark.parametrize(
+    ("form", "turns", "sent"),
+    [
+        (RESPONSES, ITEMS, ITEMS),
+        (GEMINI, [{"role": "model", "parts": PARTS}], [{"role": "model", "parts": PARTS}]),
+    ],
+)
+def test_the_provider_gets_its_own_answer_unchanged(form: Format, turns: list[Any], sent: list[Any]) -> None:
+    found = form.encode([USER, *turns, RESULT])[form.turns]
+    assert found[1 : 1 + len(sent)] == sent
+
+
+@pytest.mark.filterwarnings("ignore:an earlier answer holds")
+@on_every_route
+def test_the_answers_to_items_and_parts_are_results(form: Format, model: str) -> None:
+    plain = form.encode([USER, *ITEMS, RESULT], model)
+    assert form.encode([USER, *ITEMS, OUTPUT], model) == plain
+    answered = google.Part.from_function_response(name="weather", response={"output": "sunny"})
+    called = {"role": "model", "parts": [{"functionCall": {"name": "weather", "args": {"city": "Bern"}}}]}
+    for content in (
+        google.Content(role="user", parts=[answered]),
+        {
+            "role": "user",
+            "parts": [{"function_response": {"name": "weather", "response": {"output": "sunny"}}}],
+        },
+    ):
+        payload = form.encode([USER, called, content], model)
+        assert not form.check(payload)
+        assert "sunny" in str(payload)
+
+
+def test_a_content_of_the_user_has_the_parts_of_a_message() -> None:
+    data = b"\x89PNG\r\n\x1a\n\xff\xfe\xfd"
+    image = google.Part.from_bytes(data=data, mime_type="image/png")
+    encoded = base64.b64encode(data).decode()
+    expected = [
+        {"type": "text", "text": "Look"},
+        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{encoded}"}},
+    ]
+    for parts in (
+        [google.Part(text="Look"), image],
+        [{"text": "Look"}, {"inline_data": {"mime_type": "image/png", "data": data}}],
+        [{"text": "Look"}, {"inlineData": {"mimeType": "image/png", "data": encoded}}],
+    ):
+        content = google.Content(role="user", parts=parts) if isinstance(parts[0], google.Part) else parts
+        entry = content if isinstance(content, google.Content) else {"role": "user", "parts": parts}
+        assert plain_messages([entry]) == [{"role": "user", "content": expected}]
+
+
+@pytest.mark.parametrize(
+    ("items", "results"),
+    [
+        (
+            [{"type": "shell_call", "call_id": "s1", "action": {"commands": ["ls"]}},
+             {"type": "shell_call_output", "call_id": "s1", "output": []}],
+            ['{"output": []}'],
+        ),
+        (
+            [{"type": "mcp_approval_request",
+              "id": "m1", "name": "f", "arguments": "{}", "server_label": "s"},
+             {"type": "mcp_approval_response", "approval_request_id": "m1", "approve": True}],
+            ['{"approve": true}'],
+        ),
+        (
+            [{"type": "shell_call", "call_id": "s1", "action": {"commands": ["ls"]},
+              "environment": {"type": "container_reference", "container_id": "c"}},
+             {"type": "shell_call_output", "call_id": "s1", "output": []}],
+            [],
+        ),
+    ],
+)  # fmt: skip
+def test_only_the_answers_of_the_program_are_messages(items: list[Any], results: list[str]) -> None:
+    messages = plain_messages(items)
+    assert [message["content"] for message in messages if message["role"] == "tool"] == results
+    assert RESPONSES.encode([USER, *items])["input"][1:] == items
+
+
+@pytest.mark.parametrize("entry", [USER, "Hi", {"type": "text", "text": "Hi"}, b"x", None, 5])
+def test_messages_and_contents_are_left_alone(entry: Any) -> None:
+    assert not is_foreign(entry)
+    assert plain_messages([entry]) == [entry]
+
+
+def test_a_part_without_a_form_is_named() -> None:
+    with pytest.raises(RequestError, match="executableCode"):
+        ANTHROPIC.encode([{"role": "user", "parts": [{"executableCode": {"code": "1"}}]}])
+
+
+def test_a_message_of_items_has_a_role_of_its_own() -> None:
+    said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hi"}]}
+    assert CHAT.encode([said])["messages"] == [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]
+
+
+def test_calls_of_gemini_without_ids_are_told_apart() -> None:
+    call = {"functionCall": {"name": "weather", "args": {}}}
+    result = {"functionResponse": {"name": "weather", "response": {"output": "sunny"}}}
+    round_of_two = [{"role": "model", "parts": [call, call]}, {"role": "user", "parts": [result, result]}]
+    messages = plain_messages([USER, *round_of_two, *round_of_two])
+    calls = [call["id"] for message in messages for call in message.get("tool_calls", ())]
+    assert calls == [message["tool_call_id"] for message in messages if message["role"] == "tool"]
+    assert len(set(calls)) == 4
