@@ -49,8 +49,13 @@ def json_value(value: Any) -> Any:
 def _written(value: Any) -> str:
     from decimal import Decimal
 
-    # `str` would write 0.00000006 as 6E-8.
-    return format(value, "f") if isinstance(value, Decimal) and value.is_finite() else str(value)
+    if isinstance(value, Decimal) and value.is_finite():
+        # `str` would write 0.00000006 as 6E-8.
+        return format(value, "f")
+    try:
+        return str(value)
+    except Exception:  # the class may be the user's, as that of an exception of a tool
+        return shown(value)
 
 
 def _text(value: bytes) -> str:

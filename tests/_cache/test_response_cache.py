@@ -429,3 +429,16 @@ def test_maintenance_raises_where_calls_only_warn(tmp_path: Path) -> None:
     for ask in (cache.verify, lambda: cache.export(tmp_path / "out"), lambda: cache.prune(older_than=0)):
         with pytest.raises(OSError, match="not a directory"):
             ask()
+
+
+def test_an_answer_keeps_its_price_wherever_it_goes(simulator: Simulator, tmp_path: Path) -> None:
+    with Client(cache_dir=tmp_path / "one") as client:
+        bought = client.call(MODEL, "Hi")
+        client.cache.export(tmp_path / "answers.jsonl")
+    assert bought.price == bought.cost
+    with Client(cache_dir=tmp_path / "two") as client:
+        assert client.cache.load(tmp_path / "answers.jsonl").added == 1
+        found = client.call(MODEL, "Hi")
+        assert (found.cached, found.cost, found.price) == (True, 0.0, bought.cost)
+        results = client.call_many(MODEL, ["Hi"])
+        assert (results.cost, results.price, results.saved) == (0, bought.cost, bought.cost)

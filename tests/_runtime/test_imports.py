@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -111,3 +112,61 @@ def test_a_missing_sdk_is_named_with_the_command(simulator: Simulator, run_scrip
     assert said[::2] == ["True True"] * 3
     assert {line.partition(" in a checkout")[0] for line in said[1::2]} == {"pip install ."}
     assert simulator.requests() == []
+
+
+INTERRUPTED = """
+    import os, signal, sys
+
+    coming = {modules!r}
+
+    def interrupt(event, arguments):
+        if event == "import" and coming and coming[0] in ("*", arguments[0]):
+            if len(coming) == 1:
+                os.kill(os.getpid(), signal.SIGINT)
+            coming.pop(0)
+
+    sys.addaudithook(interrupt)
+    try:
+        from llm_provider import call
+
+        call({model!r}, "one two")
+    except KeyboardInterrupt:
+        print("interrupted")
+    from llm_provider import call
+
+    print(call({model!r}, "one two").text)
+"""
+
+
+@pytest.mark.parametrize(
+    ("model", "modules"),
+    [
+        # orjson's own import, and what its extension imports.
+        ("gpt-6.1-sol", ["orjson.orjson"]),
+        ("gpt-6.1-sol", ["orjson.orjson", "*"]),
+        ("gpt-6.1-sol", ["openai._client"]),
+        pytest.param("claude-sonnet-5-5", ["anthropic._client"], marks=pytest.mark.long),
+        pytest.param("gemini/gemini-4-argon", ["google.genai.client"], marks=pytest.mark.long),
+    ],
+)
+def test_an_interrupt_within_an_import_ends_the_call_after_it(
+    simulator: Simulator, run_script: RunScript, model: str, modules: list[str]
+) -> None:
+    done = run_script(INTERRUPTED.format(model=model, modules=modules))
+    assert (done.stdout, done.stderr, done.returncode) == ("interrupted\necho: one two\n", "", 0)
+
+
+def test_an_interrupt_of_a_swallowing_import_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "swallowing.py").write_text(
+        "import os, signal\n"
+        "try:\n    os.kill(os.getpid(), signal.SIGINT)\nexcept BaseException:\n    pass\n"
+        "whole = True\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        when_imported(lambda: importlib.import_module("swallowing"))
+    assert sys.modules.pop("swallowing").whole
+    assert signal.getsignal(signal.SIGINT) is before

@@ -81,17 +81,22 @@ class BackgroundLoop:
     def __init__(self, name: str = "llm_provider-loop") -> None:
         self.loop = asyncio.new_event_loop()
         self.inbox = Inbox(self.loop)
+        self._stopped = False
         self.thread = threading.Thread(target=self._run, name=name, daemon=True)
         self.thread.start()
 
     def _run(self) -> None:
         asyncio.set_event_loop(self.loop)
-        self.loop.run_forever()
+        while not self._stopped:
+            # A task of the user's code that raises one of these stops the loop, on which others wait.
+            with contextlib.suppress(SystemExit, KeyboardInterrupt):
+                self.loop.run_forever()
 
     def stop(self) -> None:
         """Cancel all tasks, let them end, and close the loop."""
         with contextlib.suppress(Exception):
             asyncio.run_coroutine_threadsafe(_cancel_others(), self.loop).result(_CLOSING_SECONDS)
+        self._stopped = True
         self.loop.call_soon_threadsafe(self.loop.stop)
         self.thread.join(_CLOSING_SECONDS)
         if not self.thread.is_alive():

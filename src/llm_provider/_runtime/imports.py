@@ -1,16 +1,21 @@
-"""Imports of packages that may be missing, and imports that meet another thread's import of the same modules.
+"""Imports of packages that may be missing, and imports that meet another thread or an interrupt.
 
 Where two threads import modules of each other, Python breaks the deadlock: one of them gets a module that the
 other has not finished. An SDK then fails with an `ImportError` or `AttributeError`, which speaks of a
 "partially initialized module" or of a submodule, although nothing is wrong with it. It works as soon as the
 other thread has finished.
+
+An interrupt within an import can be swallowed there, and one within orjson's import ends the process with a
+segmentation fault.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from .._errors import MissingDependencyError
@@ -43,6 +48,27 @@ def is_unfinished(error: BaseException) -> bool:
     return False
 
 
+@contextlib.contextmanager
+def hold_interrupts() -> Iterator[None]:
+    """Let an interrupt (SIGINT) wait until a block of imports has ended.
+
+    Python calls signal handlers in the main thread alone, so in other threads there is nothing to do.
+    """
+    handler, held = signal.getsignal(signal.SIGINT), []
+    try:
+        if callable(handler):
+            signal.signal(signal.SIGINT, lambda *arguments: held.append(arguments))
+    except ValueError:  # this is another thread
+        handler = None
+    try:
+        yield
+    finally:
+        if callable(handler):
+            signal.signal(signal.SIGINT, handler)
+            if held:
+                handler(*held[-1])
+
+
 def when_imported(action: Callable[[], T]) -> T:
     """The result of an action that imports modules, which is repeated while another thread imports them.
 
@@ -53,7 +79,8 @@ def when_imported(action: Callable[[], T]) -> T:
     until = time.monotonic() + LONGEST_IMPORT
     while True:
         try:
-            return action()
+            with hold_interrupts():
+                return action()
         except Exception as error:
             if not is_unfinished(error) or time.monotonic() >= until:
                 missing = error.name if isinstance(error, ModuleNotFoundError) else None
@@ -64,7 +91,7 @@ def when_imported(action: Callable[[], T]) -> T:
                 problem = ""
         if problem:
             raise MissingDependencyError(
-                f"{problem}: pip install . in a checkout, or pip install llm-provider-call, installs it"
+                f"{problem}: pip install . in a checkout of this project installs it"
             )
         time.sleep(PAUSE)
 
@@ -89,10 +116,10 @@ def imported(module: str, install: str) -> Any:
 def install_command(extra: str) -> str:
     """The commands that install an extra of this project, for messages.
 
-    The distribution has another name than the module, because `llm-provider` on the package index is another
-    project.
+    A checkout is named, because no release is published yet, and `llm-provider` on the package index is
+    another project.
 
     >>> install_command("litellm")
-    "pip install '.[litellm]' in a checkout, or pip install 'llm-provider-call[litellm]'"
+    "pip install '.[litellm]' in a checkout of this project"
     """
-    return f"pip install '.[{extra}]' in a checkout, or pip install 'llm-provider-call[{extra}]'"
+    return f"pip install '.[{extra}]' in a checkout of this project"

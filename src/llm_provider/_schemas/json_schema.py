@@ -1,13 +1,19 @@
 """JSON Schema: the check of a schema that a user wrote, and the validation of values.
 
-It covers the keywords of draft 2020-12 that describe JSON values. `format` is not checked, as in the draft.
-References stay inside the schema (`#/$defs/Name`).
+jsonschema-rs decides whether a value matches. It takes time in proportion to the value, also where a schema
+contains itself, and its patterns run in an engine of linear time. It is not asked for the reason: its list of
+errors grows with each alternative of each level. The reason is searched here, for a limited number of steps.
+
+`format` is not checked, as in draft 2020-12. References stay inside the schema (`#/$defs/Name`).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+import functools
+import itertools
+import json
+import reprlib
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 Schema: TypeAlias = Mapping[str, Any] | bool
@@ -37,6 +43,13 @@ SINGLE = ("items", "additionalProperties", "not", "if", "then", "else", "contain
 _NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
 _MOST_VIOLATIONS = 10
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 200
+_SHORT.maxlist = _SHORT.maxdict = 40
+_MOST_STEPS = 5000
+"""Parts of a value that are compared with parts of a schema in search of a reason. They take about 20 ms."""
+_MOST_BACKTRACKS = 2000
+"""Steps back of a pattern that no engine of linear time can run, as one with a look-ahead: about 1 ms."""
 
 
 def looks_like_schema(value: Mapping[str, Any]) -> bool:
@@ -176,74 +189,206 @@ def validate(value: Any, schema: Schema) -> None:
     ...
     llm_provider._schemas.json_schema.SchemaViolationError: $.a: 0 is less than the minimum of 1
     """
+    verdict = _verdict(value, schema)
+    if verdict:
+        return
     found: list[str] = []
-    for violation in _violations(value, schema, schema, "$"):
-        found.append(violation)
-        if len(found) == _MOST_VIOLATIONS:
-            break
+    try:
+        for violation in _violations(value, schema, Search(schema), "$"):
+            found.append(violation)
+            if len(found) == _MOST_VIOLATIONS:
+                break
+    except (RecursionError, TooManyStepsError):
+        if verdict is None:
+            found.append("$: it is too large or too deep for a schema that cannot be read as a whole")
+    if not found and verdict is False:
+        found.append("$: it does not match the schema")
     if found:
         raise SchemaViolationError("\n".join(found))
 
 
-def _matches(value: Any, schema: Any, root: Schema) -> bool:
-    return next(_violations(value, schema, root, ""), None) is None
+def _verdict(value: Any, schema: Any) -> bool | None:
+    """Whether a value matches; None if the schema cannot be read as a whole."""
+    try:
+        validator = _compiled(json.dumps(schema))
+    except (ValueError, TypeError, RecursionError):  # the errors of jsonschema-rs are ValueErrors
+        return None
+    try:
+        return bool(validator.is_valid(value))
+    except UnicodeEncodeError:
+        # Half a surrogate pair, which JSON can escape and UTF-8 cannot hold, counts as one character.
+        text = json.dumps(value, ensure_ascii=False).encode(errors="replace")
+        return bool(validator.is_valid(json.loads(text)))
 
 
-def _violations(value: Any, schema: Any, root: Schema, path: str) -> Iterator[str]:
+@functools.lru_cache(maxsize=256)
+def _compiled(schema: str) -> Any:
+    """A validator. It reads no file and no address.
+
+    Raises:
+        ValueError: it cannot read the schema.
+    """
+    # Most calls have no schema, and its library takes 15 ms to import.
+    import jsonschema_rs
+
+    read = json.loads(schema)
+    if isinstance(read, dict):
+        read.pop("$schema", None)
+    limits = jsonschema_rs.FancyRegexOptions(backtrack_limit=_MOST_BACKTRACKS)
+    return jsonschema_rs.Draft202012Validator(read, offline=True, pattern_options=limits)
+
+
+@functools.lru_cache(maxsize=256)
+def weight_of(schema: str) -> int:
+    """How much of a schema, given as JSON, a part of a value may meet: its parts, more for slow patterns.
+
+    >>> weight_of('{"type": "object", "properties": {"a": {"type": "integer"}}}')
+    3
+    """
+    import jsonschema_rs
+
+    weight, left = 0, [json.loads(schema)]
+    while left:
+        part = left.pop()
+        if not isinstance(part, (dict, list)):
+            continue
+        weight += 1
+        left += part.values() if isinstance(part, dict) else part
+        patterns = part.get("patternProperties", {}) if isinstance(part, dict) else {}
+        for pattern in (part.get("pattern"), *patterns) if isinstance(part, dict) else ():
+            if isinstance(pattern, str):
+                try:
+                    linear = jsonschema_rs.RegexOptions()
+                    jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=linear)
+                except ValueError:
+                    weight += 6 * _MOST_BACKTRACKS
+    return weight
+
+
+def count_attempts(value: Any, schema: Any) -> int:
+    """How often a validator that tries every alternative by itself, as pydantic, compares parts of a value.
+
+    >>> count_attempts({"a": 1}, {"anyOf": [{"properties": {"a": {}}}, {"properties": {"a": {}}}]})
+    6
+    """
+    counts: dict[tuple[int, int], int] = {}
+
+    def count(value: Any, part: Any) -> int:
+        if not isinstance(part, Mapping):
+            return 1
+        key = id(value), id(part)
+        if key not in counts:
+            counts[key] = 1  # for a schema that refers to itself
+            inner = [(value, resolve(part["$ref"], schema))] if "$ref" in part else []
+            inner += [(value, one) for word in ("anyOf", "oneOf", "allOf") for one in part.get(word, ())]
+            if isinstance(value, dict):
+                known, others = part.get("properties", {}), part.get("additionalProperties")
+                inner += [(entry, known.get(name, others)) for name, entry in value.items()]
+            elif isinstance(value, list):
+                first, others = part.get("prefixItems", ()), part.get("items")
+                inner += [(one, first[i] if i < len(first) else others) for i, one in enumerate(value)]
+            counts[key] = 1 + sum(count(*pair) for pair in inner)
+        return counts[key]
+
+    return count(value, schema)
+
+
+class TooManyStepsError(Exception):
+    """The search for a reason takes too long."""
+
+
+class Search:
+    """The search for the reasons why values do not match a schema. They must stay alive meanwhile.
+
+    Alternatives that contain each other meet the same part again and again, so what was found is kept.
+    """
+
+    def __init__(self, root: Schema, steps: int = _MOST_STEPS) -> None:
+        self.root = root
+        self._steps_left = steps
+        self._found: dict[tuple[int, int, str], list[str]] = {}
+
+    def count_step(self) -> None:
+        """Count a step.
+
+        Raises:
+            TooManyStepsError: there were too many.
+        """
+        self._steps_left -= 1
+        if self._steps_left < 0:
+            raise TooManyStepsError
+
+    def violations(self, value: Any, schema: Any, path: str) -> list[str]:
+        """The first violations of a part of the value."""
+        key = id(value), id(schema), path
+        found = self._found.get(key)
+        if found is None:
+            found = self._found[key] = list(
+                itertools.islice(_violations(value, schema, self, path), _MOST_VIOLATIONS)
+            )
+        return found
+
+    def matches(self, value: Any, schema: Any, path: str = "") -> bool:
+        """Whether a part of the value has no violation."""
+        return not self.violations(value, schema, path)
+
+
+def _violations(value: Any, schema: Any, search: Search, path: str) -> Iterator[str]:
+    search.count_step()
     if schema is False:
         yield f"{path}: nothing is allowed here"
     if not isinstance(schema, Mapping):
         return
     if "$ref" in schema:
-        target = resolve(schema["$ref"], root)
+        target = resolve(schema["$ref"], search.root)
         if target is not None:
-            yield from _violations(value, target, root, path)
+            yield from _violations(value, target, search, path)
     kinds = schema.get("type")
     if kinds is not None:
         names = kinds if isinstance(kinds, list) else [kinds]
         if not any(TYPES.get(name, lambda _: True)(value) for name in names):
-            yield f"{path}: {value!r:.80} is not of type {' or '.join(map(str, names))}"
+            yield f"{path}: {_shown(value)} is not of type {' or '.join(map(str, names))}"
             return
     if "enum" in schema and not any(same(value, one) for one in schema["enum"]):
-        yield f"{path}: {value!r:.80} is not one of {schema['enum']!r:.200}"
+        yield f"{path}: {_shown(value)} is not one of {_shown(schema['enum'], 200)}"
     if "const" in schema and not same(value, schema["const"]):
-        yield f"{path}: {value!r:.80} is not {schema['const']!r:.80}"
+        yield f"{path}: {_shown(value)} is not {_shown(schema['const'])}"
     if isinstance(value, dict):
-        yield from _in_object(value, schema, root, path)
+        yield from _in_object(value, schema, search, path)
     elif isinstance(value, list):
-        yield from _in_array(value, schema, root, path)
+        yield from _in_array(value, schema, search, path)
     elif isinstance(value, str):
         yield from _in_text(value, schema, path)
     elif _is_number(value):
         yield from _in_number(value, schema, path)
-    yield from _combined(value, schema, root, path)
+    yield from _combined(value, schema, search, path)
 
 
-def _combined(value: Any, schema: Mapping[str, Any], root: Schema, path: str) -> Iterator[str]:
+def _combined(value: Any, schema: Mapping[str, Any], search: Search, path: str) -> Iterator[str]:
     for part in schema.get("allOf", ()):
-        yield from _violations(value, part, root, path)
-    if "anyOf" in schema and not any(_matches(value, part, root) for part in schema["anyOf"]):
-        yield _of_alternatives(value, schema["anyOf"], root, path)
+        yield from _violations(value, part, search, path)
+    if "anyOf" in schema and not any(search.matches(value, part, path) for part in schema["anyOf"]):
+        yield _of_alternatives(value, schema["anyOf"], search, path)
     if "oneOf" in schema:
-        count = sum(_matches(value, part, root) for part in schema["oneOf"])
+        count = sum(search.matches(value, part, path) for part in schema["oneOf"])
         if count > 1:
-            yield f"{path}: {value!r:.80} matches {count} of the alternatives, and only one may match"
+            yield f"{path}: {_shown(value)} matches {count} of the alternatives, and only one may match"
         elif not count:
-            yield _of_alternatives(value, schema["oneOf"], root, path)
-    if "not" in schema and _matches(value, schema["not"], root):
-        yield f"{path}: {value!r:.80} matches a schema that it must not match"
+            yield _of_alternatives(value, schema["oneOf"], search, path)
+    if "not" in schema and search.matches(value, schema["not"], path):
+        yield f"{path}: {_shown(value)} matches a schema that it must not match"
     if "if" in schema:
-        word = "then" if _matches(value, schema["if"], root) else "else"
-        yield from _violations(value, schema.get(word, True), root, path)
+        word = "then" if search.matches(value, schema["if"], path) else "else"
+        yield from _violations(value, schema.get(word, True), search, path)
 
 
-def _of_alternatives(value: Any, alternatives: Any, root: Schema, path: str) -> str:
+def _of_alternatives(value: Any, alternatives: Any, search: Search, path: str) -> str:
     """The violation of a value that matches no alternative: the shortest list of reasons explains it best."""
-    reasons = min((list(_violations(value, part, root, path)) for part in alternatives), key=len, default=[])
-    return f"{path}: {value!r:.80} matches none of the alternatives ({'; '.join(reasons[:3])})"
+    reasons = min((search.violations(value, part, path) for part in alternatives), key=len, default=[])
+    return f"{path}: {_shown(value)} matches none of the alternatives ({'; '.join(reasons[:3])})"
 
 
-def _in_object(value: dict[str, Any], schema: Mapping[str, Any], root: Schema, path: str) -> Iterator[str]:
+def _in_object(value: dict[str, Any], schema: Mapping[str, Any], search: Search, path: str) -> Iterator[str]:
     properties, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
     for name in schema.get("required", ()):
         if name not in value:
@@ -251,37 +396,40 @@ def _in_object(value: dict[str, Any], schema: Mapping[str, Any], root: Schema, p
     for name, entry in value.items():
         place, known = f"{path}.{name}", name in properties
         if known:
-            yield from _violations(entry, properties[name], root, place)
+            yield from _violations(entry, properties[name], search, place)
         for pattern, part in patterns.items():
             if _found(pattern, name):
                 known = True
-                yield from _violations(entry, part, root, place)
+                yield from _violations(entry, part, search, place)
         if not known and schema.get("additionalProperties") is False:
             yield f"{place}: there is no such field"
         elif not known:
-            yield from _violations(entry, schema.get("additionalProperties", True), root, place)
-        if "propertyNames" in schema and not _matches(name, schema["propertyNames"], root):
+            yield from _violations(entry, schema.get("additionalProperties", True), search, place)
+        if "propertyNames" in schema and not search.matches(name, schema["propertyNames"], path):
             yield f"{place}: {name!r} is not an allowed name"
     for name, others in schema.get("dependentRequired", {}).items():
         if name in value:
             yield from (f"{path}: {other!r} is missing" for other in others if other not in value)
     for name, part in schema.get("dependentSchemas", {}).items():
         if name in value:
-            yield from _violations(value, part, root, path)
+            yield from _violations(value, part, search, path)
     yield from _counted(len(value), schema, "Properties", "fields", path)
 
 
-def _in_array(value: list[Any], schema: Mapping[str, Any], root: Schema, path: str) -> Iterator[str]:
+def _in_array(value: list[Any], schema: Mapping[str, Any], search: Search, path: str) -> Iterator[str]:
     first = schema.get("prefixItems", [])
     for place, entry in enumerate(value):
         part = first[place] if place < len(first) else schema.get("items", True)
-        yield from _violations(entry, part, root, f"{path}[{place}]")
+        yield from _violations(entry, part, search, f"{path}[{place}]")
     if schema.get("uniqueItems") is True:
+        seen: set[Hashable] = set()
         for place, entry in enumerate(value):
-            if any(same(entry, other) for other in value[:place]):
-                yield f"{path}[{place}]: {entry!r:.80} occurs twice"
+            known = _comparable(entry)
+            if known in seen:
+                yield f"{path}[{place}]: {_shown(entry)} occurs twice"
+            seen.add(known)
     if "contains" in schema:
-        count = sum(_matches(entry, schema["contains"], root) for entry in value)
+        count = sum(search.matches(entry, schema["contains"], path) for entry in value)
         if not schema.get("minContains", 1) <= count <= schema.get("maxContains", count):
             yield f"{path}: {count} entries match `contains`"
     yield from _counted(len(value), schema, "Items", "entries", path)
@@ -290,7 +438,7 @@ def _in_array(value: list[Any], schema: Mapping[str, Any], root: Schema, path: s
 def _in_text(value: str, schema: Mapping[str, Any], path: str) -> Iterator[str]:
     yield from _counted(len(value), schema, "Length", "characters", path)
     if "pattern" in schema and not _found(schema["pattern"], value):
-        yield f"{path}: {value!r:.80} does not match the pattern {schema['pattern']!r}"
+        yield f"{path}: {_shown(value)} does not match the pattern {schema['pattern']!r}"
 
 
 def _counted(count: int, schema: Mapping[str, Any], word: str, noun: str, path: str) -> Iterator[str]:
@@ -318,12 +466,14 @@ def _in_number(value: float, schema: Mapping[str, Any], path: str) -> Iterator[s
             yield f"{path}: {value} is not a multiple of {factor}"
 
 
-def _found(pattern: str, text: str) -> bool:
-    """Whether a pattern occurs in a text. A pattern that Python cannot read is not checked."""
-    try:
-        return re.search(pattern, text) is not None
-    except re.error:
-        return True
+def _shown(value: Any, most: int = 80) -> str:
+    """The beginning of the `repr` of a value, which may be large."""
+    return _SHORT.repr(value)[:most]
+
+
+def _found(pattern: Any, text: str) -> bool:
+    """Whether a pattern occurs in a text. A pattern that cannot be read is not checked."""
+    return _verdict(text, {"pattern": pattern}) is not False
 
 
 def same(one: Any, other: Any) -> bool:
@@ -332,10 +482,15 @@ def same(one: Any, other: Any) -> bool:
     >>> same([1, {"a": 2.0}], [1.0, {"a": 2}]), same(True, 1)
     (True, False)
     """
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    return bool(one == other)
+    return _comparable(one) == _comparable(other)
+
+
+def _comparable(value: Any) -> Hashable:
+    """A value with a hash, which is equal for equal JSON values."""
+    if isinstance(value, bool):
+        return bool, value
+    if isinstance(value, dict):
+        return dict, frozenset((name, _comparable(entry)) for name, entry in value.items())
+    if isinstance(value, list):
+        return list, tuple(map(_comparable, value))
+    return value  # type: ignore[no-any-return]  # a text, a number or None

@@ -10,7 +10,7 @@ import operator
 import sys
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 _VAGUE: tuple[Any, ...] = (dict, list, tuple, set, frozenset, bytes, object, type, Any)
@@ -23,6 +23,10 @@ class TypeForm(NamedTuple):
     schema: dict[str, Any]
     load: Callable[[str], Any]
     """JSON text to a value of the type; raises `ValueError`."""
+    runs_code: bool
+    """Whether `load` runs Python code, such as validators of the user's."""
+    slow_pattern: str | None
+    """A pattern that runs in Python's `re`, which stops every thread for as long as it takes."""
 
 
 def is_type(value: Any) -> bool:
@@ -46,11 +50,50 @@ def form_of(given: Any) -> TypeForm:
             these.
     """
     if hasattr(given, "model_json_schema"):
-        return TypeForm(given.model_json_schema(), given.model_validate_json)
+        core = given.__pydantic_core_schema__
+        return TypeForm(
+            given.model_json_schema(), given.model_validate_json, runs_code(core), slow_pattern(core)
+        )
     from pydantic import TypeAdapter
 
     adapter: TypeAdapter[Any] = TypeAdapter(_for_pydantic(given, ()))
-    return TypeForm(adapter.json_schema(), adapter.validate_json)
+    core = adapter.core_schema
+    return TypeForm(adapter.json_schema(), adapter.validate_json, runs_code(core), slow_pattern(core))
+
+
+def runs_code(core: Any) -> bool:
+    """Whether a core schema of pydantic calls Python functions to validate."""
+    return any(
+        str(part.get("type", "")).startswith("function-") or part.get("post_init") or part.get("custom_init")
+        for part in _parts(core)
+    )
+
+
+def slow_pattern(core: Any) -> str | None:
+    """A pattern of a core schema of pydantic that runs in Python's `re`; None if there is none."""
+    parts = list(_parts(core))
+    in_python = any(part.get("regex_engine") == "python-re" for part in parts)
+    for part in parts:
+        pattern = part.get("pattern")
+        if part.get("type") == "str" and pattern and (in_python or not isinstance(pattern, str)):
+            return str(getattr(pattern, "pattern", pattern))
+    return None
+
+
+def _parts(core: Any) -> Iterator[Mapping[str, Any]]:
+    """The mappings inside a core schema. It may contain itself only by names."""
+    seen: set[int] = set()
+    left = [core]
+    while left:
+        part = left.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        if isinstance(part, Mapping):
+            yield part
+            left += (inner for name, inner in part.items() if name != "metadata")
+        elif isinstance(part, (list, tuple)):
+            left += part
 
 
 def _for_pydantic(given: Any, inside: tuple[Any, ...]) -> Any:

@@ -8,17 +8,22 @@ import re
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from .json_schema import SchemaViolationError, resolve, validate
+from .json_schema import Search, TooManyStepsError, resolve
 from .structure import WRAPPER, Structure, strict_json
 
 ParsedFrom: TypeAlias = Literal["text", "fence", "prose"]
 """Where an answer's JSON was: it is the whole text, a Markdown code block, or surrounded by words."""
 
-_FENCE = re.compile(r"```[ \t]*(?:json[0-9c]?)?[ \t]*\n(.*?)```", re.DOTALL | re.IGNORECASE)
+_FENCE = re.compile(r"```[ \t]*(?:json[0-9c]?[ \t]*)?\n(.*?)```", re.DOTALL | re.IGNORECASE)
+"""A code block. No two repetitions meet, because they would share many blanks in as many ways."""
 _BRACKET = re.compile(r"[\[{]")
 _DECODER = json.JSONDecoder()
 _MOST_STARTS = 200
-"""Brackets that are tried as the beginning of JSON. Each may be searched to the end of the text."""
+"""Brackets that are tried as the beginning of JSON."""
+_MOST_SEARCHED = 1_000_000
+"""Characters that are read from such brackets on, where no JSON is found."""
+_MOST_STEPS = 300_000
+"""Comparisons of parts of an answer with parts of its schema in search of nulls. They take about a second."""
 
 
 class Reading(NamedTuple):
@@ -42,18 +47,29 @@ def read(text: str, structure: Structure) -> Reading:
     >>> read('Here it is: {"answer": [1, 2]}', structure_of(list[int]))
     Reading(value=[1, 2], source='prose')
     """
-    if structure.is_object:
-        # Nearly every answer is read here.
-        with contextlib.suppress(ValueError, RecursionError):
-            return Reading(structure.load(text), "text")
+    found = read_at_once(text, structure)
+    if found is not None:
+        return found
     source, value = _only_value(text, structure)
     problem = ""
-    for candidate in _candidates(value, structure):
-        try:
-            return Reading(structure.load(json.dumps(candidate)), source)
-        except (ValueError, RecursionError) as error:
-            problem = problem or explained(error)
+    with contextlib.suppress(RecursionError, TooManyStepsError):
+        for candidate in _candidates(value, structure):
+            try:
+                return Reading(structure.load(json.dumps(candidate)), source)
+            except (ValueError, RecursionError) as error:
+                problem = problem or explained(error)
     raise NoMatchError(problem)
+
+
+def read_at_once(text: str, structure: Structure) -> Reading | None:
+    """The value of an answer whose text is JSON that matches, as nearly every answer; None for all others."""
+    with contextlib.suppress(ValueError, RecursionError):
+        if not structure.is_object:
+            value = strict_json(text)
+            if isinstance(value, dict) and value.keys() == {WRAPPER}:
+                text = json.dumps(value[WRAPPER])
+        return Reading(structure.load(text), "text")
+    return None
 
 
 def _only_value(text: str, structure: Structure) -> tuple[ParsedFrom, Any]:
@@ -66,6 +82,8 @@ def _only_value(text: str, structure: Structure) -> tuple[ParsedFrom, Any]:
         return "text", strict_json(text)
     except (ValueError, RecursionError) as error:
         problem = "it is empty" if not text.strip() else f"it is not JSON: {error}"
+        if isinstance(error, RecursionError):
+            raise NoMatchError("it is nested too deeply") from None
     fenced, outside, after = [], [], 0
     for block in _FENCE.finditer(text):
         try:
@@ -85,14 +103,15 @@ def _only_value(text: str, structure: Structure) -> tuple[ParsedFrom, Any]:
 
 def _values_in(text: str, structure: Structure) -> Iterator[Any]:
     """The objects, and the arrays where the answer need not be an object, that stand in a text."""
-    place = 0
+    place, searched = 0, 0
     for _ in range(_MOST_STARTS):
         found = _BRACKET.search(text, place)
-        if found is None:
+        if found is None or searched > _MOST_SEARCHED:
             return
         try:
             value, place = _DECODER.raw_decode(text, found.start())
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError) as error:
+            searched += getattr(error, "pos", len(text)) - found.start()
             place = found.end()
         else:
             if isinstance(value, dict) or not structure.is_object:
@@ -122,44 +141,48 @@ def without_nulls(value: Any, schema: Any, root: Any) -> Any:
     >>> without_nulls({"a": None, "b": None}, schema, schema)
     {'b': None}
     """
+    return _without_nulls(value, schema, Search(root, _MOST_STEPS), {})
+
+
+def _without_nulls(value: Any, schema: Any, search: Search, known: dict[tuple[int, int], Any]) -> Any:
     for _ in range(100):
         if not isinstance(schema, dict) or "$ref" not in schema:
             break
-        schema = resolve(schema["$ref"], root)
-    if not isinstance(schema, dict):
+        schema = resolve(schema["$ref"], search.root)
+    if not isinstance(schema, dict) or not isinstance(value, (dict, list)):
         return value
+    # Alternatives that contain each other meet the same part again and again.
+    key = id(value), id(schema)
+    if key not in known:
+        found = _without_nulls_here(value, schema, search, known)
+        # The value is kept with it, so that no other gets its id.
+        known[key] = value, found
+    return known[key][1]
+
+
+def _without_nulls_here(
+    value: Any, schema: dict[str, Any], search: Search, known: dict[tuple[int, int], Any]
+) -> Any:
     for part in schema.get("allOf", ()):
-        value = without_nulls(value, part, root)
+        value = _without_nulls(value, part, search, known)
     for part in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
-        without = without_nulls(value, part, root)
-        if _matches(without, part, root):
+        without = _without_nulls(value, part, search, known)
+        if search.matches(without, part):
             value = without
             break
     if isinstance(value, list):
         first, others = schema.get("prefixItems", ()), schema.get("items")
         return [
-            without_nulls(entry, first[place] if place < len(first) else others, root)
+            _without_nulls(entry, first[place] if place < len(first) else others, search, known)
             for place, entry in enumerate(value)
         ]
-    if not isinstance(value, dict):
-        return value
     properties, required = schema.get("properties", {}), schema.get("required", ())
     return {
-        name: without_nulls(entry, properties.get(name), root)
+        name: _without_nulls(entry, properties.get(name), search, known)
         for name, entry in value.items()
         if entry is not None or name in required or name not in properties
-        or _matches(None, properties[name], root)
+        or search.matches(None, properties[name])
     }  # fmt: skip
-
-
-def _matches(value: Any, schema: Any, root: Any) -> bool:
-    if isinstance(schema, dict):
-        schema = {**schema, **{word: root[word] for word in ("$defs", "definitions") if word in root}}
-    try:
-        validate(value, schema)
-    except (SchemaViolationError, RecursionError):
-        return False
-    return True
 
 
 def explained(error: Exception) -> str:

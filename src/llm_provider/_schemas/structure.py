@@ -16,6 +16,14 @@ WRAPPER = "answer"
 """The field that holds an answer that is no object, where the provider wants an object."""
 
 
+_MOST_LEVELS = 950
+"""Lists and objects inside each other. The checks of an answer call themselves for each level."""
+
+
+_MOST_ATTEMPTS = 10_000
+"""Alternatives that pydantic may try for one answer. They take up to 70 ms."""
+
+
 @dataclass(frozen=True, slots=True)
 class Structure:
     """The JSON that a `response_format` asks for."""
@@ -32,6 +40,8 @@ class Structure:
     """Whether the answer is a JSON object for every value."""
     in_prompt: bool = False
     """Whether the prompt asks for it, because the provider does not enforce it."""
+    runs_code: bool = False
+    """Whether `load` runs Python code of the user's, such as validators of a pydantic model."""
 
 
 def checked(name: str, value: Any) -> Any:
@@ -100,12 +110,12 @@ def _of_dict(given: Mapping[str, Any]) -> Structure | None:
     wrapper = given.get("json_schema")
     if kind == "json_schema" and isinstance(wrapper, Mapping):
         schema = dict(wrapper["schema"])
-        return Structure(wrapper.get("name", "answer"), schema, functools.partial(_load, schema))
+        return Structure(wrapper.get("name", "answer"), schema, functools.partial(load_by_schema, schema))
     schema = dict(given)
     return Structure(
         _clean(schema.get("title") or "answer"),
         schema,
-        functools.partial(_load, schema),
+        functools.partial(load_by_schema, schema),
         adaptable=True,
         is_object=_is_object(schema, schema),
     )
@@ -120,9 +130,18 @@ def _of_type(given: Any, _: str) -> Structure:
         # The bases of pydantic's errors; pydantic itself is not imported here.
         problem = str(error).partition("\n")[0]
         raise RequestError(f"response_format {shown_name(given)} has no JSON schema: {problem}") from None
+    if form.slow_pattern is not None:
+        raise RequestError(
+            f"response_format {shown_name(given)} has the pattern {form.slow_pattern!r} for Python's `re`, "
+            "which may take any time: give it as text, without regex_engine='python-re', or check it yourself"
+        )
     schema = form.schema
     # A generic model is called `Page[City]`, which providers refuse as a name.
-    return Structure(_clean(name), schema, form.load, adaptable=True, is_object=_is_object(schema, schema))
+    is_object = _is_object(schema, schema)
+    load = functools.partial(_load_type, form.load, schema) if _has_open_union(schema) else form.load
+    return Structure(
+        _clean(name), schema, load, adaptable=True, is_object=is_object, runs_code=form.runs_code
+    )
 
 
 def shown_name(given: Any) -> str:
@@ -143,15 +162,59 @@ def _is_object(schema: Any, root: dict[str, Any]) -> bool:
 
 
 def strict_json(text: str) -> Any:
-    """JSON text as Python values. Unlike `json.loads`, it refuses NaN and Infinity, which are not JSON."""
-    return json.loads(text, parse_constant=_refuse)
+    """JSON text as Python values. Unlike `json.loads`, it refuses NaN and Infinity, which are not JSON.
+
+    Raises:
+        ValueError: it is not JSON.
+        RecursionError: it has about 1,000 levels, which only some versions of Python read.
+    """
+    value = json.loads(text, parse_constant=_refuse)
+    if text.count("[") + text.count("{") > _MOST_LEVELS:
+        level: list[Any] = [[value]]
+        for _ in range(_MOST_LEVELS):
+            inside = (one.values() if isinstance(one, dict) else one for one in level)
+            level = [one for parts in inside for one in parts if isinstance(one, (dict, list))]
+            if not level:
+                return value
+        raise RecursionError("it is nested too deeply")
+    return value
+
+
+def _has_open_union(schema: Any) -> bool:
+    """Whether several alternatives may contain parts of the answer, and no field tells which one it is."""
+    alternatives = (*schema.get("anyOf", ()), *schema.get("oneOf", ())) if isinstance(schema, Mapping) else ()
+    references = sum(isinstance(one, Mapping) and "$ref" in one for one in alternatives)
+    if references > 1 and "discriminator" not in schema:
+        return True
+    inside = schema.values() if isinstance(schema, Mapping) else schema if isinstance(schema, list) else ()
+    return any(map(_has_open_union, inside))
+
+
+def _load_type(load: Callable[[str], Any], schema: dict[str, Any], text: str) -> Any:
+    """A value of a type of which pydantic tries every alternative.
+
+    Raises:
+        ValueError: it does not match, or pydantic would try too many.
+    """
+    if json_schema.count_attempts(strict_json(text), schema) > _MOST_ATTEMPTS:
+        raise ValueError(
+            f"pydantic would try more than {_MOST_ATTEMPTS:,} alternatives: let a field tell which one an "
+            "answer is, with Field(discriminator=...)"
+        )
+    return load(text)
 
 
 def _refuse(constant: str) -> Any:
     raise ValueError(f"{constant} is not JSON")
 
 
-def _load(schema: dict[str, Any], text: str) -> Any:
+def load_by_schema(schema: dict[str, Any], text: str) -> Any:
+    """JSON text as Python values that match a schema.
+
+    Raises:
+        ValueError: it is not JSON, or does not match.
+        RecursionError: it is nested too deeply.
+    """
     value = strict_json(text)
     json_schema.validate(value, schema)
     return value

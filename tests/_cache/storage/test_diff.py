@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 import orjson
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -64,6 +65,16 @@ def test_one_more_item_is_one_difference(items: list[Any], item: Any, data: st.D
 def test_one_and_true_and_their_texts_are_four_values() -> None:
     values = [1, 1.0, True, "1"]
     assert all(bool(list(differences(a, b))) == (a is not b) for a in values for b in values)
+
+
+@pytest.mark.parametrize("text", ["Write a poem.", "Translate into French: cat", "How high is it?"])
+def test_an_unrelated_question_is_not_named(text: str) -> None:
+    def facts(prompt: str) -> dict[str, Any]:
+        turns = [{"role": "system", "content": "You are helpful."}, {"role": "user", "content": prompt}]
+        return {"payload": {"messages": turns, "model": "m"}, "model": "m"}
+
+    found = nearest(facts(text), [("a" * 64, facts("What is 17 + 25?")), ("b" * 64, facts("1, 2, 3"))])
+    assert str(found) == "none of 2 stored requests is similar"
 
 
 def test_the_nearest_is_the_one_with_fewest_different_leaves() -> None:

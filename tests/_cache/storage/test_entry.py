@@ -47,13 +47,31 @@ def asked(payload: Any, **changes: Any) -> Asked:
     st.floats(0, 4e9),
     st.none() | st.text(max_size=9),
     st.none() | st.just(ASKED),
+    st.none() | st.floats(0, 1e3),
 )
 def test_it_round_trips(
-    body: bytes, seconds: float, created: float, served: str | None, question: Asked | None
+    body: bytes,
+    seconds: float,
+    created: float,
+    served: str | None,
+    question: Asked | None,
+    price: float | None,
 ) -> None:
-    value = packed(KEY, Entry(body, seconds, created, served, question))
-    assert unpacked(KEY, value) == Entry(body, seconds, created, served)
+    value = packed(KEY, Entry(body, seconds, created, served, question, price))
+    assert unpacked(KEY, value) == Entry(body, seconds, created, served, price=price)
     assert facts_of(question_of(KEY, value)) == (question and question.facts())
+
+
+@pytest.mark.parametrize("price", [b"", b',"price":0.25', b',"price":"0.25"', b',"price":null'])
+def test_a_price_is_a_number_or_absent(price: bytes) -> None:
+    """Entries of older versions have none."""
+    answer = b'{"created":2.0,"seconds":1.0,"size":2' + price + b"}\n{}"
+    value = hashlib.sha256(KEY.encode() + answer).digest()[:16] + answer
+    entry = unpacked(KEY, value)
+    if price.endswith((b'"', b"null")):
+        assert entry is None
+    else:
+        assert entry == Entry(b"{}", 1.0, 2.0, price=0.25 if price else None)
 
 
 @given(st.binary(min_size=1, max_size=200), st.data())

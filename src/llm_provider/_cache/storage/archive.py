@@ -106,7 +106,8 @@ def _fields(key: str, value: bytes) -> dict[str, Any] | None:
         "key": key,
         "seconds": entry.seconds,
     }
-    return fields if entry.served is None else {**fields, "served": entry.served}
+    known = {"served": entry.served, "price": entry.price}
+    return fields | {name: value for name, value in known.items() if value is not None}
 
 
 def _rows(path: Path) -> Iterator[Row]:
@@ -137,7 +138,13 @@ def _row(fields: dict[str, Any]) -> Row:
     key, asked = fields["key"], fields["asked"]
     if digest != _digest(fields) or len(key) != 64 or not isinstance(asked, dict | None):
         raise ValueError
-    entry = Entry(fields["body"].encode(), fields["seconds"], fields["created"], fields.get("served"))
+    entry = Entry(
+        fields["body"].encode(),
+        fields["seconds"],
+        fields["created"],
+        fields.get("served"),
+        price=fields.get("price"),
+    )
     tag = None if asked is None else kind_of(asked["provider"], asked["operation"])
     value = joined(key, entry, b"" if asked is None else packed_facts(asked))
     if unpacked(key, value) is None:

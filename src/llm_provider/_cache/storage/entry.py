@@ -91,6 +91,7 @@ class Entry(NamedTuple):
         created: Unix time of the original call.
         served: The model that answered, as the provider named it.
         asked: The question, for an entry that is to be stored; a hit does not read it.
+        price: USD that the answer cost; None where it is not known, as in entries of older versions.
     """
 
     body: bytes
@@ -98,6 +99,7 @@ class Entry(NamedTuple):
     created: float
     served: str | None = None
     asked: Asked | None = None
+    price: float | None = None
 
 
 def kind_of(provider: str, operation: str) -> str:
@@ -109,7 +111,7 @@ def packed(key: str, entry: Entry) -> bytes:
     """The stored bytes of an entry.
 
     >>> unpacked("k", packed("k", Entry(b"{}", seconds=0.5, created=0.0)))
-    Entry(body=b'{}', seconds=0.5, created=0.0, served=None, asked=None)
+    Entry(body=b'{}', seconds=0.5, created=0.0, served=None, asked=None, price=None)
     """
     return joined(key, entry, b"" if entry.asked is None else entry.asked.packed())
 
@@ -119,6 +121,8 @@ def joined(key: str, entry: Entry, question: bytes) -> bytes:
     head: dict[str, Any] = {"created": entry.created, "seconds": entry.seconds, "size": len(entry.body)}
     if entry.served is not None:
         head["served"] = entry.served
+    if entry.price is not None:
+        head["price"] = entry.price
     answer = b"".join((orjson.dumps(head), b"\n", entry.body))
     parts = [_checksum(key, answer), answer]
     if question:
@@ -132,7 +136,9 @@ def unpacked(key: str, value: bytes) -> Entry | None:
     if found is None:
         return None
     head, start, end = found
-    return Entry(value[start:end], head["seconds"], head["created"], head.get("served"))
+    return Entry(
+        value[start:end], head["seconds"], head["created"], head.get("served"), None, head.get("price")
+    )
 
 
 def question_of(key: str, value: bytes) -> bytes:
@@ -180,7 +186,7 @@ def _answer(key: str, value: bytes) -> tuple[dict[str, Any], int, int] | None:
         head = orjson.loads(value[_CHECKSUM_BYTES:start])
         end = start + head["size"]
         # A head that another program wrote may have a valid checksum. Only this sum needs both to be numbers.
-        head["seconds"] + head["created"] + end
+        head["seconds"] + head["created"] + head.get("price", 0) + end
     except (ValueError, KeyError, TypeError):
         return None
     if type(end) is not int or ("served" in head and type(head["served"]) is not str):

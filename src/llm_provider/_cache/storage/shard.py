@@ -19,6 +19,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+from ..._runtime.database_safety import forbid_code
+
 DATABASE = "cache.db"
 
 _PLAIN = "raw = 1 AND mode = 1 AND filename IS NULL AND typeof(value) = 'blob'"
@@ -39,7 +41,13 @@ _NEWEST = (
 )
 _RESCUE = f"SELECT key, value, tag FROM Cache WHERE {_PLAIN} ORDER BY rowid"  # noqa: S608 -- see above
 _RESCUED_AT_ONCE = 200
-_CORRUPT = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_CORRUPT = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_AUTH})
+"""The last is the code of a statement that would run what somebody put into the database."""
+_COUNTERS = (
+    "Settings_count_insert", "Settings_count_delete", "Settings_size_insert", "Settings_size_update",
+    "Settings_size_delete",
+)  # fmt: skip
+"""The triggers of diskcache."""
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 READING_PATIENCE = 1.0
@@ -72,7 +80,9 @@ def is_corrupt(error: Exception) -> bool:
         return False
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     # An empty file is a database without tables.
-    return code in _CORRUPT or str(error).startswith(("no such table", "no such column"))
+    return code in _CORRUPT or str(error).startswith(
+        ("no such table", "no such column", "cannot modify Cache because it is a view", "not authorized")
+    )
 
 
 def is_busy(error: Exception) -> bool:
@@ -96,13 +106,7 @@ class _File:
             connection.close()
 
     def _connect(self, options: str, patience: float) -> sqlite3.Connection:
-        return sqlite3.connect(
-            _uri(self._path, options),
-            uri=True,
-            timeout=patience,
-            isolation_level=None,
-            check_same_thread=False,
-        )
+        return _connect(self._path, options, patience)
 
 
 class Reader(_File):
@@ -276,7 +280,7 @@ def rescue(folder: Path) -> Iterator[list[Row]]:
         complete = False
         with (
             contextlib.suppress(sqlite3.Error),
-            contextlib.closing(sqlite3.connect(_uri(str(folder / DATABASE), "mode=rw"), uri=True)) as damaged,
+            contextlib.closing(_connect(str(folder / DATABASE), "mode=rw", 5.0)) as damaged,
         ):
             for row in damaged.execute(f"{_RESCUE} {direction}"):
                 batch.append(row)
@@ -287,6 +291,18 @@ def rescue(folder: Path) -> Iterator[list[Row]]:
         yield batch
         if complete:
             return
+
+
+def _connect(path: str, options: str, patience: float) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        _uri(path, options), uri=True, timeout=patience, isolation_level=None, check_same_thread=False
+    )
+    try:
+        forbid_code(connection, counters=_COUNTERS, counted="Settings", functions=("typeof",))
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
 
 
 def _uri(path: str, options: str) -> str:

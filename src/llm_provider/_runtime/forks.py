@@ -1,0 +1,81 @@
+"""The wait before a fork until no other thread imports what this package needs.
+
+The child has no other thread. It would find the module half imported, and wait for ever for its lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from _thread import get_ident
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+_LONGEST = 60.0
+"""Seconds to wait for the other thread, as `imports` waits."""
+
+_PAUSE = 0.005
+
+_PACKAGE = __name__.partition(".")[0]
+
+_IMPORTLIB = "<frozen importlib._bootstrap"
+"""The beginning of the file name of Python's own import functions, in every frame of an import."""
+
+_SLOW = "platform"
+"""A module of Python that the SDKs ask before their first request. It runs a program, and Python 3.11 holds a
+lock for so long."""
+
+_LOCKS = (("logging", "_lock"), ("concurrent.futures.thread", "_global_shutdown_lock"))
+"""The locks of Python's modules that a hook takes before a fork, and another one releases after it."""
+
+
+def wait_for_imports() -> None:
+    """Wait until no other thread imports a module on behalf of this package.
+
+    It is the last hook before a fork. The other thread may need the locks that earlier hooks have taken. It
+    may also import their modules, whose hooks then run after the fork only. So each lock is free during the
+    wait, and is taken at its end.
+    """
+    if not _is_needed():
+        return
+    for lock in _locks():
+        with contextlib.suppress(RuntimeError):  # its hook was not there yet
+            lock.release()
+    until = time.monotonic() + _LONGEST
+    while _is_needed() and time.monotonic() < until:
+        time.sleep(_PAUSE)
+    for lock in _locks():
+        lock.acquire()
+
+
+def _locks() -> list[Any]:
+    found = [getattr(sys.modules.get(module), name, None) for module, name in _LOCKS]
+    return [lock for lock in found if lock is not None]
+
+
+def _is_needed() -> bool:
+    frames = sys._current_frames()  # noqa: SLF001  # there is no other view of the other threads
+    # If this thread imports as well, the other import may wait for this one.
+    return not _imports(frames.pop(get_ident())) and any(map(_imports, frames.values()))
+
+
+def _imports(frame: FrameType | None) -> bool:
+    """Whether the thread of an innermost frame imports a module on behalf of this package."""
+    importing = False
+    for each in _callers(frame):
+        name = str(each.f_globals.get("__name__"))
+        if name == _SLOW or each.f_code.co_filename.startswith(_IMPORTLIB):
+            importing = True
+        elif importing and name.partition(".")[0] == _PACKAGE:
+            return True
+    return False
+
+
+def _callers(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back

@@ -1,0 +1,115 @@
+"""Reads large JSON in pieces, so that other threads run in between.
+
+orjson holds Python's lock from the first byte to the last: 8 MB of log probabilities or embeddings take
+200 ms and more. Between the pieces of a long list other threads have their turn. Texts are read in one piece,
+at about 2 ms for each MB.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import orjson
+
+from .collector_pause import collector_paused
+
+T = TypeVar("T")
+
+LARGE = 1_000_000
+"""Bytes from which JSON is read in pieces, which takes some times as long."""
+_PIECE = 100_000
+"""Bytes that orjson reads at once: at most some 10 ms, where they hold many small objects."""
+_FEW_BRACKETS = 1000
+"""A body with fewer brackets is mostly text."""
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]', re.DOTALL)
+_PLACE = rb"\u0000list "
+"""The beginning of the text that stands for a list which was read by itself."""
+
+
+def loads(body: bytes) -> Any:
+    """`orjson.loads`, in pieces if the body is large.
+
+    Raises:
+        ValueError: it is not JSON.
+
+    >>> loads(b'{"a": [1, 2]}')
+    {'a': [1, 2]}
+    """
+    if len(body) < LARGE:
+        return orjson.loads(body)
+    is_text = body.count(b"[") + body.count(b"{") < _FEW_BRACKETS
+    found = [] if is_text or _PLACE in body else _long_lists(body)
+    lists: list[list[Any]] = []
+    rest: list[bytes] = []
+    after = 0
+    for start, end, cuts in found:
+        entries = _entries(body, start + 1, end - 1, cuts)
+        if entries is None:
+            return orjson.loads(body)
+        rest += body[after:start], b'"%s%d"' % (_PLACE, len(lists))
+        lists.append(entries)
+        after = end
+    if not lists:
+        return orjson.loads(body)
+    rest.append(body[after:])
+    return _with_lists(orjson.loads(b"".join(rest)), lists)
+
+
+def read_large(read: Callable[[], T]) -> T:
+    """What a function reads from a large reply, without collections of garbage meanwhile."""
+    with collector_paused:
+        return read()
+
+
+def _long_lists(body: bytes) -> list[tuple[int, int, list[int]]]:
+    """The start, the end and the ends of the inner objects and lists of each long list.
+
+    Of long lists inside each other it has the inner ones. It is empty if the brackets do not match.
+    """
+    found: list[tuple[int, int, list[int]]] = []
+    open_parts: list[tuple[int, list[int]]] = []
+    for token in _TOKEN.finditer(body):
+        first = body[token.start()]
+        if first in b"[{":
+            open_parts.append((token.start(), []))
+        elif first in b"]}":
+            if not open_parts or body[open_parts[-1][0]] != first - 2:
+                return []
+            start, cuts = open_parts.pop()
+            end = token.end()
+            if open_parts:
+                open_parts[-1][1].append(end)
+            has_long_parts = found and found[-1][0] > start
+            if first == ord("]") and end - start > _PIECE and cuts and not has_long_parts:
+                found.append((start, end, cuts))
+    return [] if open_parts else found
+
+
+def _entries(body: bytes, start: int, end: int, cuts: list[int]) -> list[Any] | None:
+    """The entries of a list, whose objects and lists end at the cuts; None if it is not JSON."""
+    entries: list[Any] = []
+    begin = start
+    for cut in [*cuts, end]:
+        if cut - begin < _PIECE and cut != end:
+            continue
+        piece = body[begin:cut].strip()
+        if begin != start and piece:
+            # The comma before its first entry.
+            if piece[:1] != b"," or not piece[1:].strip():
+                return None
+            piece = piece[1:]
+        entries += orjson.loads(b"[%s]" % piece)
+        begin = cut
+    return entries
+
+
+def _with_lists(value: Any, lists: list[list[Any]]) -> Any:
+    if isinstance(value, dict):
+        return {name: _with_lists(entry, lists) for name, entry in value.items()}
+    if isinstance(value, list):
+        return [_with_lists(entry, lists) for entry in value]
+    if isinstance(value, str) and value.startswith("\0list "):
+        return lists[int(value[6:])]
+    return value

@@ -1,0 +1,44 @@
+"""Fields of frozen dataclasses whose value is made when it is first read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class LateValue:
+    """Stands for the value of a field.
+
+    Args:
+        make: Makes the value.
+    """
+
+    __slots__ = ("make",)
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self.make = make
+
+
+def with_late_field(frozen: type[T], name: str) -> type[T]:
+    """Let a field of a dataclass with slots hold a `LateValue`, of which readers see the value alone.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True, slots=True)
+    ... class Answer:
+    ...     words: list[str]
+    >>> with_late_field(Answer, "words")(LateValue(lambda: "a b".split()))
+    Answer(words=['a', 'b'])
+    """
+    slot = vars(frozen)[name]
+
+    def read(self: T) -> Any:
+        value = slot.__get__(self)
+        if type(value) is LateValue:
+            value = value.make()
+            slot.__set__(self, value)
+        return value
+
+    setattr(frozen, name, property(read, slot.__set__, doc=f"The {name}, made when they are first read."))
+    return frozen
