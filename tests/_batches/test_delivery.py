@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -101,6 +102,35 @@ def test_rows_that_fail_may_go_live(client: Client, simulator: Simulator) -> Non
     assert isinstance(result, Response)
     live = [request for request in simulator.requests() if request.path.endswith("/chat/completions")]
     assert len(live) == 1
+
+
+@pytest.mark.parametrize("model", ["gpt-5.5", "claude-haiku-5-5", "gemini/gemini-3.8-flash"])
+@pytest.mark.parametrize("cache", ["use", "refresh"])
+@pytest.mark.parametrize("failing", ["batch_errored", "batch_expired"])
+@pytest.mark.parametrize("same_client", [True, False])
+def test_a_second_run_does_not_get_the_failures_of_the_first(
+    client: Client,
+    simulator: Simulator,
+    model: str,
+    cache: Literal["use", "refresh"],
+    failing: str,
+    same_client: bool,
+) -> None:
+    simulator.configure(**{failing: 1.0})
+    failed = client.call_many(model, ["1+1?", "2+2?"], delivery="batch", max_retries=0)
+    assert len(failed.errors) == 2
+    with Client(cache_dir=client.cache.directory) as another:
+        second = client if same_client else another
+        results = second.call_many(model, ["1+1?", "2+2?"], delivery="batch", max_retries=0, cache=cache)
+    assert results.texts == ["2", "4"]
+    assert len(client.batches()) == 2
+
+
+def test_a_refresh_asks_anew_at_once(client: Client, simulator: Simulator) -> None:
+    for _ in range(2):
+        (result,) = client.call_many("gpt-5.5", ["1+1?"], delivery="batch", cache="refresh")
+        assert result.cost
+    assert simulator.ledger().answered == 2
 
 
 def test_without_retries_a_row_fails_in_its_place(client: Client, simulator: Simulator) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from llm_provider import BatchError, Client, RequestError, Response
 from llm_provider.simulator import Simulator
+from support import wait_until
 
 
 def test_a_batch_is_left_and_found_again(client: Client, simulator: Simulator) -> None:
@@ -64,6 +65,22 @@ def test_a_cancelled_batch_says_so(client: Client, simulator: Simulator) -> None
         with pytest.raises(BatchError, match="cancelled"):
             batch.results()
     assert simulator.ledger().answered == 0
+
+
+@pytest.mark.parametrize("model", ["gpt-5.5", "claude-haiku-5-5", "gemini/gemini-3.8-flash"])
+def test_only_a_batch_under_way_is_cancelled(client: Client, simulator: Simulator, model: str) -> None:
+    ended = client.call_many(model, ["1+1?"], delivery="batch", wait=False)
+    assert wait_until(lambda: ended.status == "ended")
+    assert (ended.cancel(), ended.last_status) == (False, "ended")
+    assert ended.results().texts == ["2"]
+    assert (asyncio.run(ended.acancel()), ended.last_status) == (False, "completed")
+    ended.forget()
+    assert not ended.cancel()
+    # The journal does not know yet that this one has ended.
+    simulator.configure(batch_seconds=0.0)
+    unknown = client.call_many(model, ["2+2?"], delivery="batch", wait=False)
+    assert (unknown.cancel(), unknown.last_status) == (False, "ended")
+    assert [one.path for one in simulator.requests() if one.path.endswith("cancel")] == []
 
 
 def test_everything_stored_needs_no_batch(client: Client, simulator: Simulator) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from pathlib import Path
 
 import anthropic
 import pytest
 
-from llm_provider import BadRequestError, Client, RateLimitError, UncertainBatchError
+from llm_provider import BadRequestError, Budget, Client, Ledger, RateLimitError, UncertainBatchError
 from llm_provider._batches.journal import Journal
 from llm_provider._batches.rows import Wanted
 from llm_provider._batches.submit import chunks
@@ -61,6 +62,7 @@ def test_a_day_long_refusal_is_reported(client: Client, simulator: Simulator) ->
     [
         ("gpt-5.5", 0.3),
         ("claude-haiku-5-5", 1.0),
+        ("claude-haiku-5-5", 0.8),
         # Each waits two seconds for the provider's list to settle.
         pytest.param("gpt-5.5", 0.0, marks=pytest.mark.long),
         pytest.param("gpt-5.5", 1.0, marks=pytest.mark.long),
@@ -80,18 +82,25 @@ def test_a_journal_that_was_cut_pays_nothing_twice(
     length = int(keep * (whole.index(b'{"sealed"'))) if keep < 1 else whole.index(b'{"event"')
     record.path.write_bytes(whole[:length])
     with Client(cache_dir=client.cache.directory) as another:
-        if model.startswith("claude") and keep < 1:
-            # Anthropic keeps no label, and the number of rows is lost too: the user decides.
-            with pytest.raises(UncertainBatchError) as caught:
-                another.call_many(model, INPUTS, delivery="batch")
-            assert caught.value.batch == record.id
-            assert len(caught.value.candidates) == 1
-            (found,) = another.batches()
-            found.forget()
-        else:
-            results = another.call_many(model, INPUTS, delivery="batch")
-            assert [one.text for one in results] == ["2", "4"]  # type: ignore[union-attr]  # none failed
-            assert simulator.ledger().answered == 2
+        results = another.call_many(model, INPUTS, delivery="batch")
+        assert [one.text for one in results] == ["2", "4"]  # type: ignore[union-attr]  # none failed
+        assert simulator.ledger().answered == 2
+
+
+def test_a_damaged_journal_leaves_the_decision_to_the_user(client: Client, simulator: Simulator) -> None:
+    """Anthropic keeps no label, the number of rows is lost, and there are no results yet to recognise it."""
+    simulator.configure(batch_seconds=86_000.0, batch_clock=1.0)
+    client.call_many("claude-haiku-5-5", INPUTS, delivery="batch", wait=False)
+    (record,) = Journal(client.cache.directory / "batches").records()
+    whole = record.path.read_bytes()
+    record.path.write_bytes(whole[: int(0.3 * whole.index(b'{"sealed"'))])
+    with Client(cache_dir=client.cache.directory) as another:
+        with pytest.raises(UncertainBatchError) as caught:
+            another.call_many("claude-haiku-5-5", INPUTS, delivery="batch")
+        assert caught.value.batch == record.id
+        assert len(caught.value.candidates) == 1
+        (found,) = another.batches()
+        found.forget()
 
 
 def test_a_journal_that_is_lost_is_written_anew(client: Client, simulator: Simulator) -> None:
@@ -117,14 +126,74 @@ def test_a_moved_cache_directory_takes_its_batches_along(
     assert simulator.ledger().answered == 2
 
 
-def test_a_batch_of_another_program_is_given_back(client: Client, simulator: Simulator) -> None:
-    """It has as many rows, and was created at the same time as a submission of unknown outcome."""
+def submit_theirs(simulator: Simulator, batches: int) -> None:
+    """Batches of another program with as many rows, which were created at the same time."""
     key = simulator.environment()["ANTHROPIC_API_KEY"]
+    message = {"role": "user", "content": "theirs"}
+    params = {"model": "claude-haiku-5-5", "max_tokens": 9, "messages": [message]}
+    rows = [{"custom_id": f"r{n}", "params": params} for n in range(len(INPUTS))]
     with anthropic.Anthropic(base_url=simulator.url("anthropic"), api_key=key) as sdk:
-        message = {"role": "user", "content": "theirs"}
-        params = {"model": "claude-haiku-5-5", "max_tokens": 9, "messages": [message]}
-        rows = [{"custom_id": f"r{n}", "params": params} for n in range(2)]
-        sdk.messages.batches.create(requests=rows)  # type: ignore[arg-type]  # plain dicts
+        for _ in range(batches):
+            sdk.messages.batches.create(requests=rows)  # type: ignore[arg-type]  # plain dicts
+
+
+@pytest.mark.parametrize("theirs", [1, 3])
+@pytest.mark.parametrize("accepted", [True, False])
+@pytest.mark.parametrize("fault", [None, Fault(status=404), Fault(cut_after=0)])
+def test_an_ended_batch_is_recognised_by_its_rows(
+    client: Client, simulator: Simulator, theirs: int, accepted: bool, fault: Fault | None
+) -> None:
+    submit_theirs(simulator, theirs)
+    if fault is not None:
+        simulator.inject(fault, match="batches.results")
+        simulator.configure(batch_results_late=2)
+    simulator.inject(Fault(abort_after=0) if accepted else Fault(status=500), match="batches.create")
+    results = client.call_many("claude-haiku-5-5", INPUTS, delivery="batch")
+    assert [one.text for one in results] == ["2", "4"]  # type: ignore[union-attr]  # none failed
+    assert simulator.ledger().answered == 2 * (theirs + 1)
+
+
+@pytest.mark.parametrize("model", ["gpt-5.5", "gemini/gemini-3.8-flash"])
+@pytest.mark.parametrize("submitter_first", [True, False])
+@pytest.mark.parametrize("one_ledger", [True, False])
+def test_two_cache_directories_enter_one_batch_once(
+    simulator: Simulator, tmp_path: Path, model: str, submitter_first: bool, one_ledger: bool
+) -> None:
+    simulator.configure(prices="prices.csv", batch_results_late=3)
+    paths = [tmp_path / f"{0 if one_ledger else number}.jsonl" for number in range(3)]
+    clients = [
+        Client(cache_dir=tmp_path / str(number), ledger=path, budget=Budget(1.0))
+        for number, path in enumerate(paths)
+    ]
+    with contextlib.ExitStack() as stack:
+        for one in clients:
+            stack.enter_context(one)
+        clients[0].call_many(model, INPUTS, max_tokens=9, delivery="batch", wait=False)
+        order = clients if submitter_first else clients[::-1]
+        found = [one.call_many(model, INPUTS, max_tokens=9, delivery="batch") for one in order]
+        assert [[one.text for one in results] for results in found] == [["2", "4"]] * 3  # type: ignore[union-attr]  # none failed
+        billed = simulator.ledger().billed
+        assert simulator.ledger().answered == 2
+        assert Ledger.read(*dict.fromkeys(paths)).spent == sum(one.usage.spent for one in clients) == billed
+        assert sum(results.cost for results in found) == pytest.approx(float(billed or 0))
+        assert [one.usage.spent for one in clients] == [billed, 0, 0]
+
+
+def test_a_lost_journal_loses_no_cost(simulator: Simulator, tmp_path: Path) -> None:
+    """The directory that submitted a batch has its cost in its ledger, once."""
+    simulator.configure(prices="prices.csv")
+    for _ in range(2):
+        with Client(cache_dir=tmp_path / "cache", ledger=tmp_path / "ledger.jsonl") as client:
+            batch = client.call_many("gpt-5.5", INPUTS, delivery="batch", wait=False)
+            assert [one.text for one in batch.results()] == ["2", "4"]
+            client.cache.prune(model="gpt-5.5")
+        shutil.rmtree(tmp_path / "cache" / "batches")
+    assert simulator.ledger().answered == 2
+    assert Ledger.read(tmp_path / "ledger.jsonl").spent == simulator.ledger().billed
+
+
+def test_a_batch_of_another_program_is_given_back(client: Client, simulator: Simulator) -> None:
+    submit_theirs(simulator, 1)
     simulator.inject(Fault(status=500), match="batches.create")
     results = client.call_many("claude-haiku-5-5", INPUTS, delivery="batch")
     assert [one.text for one in results] == ["2", "4"]  # type: ignore[union-attr]  # none failed

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from llm_provider import Client
-from llm_provider.simulator import Simulator
-from support import RunCommand
+from llm_provider._cli.batches import _collected
+from llm_provider.simulator import Fault, Simulator
+from support import RunCommand, wait_until
 
 
 def test_batches_are_listed_awaited_and_collected(
@@ -37,6 +40,102 @@ def test_batches_are_cancelled_and_forgotten(client: Client, simulator: Simulato
     assert "cancelled" in failed.err
     assert run("batches", "forget", batch.id).code == 0
     assert run("batches", "claim", batch.id, "msgbatch_1").code == 2
+
+
+def test_a_batch_that_has_ended_is_not_cancelled(
+    client: Client, simulator: Simulator, run: RunCommand
+) -> None:
+    batch = client.call_many("gpt-5.5", ["1+1?"], delivery="batch", wait=False)
+    assert wait_until(lambda: batch.status == "ended")
+    said = run("batches", "cancel", batch.id)
+    assert "nothing is left to cancel, it has ended; `batches collect` stores" in said.out
+    assert run("batches", "collect").code == 0
+    assert "it has ended and its answers are stored" in run("batches", "cancel", batch.id).out
+    run("batches", "forget", batch.id)
+    assert client.call("gpt-5.5", "1+1?").cached
+
+
+@pytest.mark.parametrize("action", ["status", "wait", "collect", "cancel", "forget"])
+def test_an_id_may_be_shortened(
+    client: Client, simulator: Simulator, run: RunCommand, own_cache: Path, action: str
+) -> None:
+    """To the beginning of the name of the job, of its batch, or of the provider's batch."""
+    client.call_many("claude-haiku-5-5", ["1+1?"], delivery="batch", wait=False).results()
+    batch = client.call_many("gpt-5.5", ["1+1?"], delivery="batch", wait=False)
+    others = [one for one in client.batches() if one.id != batch.id]
+    for name in (batch.id, *batch.record_ids, *batch.batch_ids):
+        length = next(
+            size
+            for size in range(1, len(name) + 1)
+            if not any(
+                known.startswith(name[:size])
+                for one in others
+                for known in (one.id, *one.record_ids, *one.batch_ids)
+            )
+        )
+        found = run("batches", action, name[:length])
+        assert (found.code, batch.id in found.out) == (0, True), found
+        assert others[0].id not in found.out
+    unclear = run("batches", action, "")
+    assert unclear.code == 2
+
+
+def test_an_unclear_beginning_names_the_batches(
+    client: Client, simulator: Simulator, run: RunCommand
+) -> None:
+    made = [client.call_many("gpt-5.5", [f"{n}+1?"], delivery="batch", wait=False) for n in range(2)]
+    found = run("batches", "cancel", "batch_")
+    assert found.code == 2
+    assert all(batch.id in found.err for batch in made)
+    assert "is the beginning of 2 batches" in found.err
+
+
+def test_the_status_asks_and_the_list_keeps_what_it_said(
+    client: Client, simulator: Simulator, run: RunCommand, own_cache: Path
+) -> None:
+    simulator.configure(batch_seconds=86_000.0, batch_clock=20_000.0)
+    batch = client.call_many("gpt-5.5", ["1+1?", "2+2?", "3+3?", "4+4?"], delivery="batch", wait=False)
+    shown: dict[str, object] = {}
+
+    def some_rows_are_done() -> bool:
+        shown.update(json.loads(run("batches", "status", "--json").out))
+        return shown["done"] in (1, 2, 3)
+
+    assert wait_until(some_rows_are_done)
+    asked = simulator.ledger().requests
+    assert json.loads(run("batches", "list", "--json").out) == shown
+    assert simulator.ledger().requests == asked
+    assert batch.id in run("batches", "status").out
+    simulator.inject(Fault(status=404), match="batches.retrieve")
+    failed = run("batches", "status", batch.id)
+    assert failed.code == 1
+    assert "still open" in failed.err
+    assert "in_progress" in failed.out
+
+
+@pytest.mark.parametrize("action", ["wait", "collect"])
+def test_late_results_are_waited_for(
+    client: Client, simulator: Simulator, run: RunCommand, own_cache: Path, action: str
+) -> None:
+    simulator.configure(provider="openai", batch_results_late=3)
+    for model in ("gpt-5.5", "claude-haiku-5-5"):
+        batch = client.call_many(model, ["1+1?"], delivery="batch", wait=False)
+        assert wait_until(lambda batch=batch: batch.status == "ended")  # type: ignore[misc]  # bound at once
+    found = run("batches", action)
+    assert (found.code, found.out.count("1 of 1 rows answered")) == (0, 2)
+    assert simulator.ledger().answered == 2
+
+
+def test_a_batch_without_results_is_still_open(
+    simulator: Simulator, own_cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    simulator.configure(batch_results_late=10**6)
+    with Client(cache_dir=own_cache, outage_patience=0.2) as client:
+        client.call_many("gpt-5.5", ["1+1?"], delivery="batch", wait=False)
+        (batch,) = client.batches()
+        assert _collected(batch) == 3
+        assert "still open" in capsys.readouterr().err
+        assert batch.last_status == "ended"
 
 
 def test_an_unknown_batch_is_a_mistake(run: RunCommand) -> None:

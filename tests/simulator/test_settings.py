@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         ("chunks", -1, ValueError),
         ("error_rate", 1.5, ValueError),
         ("limits_per", "planet", ValueError),
+        ("batch_counts", "some", ValueError),
         ("rate_limit_headers", "yes", TypeError),
         ("answer", None, TypeError),
         ("unknown", 1, TypeError),

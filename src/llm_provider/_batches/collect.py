@@ -18,7 +18,8 @@ import orjson
 
 from .._calls.attempt import parsed
 from .._calls.call import Call, Sample
-from .._calls.recorder import BatchRow
+from .._calls.recorder import BatchRow, Bound
+from .._calls.sent_requests import NOTHING_SENT, SentRequests
 from .._calls.worst_case import worst_case
 from .._errors import (
     APIResponseValidationError,
@@ -30,12 +31,13 @@ from .._errors import (
 from .._providers.batches import RemoteBatch, RowReply, cancelled, expired, unbilled
 from .._runtime.exact_decimal import exact
 from .journal import Record, RowLine
+from .missing_rows import RESULTS_PATIENCE, MissingRows
 from .remote import Remote
 from .rows import call_of
 
 if TYPE_CHECKING:
     from .._calls.engine import Engine
-    from .._money.pricing import PriceTable
+    from .._types.usage import Usage
 
 _POLL_SHARE, _FIRST_POLL, _LONGEST_POLL = 0.1, 0.2, 60.0
 """A batch is asked after again when this share of its age has passed, within two bounds in seconds."""
@@ -50,6 +52,8 @@ class RowEnd:
 
     samples: Sequence[Sample] = ()
     error: LLMError | None = None
+    sent: SentRequests = NOTHING_SENT
+    """Its requests, for the first input that waits for it."""
 
 
 def poll_pause(age: float) -> float:
@@ -71,6 +75,7 @@ class Collector:
         shared: A call of the job that waits for it; None where nobody does.
         ended: Called with each row of the batch and its end, after it is stored.
         metadata: Gives the metadata of the input that waits for a row.
+        patience: Seconds for which it waits for results that do not come.
     """
 
     def __init__(
@@ -81,6 +86,7 @@ class Collector:
         shared: Call[Any] | None,
         ended: Callable[[str, RowEnd], object],
         metadata: Callable[[str], Any] = lambda custom_id: None,
+        patience: float = RESULTS_PATIENCE,
     ) -> None:
         self._engine = engine
         self._remote = remote
@@ -90,44 +96,102 @@ class Collector:
         self._metadata = metadata
         self._entered: set[str] = set()
         self._rows_failed = 0
+        self._missing = MissingRows(record, patience)
         self.spent: Decimal | None = Decimal(0)
         """USD of the rows that were read; None if the cost of one is not known."""
+        self.at_most = Decimal(0)
+        """The most USD that they can have cost, as far as that is known."""
 
-    async def wait(self) -> RemoteBatch:
-        """The batch, once its provider has ended it."""
+    async def find(self, patience: float | None = None) -> RemoteBatch | None:
+        """The batch as it is now; None if it is so old that its provider has deleted it.
+
+        Args:
+            patience: Seconds for which the provider is asked again after failures; default the account's.
+
+        Raises:
+            PendingBatchError: its provider does not find it.
+        """
         record = self._record
-        since = record.submitted or time.time()
+        assert record.remote is not None
         while True:
-            assert record.remote is not None
-            remote = await self._remote.retrieve(record.remote)
-            self.told(remote)
-            if remote.ended:
+            try:
+                remote = await self._remote.retrieve(record.remote, patience)
+            except NotFoundError:
+                if await self._missing.judge_unknown() == "gone":
+                    return None
+            else:
+                self._missing.note_found()
+                self._note(remote)
+                return remote
+
+    def _note(self, remote: RemoteBatch) -> None:
+        """Keep what the provider says of the batch in the journal."""
+        record, counts = self._record, (remote.done, remote.failed)
+        if (remote.state, remote.ended, counts) != (record.state, record.ended, record.counts):
+            facts = {"done": remote.done, "failed": remote.failed}
+            record.append("state", state=remote.state, ended=remote.ended, **facts)
+
+    async def _wait(self) -> RemoteBatch | None:
+        """The batch, once its provider has ended it; None as in `find`."""
+        since = self._record.submitted or time.time()
+        while True:
+            remote = await self.find()
+            if remote is None or remote.ended:
                 return remote
             await asyncio.sleep(poll_pause(time.time() - since))
 
-    def told(self, remote: RemoteBatch) -> None:
-        record = self._record
-        if (remote.state, remote.ended) != (record.state, record.ended):
-            facts = {"done": remote.done, "failed": remote.failed}
-            record.append("state", state=remote.state, ended=remote.ended, **facts)
-        record.counts = remote.done, remote.failed
-
-    async def collect(self, remote: RemoteBatch) -> bool:
-        """Store the answers of a batch that has ended.
+    async def collect(self) -> bool:
+        """Wait for the end of the batch, and store its answers.
 
         Returns:
             False if it turned out to be another batch than the one that was submitted.
+
+        Raises:
+            PendingBatchError: its provider does not give its results. It stays open.
         """
         record = self._record
         # A process that was killed may have entered some rows.
-        self._entered = await asyncio.to_thread(self._engine.recorder.entered, record.id)
+        self._entered = await asyncio.to_thread(self._engine.recorder.entered, record.ledger_name)
         left = dict.fromkeys(record.rows)
-        foreign = gone = False
+        while True:
+            remote = await self._wait()
+            gone = remote is None
+            if remote is not None:
+                foreign, found = await self._read(remote, left)
+                if foreign and len(left) == len(record.rows):
+                    record.append("not_ours", remote=remote.identifier)
+                    return False
+                if not left:
+                    break
+                ended = len(record.rows) - len(left)
+                verdict = await self._missing.judge(remote, ended - self._rows_failed, ended, found=found)
+                if verdict == "wait":
+                    continue
+                gone = verdict == "gone"
+            for custom_id in left:
+                sent = SentRequests()
+                sent.attempts = 0 if record.paid_elsewhere else 1
+                error = self._gone(custom_id, sent) if gone or remote is None else _without_result(remote)
+                record.keep(custom_id, None, _plain(error))
+                self._ended(custom_id, RowEnd(error=error, sent=sent))
+            break
+        failed = len(left) + self._rows_failed
+        record.append("collected", done=len(record.rows) - failed, failed=failed)
+        await asyncio.to_thread(record.shrink)
+        return True
+
+    async def _read(self, remote: RemoteBatch, left: dict[str, None]) -> tuple[bool, bool]:
+        """Read the results once, store their rows and take these out of `left`.
+
+        Returns:
+            Whether there are rows of another batch, and whether all results were found.
+        """
+        record, foreign, found = self._record, False, True
         group: list[RowReply] = []
         try:
             async for reply in self._remote.results(remote, record.path.with_suffix(".results")):
+                foreign = foreign or reply.custom_id not in record.rows
                 if reply.custom_id not in left:
-                    foreign = True
                     continue
                 del left[reply.custom_id]
                 group.append(reply)
@@ -135,27 +199,16 @@ class Collector:
                     await self._take(group)
                     group = []
         except NotFoundError:
-            # The results have expired.
-            foreign, gone = False, True
-        if foreign and len(left) == len(record.rows):
-            record.append("not_ours", remote=remote.identifier)
-            return False
+            found = False
         await self._take(group)
-        for custom_id in left:
-            error = _without_result(remote, gone=gone)
-            record.keep(custom_id, None, _plain(error))
-            self._ended(custom_id, RowEnd(error=error))
-        failed = len(left) + self._rows_failed
-        record.append("collected", done=len(record.rows) - failed, failed=failed)
-        await asyncio.to_thread(record.shrink)
-        return True
+        return foreign, found
 
     async def _take(self, replies: Sequence[RowReply]) -> None:
         """Enter and store some rows."""
         ends: list[tuple[str, RowEnd]] = []
         writes: list[asyncio.Future[bool]] = []
         for reply in replies:
-            end, writing = self._row(reply)
+            end, writing = await self._row(reply)
             self._rows_failed += end.error is not None
             ends.append((reply.custom_id, end))
             writes += writing
@@ -164,39 +217,48 @@ class Collector:
         for custom_id, end in ends:
             self._ended(custom_id, end)
 
-    def _row(self, reply: RowReply) -> tuple[RowEnd, list[asyncio.Future[bool]]]:
+    async def _row(self, reply: RowReply) -> tuple[RowEnd, list[asyncio.Future[bool]]]:
         record = self._record
         try:
             line = record.row(reply.custom_id)
             call = call_of(record.header, line, self._shared)
             waiting = self._metadata(reply.custom_id)
             call.metadata = call.metadata if waiting is None else waiting
+            call.sent.attempts = 0 if record.paid_elsewhere else 1
         except KeyError as problem:
             return RowEnd(error=InternalServerError(f"the journal is damaged: {problem}")), []
         if reply.error is not None or reply.body is None:
             error = reply.error or APIResponseValidationError("the row has no answer")
-            error.provider, error.model, error.attempts = call.target.provider, call.request.model, 1
+            error.provider, error.model = call.target.provider, call.request.model
             record.keep(reply.custom_id, None, _plain(error))
-            return RowEnd(error=error), []
-        entered = BatchRow(record.id, reply.custom_id, again=reply.custom_id in self._entered)
+            return RowEnd(error=error, sent=call.sent), []
         try:
             answer = call.operation.decode(
                 call, parsed(reply.body, nests=call.operation.nests), len(line.parts)
             )
         except LLMError as error:
-            self._failed(call, line, error, reply.body, entered)
+            usage = None
+            with contextlib.suppress(LLMError, ValueError):
+                usage = call.operation.usage(call, orjson.loads(reply.body))
+            self._failed(call, line, error, usage)
             record.keep(reply.custom_id, None, _plain(error))
-            return RowEnd(error=error), []
+            return RowEnd(error=error, sent=call.sent), []
         elapsed = max(0.0, time.time() - (record.submitted or time.time()))
-        sample = Sample(answer, reply.body, cached=False, sending=elapsed, attempts=1)
-        self._engine.recorder.answered(call, sample, self._bound(call, line), batch=entered)
-        self._count(sample.cost)
+        sample = Sample(answer, reply.body, cached=record.paid_elsewhere, sending=elapsed)
+        if not record.paid_elsewhere:
+            bound = self._bound(call, line)
+            self._count(
+                self._engine.recorder.answered(call, sample, bound, batch=self._batch_row(line)), bound
+            )
+            sample.price = call.sent.cost
         samples = call.operation.split(call, sample, line.parts)
+        for one in samples:
+            await call.operation.find_mismatch(call, one.answer)
         kept = {part: one for part, one in zip(line.parts, samples, strict=False) if self._is_kept(call, one)}
         if len(kept) < len(samples):
             record.keep(reply.custom_id, reply.body, None)
         writes = self._engine.writes(call, tuple(kept), tuple(kept.values()))
-        return RowEnd(samples=samples), writes
+        return RowEnd(samples, sent=call.sent), writes
 
     def _is_kept(self, call: Call[Any], sample: Sample) -> bool:
         """Whether the cache keeps an answer."""
@@ -204,37 +266,60 @@ class Collector:
             return False
         return call.operation.is_kept(sample.answer, self._engine.settings.kept)
 
-    def _failed(
-        self, call: Call[Any], line: RowLine, error: LLMError, body: bytes, entered: BatchRow
-    ) -> None:
-        """Enter an answer that cannot be used. It was billed."""
-        usage = None
-        with contextlib.suppress(LLMError, ValueError):
-            usage = call.operation.usage(call, orjson.loads(body))
-        error.provider, error.model, error.attempts = call.target.provider, call.request.model, 1
-        error.retryable = False
-        self._count(self._engine.recorder.failed(call, error, self._bound(call, line), usage, batch=entered))
+    def _gone(self, custom_id: str, sent: SentRequests) -> LLMError:
+        """Enter a row whose answer may have been billed and was deleted, and return its error."""
+        error = NotFoundError(
+            "the provider has deleted the results of the batch: it keeps them for some weeks",
+            maybe_billed=True,
+        )
+        try:
+            line = self._record.row(custom_id)
+            call = call_of(self._record.header, line, self._shared)
+        except KeyError:
+            self.spent = None
+        else:
+            call.sent = sent
+            self._failed(call, line, error, None)
+        return error
 
-    def _count(self, cost: Decimal | None) -> None:
-        known = self.spent is not None and cost is not None
-        self.spent = exact().add(self.spent or 0, cost or 0) if known else None
+    def _failed(self, call: Call[Any], line: RowLine, error: LLMError, usage: Usage | None) -> None:
+        """Enter a row that was billed, or may have been, and has no answer that can be used."""
+        error.provider, error.model = call.target.provider, call.request.model
+        error.retryable = False
+        if self._record.paid_elsewhere:
+            unbilled(error)
+            return
+        bound = self._bound(call, line)
+        batch = self._batch_row(line)
+        cost = self._engine.recorder.failed(call, error, bound, usage, batch=batch)
+        call.sent.write_to(error)
+        self._count(cost, bound)
+
+    def _batch_row(self, line: RowLine) -> BatchRow:
+        name, again = self._record.ledger_name, line.custom_id in self._entered
+        return BatchRow(name, line.custom_id, again=again)
+
+    def _count(self, cost: Decimal | None, bound: Bound) -> None:
+        if cost is None:
+            self.spent, cost = None, bound(self._engine.recorder.prices())
+        elif self.spent is not None:
+            self.spent = exact().add(self.spent, cost)
+        self.at_most = exact().add(self.at_most, cost or 0)
 
     @staticmethod
-    def _bound(call: Call[Any], line: RowLine) -> Callable[[PriceTable], Decimal | None]:
+    def _bound(call: Call[Any], line: RowLine) -> Bound:
         return lambda prices: worst_case(call, line.parts, prices, variants=("batch",))
 
 
-def _without_result(remote: RemoteBatch, *, gone: bool) -> LLMError:
-    """The error of a row without a result in a batch that has ended."""
+def _without_result(remote: RemoteBatch) -> LLMError:
+    """The error of a row without a result in a batch that has ended. Its provider has not billed it."""
     state = remote.state.lower()
-    if gone:
-        return NotFoundError(
-            "the provider has deleted the results of the batch: it keeps them for some weeks"
-        )
     if "cancel" in state:
         return cancelled()
-    if "expired" in state or remote.results:
+    if "expired" in state:
         return expired()
+    if remote.results:
+        return unbilled(InternalServerError("the results of the batch lack this row"))
     if remote.problem is not None:
         return BadRequestError(f"the provider refused the batch: {remote.problem}")
     return unbilled(InternalServerError(f"the batch ended as {remote.state!r} without results"))
@@ -242,12 +327,14 @@ def _without_result(remote: RemoteBatch, *, gone: bool) -> LLMError:
 
 def _plain(error: LLMError) -> dict[str, Any]:
     """An error as JSON."""
-    facts = {"code": error.code, "status": error.status, "retryable": error.retryable}
+    facts: dict[str, Any] = {"code": error.code, "status": error.status, "retryable": error.retryable}
+    if error.cost is None:
+        facts["maybe_billed"] = True
     return {"class": type(error).__name__, "message": error.message, **facts}
 
 
 def error_of(facts: dict[str, Any]) -> LLMError:
-    """The inverse of `_plain`."""
+    """The inverse of `_plain`. A known cost is in the ledger of the process that read the results."""
     from .. import _errors
 
     kind = getattr(_errors, str(facts.get("class")), InternalServerError)
@@ -257,4 +344,5 @@ def error_of(facts: dict[str, Any]) -> LLMError:
     except TypeError:
         error = InternalServerError(str(facts.get("message")))
     error.retryable = bool(facts.get("retryable"))
-    return unbilled(error)
+    error.maybe_billed = facts.get("maybe_billed") is True
+    return error

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import random
 from collections.abc import AsyncIterator, Sequence
 from copy import copy
@@ -24,6 +25,7 @@ from .._requests.routing import Target
 from .collect import Collector, RowEnd, error_of
 from .job import Job
 from .journal import Journal, Record, new_id
+from .missing_rows import RESULTS_PATIENCE
 from .remote import Remote
 from .rows import Wanted, header_of, target_of
 from .spending import Spending
@@ -90,7 +92,7 @@ class BatchDelivery:
 
     async def _submit(self, job: Job, remote: Remote, key: APIKey) -> None:
         target = job.shared.target
-        submitter = Submitter(self.journal, remote, (target.provider, target.base_url, key.identity))
+        submitter = self._submitter(remote, (target.provider, target.base_url, key.identity), job.shared)
         self.journal.tidy()
         for record in submitter.mine(self.journal.open_records()):
             await submitter.settle(record)
@@ -113,6 +115,11 @@ class BatchDelivery:
             submitter.check_damaged([content_of(group) for group in groups])
         for group in groups:
             await self._submit_group(job, submitter, group, key)
+
+    def _submitter(
+        self, remote: Remote, place: tuple[str, str | None, str], shared: Call[Any] | None = None
+    ) -> Submitter:
+        return Submitter(self.journal, remote, place, self._patience(shared))
 
     async def _submit_group(
         self, job: Job, submitter: Submitter, group: Sequence[Wanted], key: APIKey
@@ -165,7 +172,11 @@ class BatchDelivery:
 
     async def _deliver(self, job: Job, record: Record) -> None:
         """Wait for a batch, and give its rows to a job."""
-        await self.finish(record)
+        try:
+            await self.finish(record)
+        except PendingBatchError as error:
+            job.give_up(self._engine, error, record.rows)
+            return
         for row in list(job.wanted.values()):
             if row.custom_id in record.rows and row.custom_id not in job.failed:
                 # Another process has read the results, or an earlier job of this one.
@@ -204,9 +215,9 @@ class BatchDelivery:
             call.request = replace(call.request, max_repairs=0)
         row.sent = job.resends + 1
         try:
-            end = RowEnd(samples=await self._engine.ask(call, call.parts))
+            end = RowEnd(await self._engine.ask(call, call.parts), sent=call.sent)
         except LLMError as error:
-            end = RowEnd(error=error)
+            end = RowEnd(error=error, sent=call.sent)
         job.ended(self._engine, row.custom_id, end)
 
     # --- batches -----------------------------------------------------------------------------------------
@@ -215,6 +226,7 @@ class BatchDelivery:
         """Wait until a batch has ended and its answers are stored, by this process or another.
 
         Raises:
+            PendingBatchError: it has ended, and its provider does not give its results. It stays open.
             LLMError: its state or its results cannot be read.
         """
         if not record.is_open:
@@ -222,8 +234,14 @@ class BatchDelivery:
         task = self._finishing.get(record.id)
         if task is None:
             task = self._finishing[record.id] = asyncio.create_task(self._finish(record))
-            task.add_done_callback(lambda _: self._finishing.pop(record.id, None))
+            task.add_done_callback(functools.partial(self._note_end, record.id))
         await asyncio.shield(task)
+
+    def _note_end(self, name: str, task: asyncio.Task[None]) -> None:
+        self._finishing.pop(name, None)
+        if not task.cancelled():
+            # Whoever waited for it may have gone, and asyncio would report its error as one of a program.
+            task.exception()
 
     async def _finish(self, record: Record) -> None:
         header = record.header
@@ -248,22 +266,30 @@ class BatchDelivery:
         header = record.header
         assert header is not None
         if record.remote is None:
-            await Submitter(self.journal, remote, header.place).settle(record)
+            await self._submitter(remote, header.place).settle(record)
         if record.remote is None:
             # It was never submitted, so its rows are submitted when they are asked for.
             record.remove()
             return None
         shared = self._shared(record)
-        collector = Collector(self._engine, remote, record, shared, self._row_ended, self._metadata)
-        if not await collector.collect(await collector.wait()):
+        collector = Collector(
+            self._engine, remote, record, shared, self._row_ended, self._metadata, self._patience(shared)
+        )
+        if not await collector.collect():
             # It was another program's batch.
             return await self._collect(record, remote)
         spending = self._spending.pop(record.id, None)
         if spending is not None:
             spending.settle(collector.spent)
         elif shared is not None:
-            await Spending(self._engine, shared).count(collector.spent)
+            await Spending(self._engine, shared).count(collector.at_most)
         return None
+
+    def _patience(self, shared: Call[Any] | None) -> float:
+        """Seconds for which results are waited for that do not come."""
+        asked = None if shared is None else shared.request.outage_patience
+        asked = self._engine.settings.outage_patience if asked is None else asked
+        return RESULTS_PATIENCE if asked is None else asked
 
     def _shared(self, record: Record) -> Call[Any] | None:
         """A call with the parameters of the job that waits for a batch."""
@@ -286,8 +312,9 @@ class BatchDelivery:
                 for call, key, file_ids in job.referred:
                     # The next batch uploads a file that the provider has deleted.
                     self._files().forget(call, key, file_ids, end.error)
-            samples = [sample.shared() for sample in end.samples] if number else end.samples
-            job.ended(self._engine, custom_id, RowEnd(samples, end.error))
+            # The first input that waits for the row pays for it.
+            shared = RowEnd([sample.shared() for sample in end.samples], end.error)
+            job.ended(self._engine, custom_id, shared if number else end)
 
     async def before_live(self, call: Call[Any]) -> None:
         """Wait for the batches under way with an input of a live call, or refuse the call, as it asks.
@@ -311,27 +338,53 @@ class BatchDelivery:
                 )
             await self.finish(record)
 
-    async def refresh(self, record: Record) -> None:
-        """Ask the provider for the state of a batch."""
+    async def refresh(self, record: Record, patience: float | None = None) -> bool:
+        """Ask the provider for the state of a batch.
+
+        Args:
+            record: The batch.
+            patience: Seconds for which the provider is asked again while it fails or does not find the batch,
+                and no submission of unknown outcome is looked for; default that of the client.
+
+        Returns:
+            Whether it is under way at the provider.
+
+        Raises:
+            PendingBatchError: the provider does not find the batch.
+            LLMError: the provider does not answer.
+        """
         header = record.header
         if header is None or not record.is_open:
-            return
+            return False
         target = target_of(header)
         remote = self._remote(target, self._key(target, None, header.account))
-        if record.remote is None:
+        if record.remote is None and patience is None:
             async with self._exclusive("batches"):
-                await Submitter(self.journal, remote, header.place).settle(record)
+                await self._submitter(remote, header.place).settle(record)
         if record.remote is not None:
-            Collector(self._engine, remote, record, None, self._row_ended).told(
-                await remote.retrieve(record.remote)
-            )
+            allowed = self._patience(None) if patience is None else patience
+            collector = Collector(self._engine, remote, record, None, self._row_ended, patience=allowed)
+            await collector.find(patience)
+        return record.remote is not None and not record.ended
 
-    async def cancel(self, record: Record) -> None:
-        """Ask the provider to end a batch early. Rows that are done keep their answers, and are billed."""
+    async def cancel(self, record: Record) -> bool:
+        """Ask the provider to end a batch early. Rows that are done keep their answers, and are billed.
+
+        Returns:
+            Whether it was asked: nothing is left to cancel of a batch that has ended.
+        """
         header = record.header
-        if header is not None and record.is_open and not record.ended and record.remote is not None:
-            target = target_of(header)
+        if not await self.refresh(record) or header is None or record.remote is None:
+            return False
+        target = target_of(header)
+        try:
             await self._remote(target, self._key(target, None, header.account)).cancel(record.remote)
+        except LLMError:
+            # It may have ended in the meantime, and providers refuse to cancel such a batch.
+            if await self.refresh(record):
+                raise
+            return False
+        return True
 
     async def close(self) -> None:
         """Close every connection. Batches go on."""

@@ -7,7 +7,7 @@ import functools
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .._calls.batch import in_order
+from .._calls.batch import in_order, labelled
 from .._calls.batch_lookup import Lookup
 from .._calls.call import Call
 from .._calls.progress import awatched, watched
@@ -23,10 +23,15 @@ from .journal import new_id
 from .progress import BatchProgress
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from .._calls.engine import Engine
     from .._money.pricing import PriceTable
     from .._types.embeddings import Embeddings
     from .._types.messages import Prompt
+    from .._types.row_label import RowLabel
+
+    Labels: TypeAlias = Sequence[RowLabel] | None
 
 _mode, _resend = one_of(DeliveryMode), one_of(Resend)
 
@@ -149,7 +154,7 @@ class BatchFront:
             self._models,
         )
 
-    def handle(self, lookup: Lookup, inputs: Iterable[Prompt], on_error: str) -> Batch:
+    def handle(self, lookup: Lookup, inputs: Iterable[Prompt], on_error: str, labels: Labels) -> Batch:
         """Submit, and return without waiting."""
         work, results, deliver = self._begun(lookup)
         for index, found in enumerate(lookup(inputs)):
@@ -160,10 +165,14 @@ class BatchFront:
         if work.job is not None:
             self._engine.load(work.job.shared)
         event_loop.wait(event_loop.submit(work.begin()))
-        return self._batch(work, results, on_error)
+        return self._batch(work, results, on_error, labels)
 
     async def ahandle(
-        self, lookup: Lookup, inputs: Iterable[Prompt] | AsyncIterable[Prompt], on_error: str
+        self,
+        lookup: Lookup,
+        inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+        on_error: str,
+        labels: Labels,
     ) -> Batch:
         """`handle` for any event loop."""
         work, results, deliver = self._begun(lookup)
@@ -173,7 +182,7 @@ class BatchFront:
             else:
                 deliver(index, found)
         await event_loop.run(work.begin())
-        return self._batch(work, results, on_error)
+        return self._batch(work, results, on_error, labels)
 
     def embed(self, prepare: Callable[[], Call[Embeddings]]) -> Embeddings:
         """See `llm_provider.embed`. `prepare` makes the call."""
@@ -230,7 +239,7 @@ class BatchFront:
 
         return BatchWork(self._engine, lookup, self._resend), results, deliver
 
-    def _batch(self, work: BatchWork, results: dict[int, Any], on_error: str) -> Batch:
+    def _batch(self, work: BatchWork, results: dict[int, Any], on_error: str, labels: Labels) -> Batch:
         job = work.job
         return Batch(
             self._engine,
@@ -238,5 +247,5 @@ class BatchFront:
             work.known,
             work=work,
             results=results,
-            ordered=lambda found: in_order(found, on_error),
+            ordered=lambda found: in_order(dict(labelled(found.items(), labels)), on_error),
         )

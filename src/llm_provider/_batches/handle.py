@@ -136,14 +136,19 @@ class Batch:
         """Whether all results are stored. It does not ask the provider."""
         return self._status() in ("completed", "forgotten")
 
-    def refresh(self) -> None:
+    def refresh(self, patience: float | None = None) -> None:
         """Ask the provider for the present state.
 
+        Args:
+            patience: Seconds for which the provider is asked again while it does not answer; default
+                `outage_patience` of the client.
+
         Raises:
+            PendingBatchError: the provider does not find the batch.
             LLMError: the provider does not answer.
         """
         if time.monotonic() - self._asked >= 1.0:
-            self._wait("refresh", self._refresh())
+            self._wait("refresh", self._refresh(patience))
             self._asked = time.monotonic()
 
     def wait(self, timeout: float | None = None) -> Batch:
@@ -192,17 +197,20 @@ class Batch:
             return self._ordered(self._results)
         return await event_loop.run(self._stored())
 
-    def cancel(self) -> None:
+    def cancel(self) -> bool:
         """Ask the provider to end it early. Rows that are done keep their answers, and are billed.
+
+        Returns:
+            Whether the provider was asked: nothing is left to cancel of a batch that has ended.
 
         Raises:
             LLMError: the provider does not answer.
         """
-        self._wait("cancel", self._cancel())
+        return self._wait("cancel", self._cancel())
 
-    async def acancel(self) -> None:
+    async def acancel(self) -> bool:
         """`cancel` for any event loop."""
-        await event_loop.run(self._cancel())
+        return await event_loop.run(self._cancel())
 
     def claim(self, batch_id: str) -> None:
         """Say which of the provider's batches this one is, after an `UncertainBatchError`.
@@ -229,19 +237,21 @@ class Batch:
 
     # --- on the background loop --------------------------------------------------------------------------
 
-    async def _refresh(self) -> None:
+    async def _refresh(self, patience: float | None) -> None:
         for record in self._records:
             if record.is_open and not record.ended:
-                await delivery_of(self._engine).refresh(record)
+                await delivery_of(self._engine).refresh(record, patience)
 
-    async def _cancel(self) -> None:
-        for record in self._records:
-            await delivery_of(self._engine).cancel(record)
+    async def _cancel(self) -> bool:
+        asked = [await delivery_of(self._engine).cancel(record) for record in self._records]
+        return any(asked)
 
     async def _finish(self) -> None:
         if self._work is not None:
             await self._work.finish()
             self._records = list(dict.fromkeys([*self._records, *self._work.known]))
+            # An input that is not answered by its deadline has an error, while its batch goes on.
+            return
         for record in self._records:
             await delivery_of(self._engine).finish(record)
 

@@ -88,7 +88,7 @@ class BatchWork:
                 limit=deadline.allowed,
             )
             error.provider, error.model = job.shared.target.provider, job.shared.request.model
-            job.give_up(error)
+            job.give_up(self.engine, error)
 
     async def whole(self) -> None:
         """Submit the rows and deliver every input."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .._calls.batch_lookup import with_metadata
 from .._calls.call import Call, Sample
 from .._calls.repair import mismatch_error
+from .._calls.several_parts import describe
 from .._errors import InternalServerError, LLMError, RequestError
 from .._providers.batches import BatchLimits, limits_of
 from .._requests.checks import Resend
@@ -107,8 +108,9 @@ class Job:
         """Whether a batch has the answer of a row, or will have it."""
         if record.is_open:
             return record.remote is not None
-        # Another process may have collected it after this job has looked for the answer in the cache.
-        return not row.sent and record.collected is not None and record.collected > self._since
+        # Another process may have stored the answer after this job has looked for it in the cache.
+        stored = record.collected is not None and record.collected > self._since
+        return stored and not row.sent and self.shared.cache == "use" and not record.has_failed(row.custom_id)
 
     def line_of(self, row: Wanted) -> RowLine:
         """The contents of a row."""
@@ -137,55 +139,60 @@ class Job:
         row = self.wanted.get(custom_id)
         if row is None:
             return
+        # The first input that waits for the row pays for it.
+        row.waiting[0][0].sent.parts += (end.sent,)
         if end.error is not None and end.error.retryable and row.sent <= self.resends:
             self.failed[custom_id] = end.error
             return
         del self.wanted[custom_id]
         self.failed.pop(custom_id, None)
-        end = self._checked(row, end)
+        call = self.calls[row.kind]
         for number, (pending, parts) in enumerate(row.waiting):
             pending.error = pending.error or end.error
             for part, sample in zip(parts, end.samples, strict=False):
-                pending.samples[part] = sample.shared() if number else sample
+                problem = call.operation.mismatch(call, sample.answer)
+                if problem is None:
+                    pending.samples[part] = sample.shared() if number else sample
+                elif pending.error is None:
+                    pending.error = mismatch_error(call, sample, problem)
             if len(end.samples) < len(parts) and pending.error is None:
                 pending.error = InternalServerError(f"{len(end.samples)} of {len(parts)} samples came back")
             pending.rows -= 1
             if not pending.rows:
                 self.deliver(pending.index, self._result(engine, pending))
 
-    def _checked(self, row: Wanted, end: RowEnd) -> RowEnd:
-        """The end of a row, with the error of an answer that does not match `response_format`."""
-        call = self.calls[row.kind]
-        if end.error is None and call.encoded.structure is not None:
-            for sample in end.samples:
-                problem = call.operation.mismatch(call, sample.answer)
-                if problem is not None:
-                    return RowEnd(end.samples, mismatch_error(call, sample, problem))
-        return end
+    def _result(self, engine: Engine, pending: Pending, error: LLMError | None = None) -> Any:
+        """The result of an input, or its error, with what the requests for the input cost."""
+        # The calls of a job differ in their inputs alone.
+        call = copy(pending.call or self.shared)
+        call.parts, call.started = pending.parts, pending.started
+        call.sent, call.found = pending.sent, pending.samples
+        error = error or pending.error
+        if error is None:
+            try:
+                result = engine.result(call, [pending.samples[part] for part in pending.parts])
+                return with_metadata(result, pending.metadata)
+            except LLMError as problem:
+                error = problem
+        # Inputs that share an error get one each.
+        error = copy(error)
+        describe(call, error)
+        return with_metadata(error, pending.metadata)
 
-    def _result(self, engine: Engine, pending: Pending) -> Any:
-        if pending.error is not None:
-            return _described(pending.error, pending)
-        call, before = pending.call or self.shared, self.shared.started
-        try:
-            if pending.call is None:
-                # The calls differ in their inputs alone, and a result has only the time of its own.
-                call.started = pending.started
-            result = engine.result(call, [pending.samples[part] for part in pending.parts])
-            return with_metadata(result, pending.metadata)
-        except LLMError as error:
-            return _described(error, pending)
-        finally:
-            self.shared.started = before
-
-    def give_up(self, error: LLMError) -> None:
-        """End every row that has not ended with an error."""
-        for row in self.wanted.values():
-            for pending, _ in row.waiting:
+    def give_up(self, engine: Engine, error: LLMError, names: Iterable[str] | None = None) -> None:
+        """End some rows, or all of them, with an error, or with that of their last batch."""
+        given = list(self.wanted if names is None else names)
+        for name in given:
+            row = self.wanted.get(name)
+            if row is not None and row.sent and name not in self.failed:
+                # Its batch goes on, and is billed.
+                row.waiting[0][0].sent.begin()
+        for name in given:
+            row, own = self.wanted.pop(name, None), self.failed.pop(name, error)
+            for pending, _ in () if row is None else row.waiting:
                 if pending.rows:
                     pending.rows = 0
-                    self.deliver(pending.index, _described(error, pending))
-        self.wanted = {}
+                    self.deliver(pending.index, self._result(engine, pending, own))
 
 
 def _limits_of_call(call: Call[Any]) -> BatchLimits:
@@ -203,8 +210,3 @@ def _limits_of_call(call: Call[Any]) -> BatchLimits:
             model=call.request.model,
         )
     return limits
-
-
-def _described(error: LLMError, pending: Pending) -> LLMError:
-    """An error with the metadata of an input. Inputs that share an error get one each."""
-    return error if pending.metadata is None else with_metadata(copy(error), pending.metadata)

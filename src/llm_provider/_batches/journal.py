@@ -18,8 +18,10 @@ read by one process at a time needs none of its features.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import os
+import platform
 import secrets
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -163,6 +165,10 @@ class Record:
         self.submitting: float | None = None
         """When a submission was begun whose outcome is not known."""
         self.submitted: float | None = None
+        self.ledger_name = self.id
+        """Its name in the ledger: that of the journal which submitted it."""
+        self.paid_elsewhere = False
+        """Whether it belongs to another cache directory, whose ledger has its cost."""
         self.state = "planned"
         """The provider's last word, or "planned", "submitting", "forgotten" or "refused"."""
         self.ended = False
@@ -231,12 +237,15 @@ class Record:
             case "submitted":
                 self.remote, self.submitted, self.state = facts["remote"], facts["at"], facts["state"]
                 self.submitting = None
+                self.ledger_name = facts.get("label") or self.id
+                self.paid_elsewhere = facts.get("elsewhere") is True
             case "not_submitted":
                 self.submitting, self.state = None, "planned"
             case "not_ours":
                 self.not_ours.add(facts["remote"])
                 if self.remote == facts["remote"]:
                     self.remote, self.state, self.ended = None, "submitting", False
+                    self.counts = 0, 0
                     self.submitting = self.submitted
             case "state":
                 self.state, self.ended = facts["state"], facts["ended"]
@@ -287,6 +296,10 @@ class Record:
         """The end of a row that the cache does not keep: its `body`, or its `error`."""
         place = self.kept.get(custom_id)
         return None if place is None else self._line(*place)
+
+    def has_failed(self, custom_id: str) -> bool:
+        """Whether a row ended with an error."""
+        return "error" in (self.kept_row(custom_id) or {})
 
     def _bytes(self, offset: int, length: int) -> bytes:
         with self.path.open("rb") as file:
@@ -358,6 +371,12 @@ class Journal:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self._records: dict[str, Record] = {}
+
+    @functools.cached_property
+    def origin(self) -> str:
+        """A hash of the machine and the directory, which a batch carries along to its provider."""
+        place = f"{platform.node()} {self.directory.resolve()}"
+        return hashlib.sha256(place.encode()).hexdigest()[:16]
 
     def records(self) -> list[Record]:
         """Every batch, oldest first."""

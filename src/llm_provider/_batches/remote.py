@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
@@ -74,9 +74,14 @@ class Remote:
         except Exception as error:
             raise self._mapped(error) from None
 
-    async def retrieve(self, identifier: str) -> RemoteBatch:
-        """The present state of a batch."""
-        return await self._patiently(lambda: self._connection.retrieve(identifier))
+    async def retrieve(self, identifier: str, patience: float | None = None) -> RemoteBatch:
+        """The present state of a batch.
+
+        Args:
+            identifier: The provider's name of it.
+            patience: Seconds for which it is asked again after failures; default that of the account.
+        """
+        return await self._patiently(lambda: self._connection.retrieve(identifier), patience)
 
     async def recent(self, since: float) -> list[RemoteBatch]:
         """The batches that were created since a Unix time, newest first."""
@@ -91,10 +96,10 @@ class Remote:
 
         return await self._patiently(listed)
 
-    async def results(self, remote: RemoteBatch, scratch: Path) -> AsyncIterator[RowReply]:
+    async def results(self, remote: RemoteBatch, scratch: Path) -> AsyncGenerator[RowReply, None]:
         """The ends of the rows. After a broken connection only those are given that were not yet."""
         given: set[str] = set()
-        pauses = _Pauses(self._patience)
+        pauses = Pauses(self._patience)
         while True:
             try:
                 async for reply in self._connection.results(remote, scratch):
@@ -117,8 +122,8 @@ class Remote:
         """Close every connection."""
         await self._connection.close()
 
-    async def _patiently(self, work: Callable[[], Awaitable[T]]) -> T:
-        pauses = _Pauses(self._patience)
+    async def _patiently(self, work: Callable[[], Awaitable[T]], patience: float | None = None) -> T:
+        pauses = Pauses(self._patience if patience is None else patience)
         while True:
             try:
                 return await work()
@@ -135,8 +140,12 @@ class Remote:
         return mapped
 
 
-class _Pauses:
-    """The pauses between attempts of one request, until its patience ends."""
+class Pauses:
+    """The pauses between attempts of one request, until its patience ends.
+
+    Args:
+        patience: Seconds.
+    """
 
     def __init__(self, patience: float) -> None:
         self._patience = patience
@@ -144,21 +153,38 @@ class _Pauses:
 
     def reset(self) -> None:
         """Begin anew after a success."""
-        self._failures, self._since = 0, time.monotonic()
+        self._attempts, self._since = 0, time.monotonic()
+
+    @property
+    def over(self) -> bool:
+        """Whether the patience has ended."""
+        return self._left <= 0
+
+    @property
+    def _left(self) -> float:
+        return self._since + self._patience - time.monotonic()
+
+    async def wait(self) -> None:
+        """Wait before the next attempt, and not longer than the patience lasts."""
+        await asyncio.sleep(max(0.0, min(self._next(), self._left)))
 
     async def after(self, error: LLMError) -> None:
-        """Wait before the next attempt.
+        """Wait before the next attempt of a request that failed.
 
         Raises:
             LLMError: the error, if another attempt does not help or would come too late.
         """
-        self._failures += 1
-        longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(self._failures - 1, 20))
-        pause = error.retry_after if error.retry_after is not None else longest * random.uniform(0.5, 1.0)
-        late = time.monotonic() + pause > self._since + self._patience
-        if not error.retryable or late or pause > LONGEST_RETRY_AFTER:
+        pause = self._next()
+        if error.retry_after is not None:
+            pause = error.retry_after
+        if not error.retryable or pause > min(self._left, LONGEST_RETRY_AFTER):
             raise error
         await asyncio.sleep(pause)
+
+    def _next(self) -> float:
+        self._attempts += 1
+        longest: float = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(self._attempts - 1, 20))
+        return longest * random.uniform(0.5, 1.0)
 
 
 def surely_refused(error: LLMError) -> bool:

@@ -7,7 +7,7 @@ import tempfile
 import time
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Any
 
@@ -17,6 +17,7 @@ from .._calls.call import Call, Operation, Sample
 from .._calls.chat import CHAT, sent_payload
 from .._calls.embed import EMBED
 from .._calls.recorder import plain_metadata
+from .._calls.sent_requests import SentRequests
 from .._errors import LLMError
 from .._limits.timeouts import Patience
 from .._money.track import Tracks
@@ -58,6 +59,8 @@ class Pending:
     error: LLMError | None = None
     metadata: Any = None
     """The user's value for the input."""
+    sent: SentRequests = field(default_factory=SentRequests)
+    """The rows that it pays for."""
 
 
 @dataclass(slots=True)
@@ -179,6 +182,7 @@ def call_of(header: Header | None, line: RowLine, shared: Call[Any] | None = Non
     else:
         structure = shared.encoded.structure
     call = Call(*_fields_of_call(shared))
+    call.sent = SentRequests()
     payload = dict(header.payload or {}) if line.payload is None else orjson.loads(line.payload)
     call.encoded = EncodedRequest(
         header.operation,

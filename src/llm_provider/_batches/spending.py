@@ -60,8 +60,8 @@ class Spending:
             amount = exact().add(amount, _PLACEHOLDER if most is None else most)
         self._held = await reserve(self._budgets, amount)
 
-    async def count(self, cost: Decimal | None) -> None:
-        """Count the USD of a batch that an earlier process has submitted; None if it is not known."""
+    async def count(self, cost: Decimal) -> None:
+        """Count the USD of a batch that an earlier process has submitted, or the most that it can be."""
         for budget in self._budgets if cost else ():
             # A budget that is used up must not keep answers back that are paid for.
             with contextlib.suppress(LLMError):

@@ -7,8 +7,11 @@ and rows that are in a batch already are left out. One process of a machine subm
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import re
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -16,7 +19,7 @@ from .._errors import LLMError, NotFoundError, UncertainBatchError
 from .._providers.batches import BatchLimits, BatchSpec, RemoteBatch
 from .._providers.files import with_ids
 from .journal import Header, Journal, Record, content_hash, rows_of
-from .remote import Remote, surely_refused
+from .remote import Pauses, Remote, surely_refused
 from .rows import Spool, Wanted, body_of
 
 _SETTLING_SECONDS = 2.0
@@ -33,6 +36,9 @@ _ADOPTED_SECONDS = 2 * 86_400.0
 
 _ROW_OVERHEAD = 250
 """Bytes of a line besides the body."""
+
+_ROW_NAME = re.compile(r"[0-9a-f]{64}")
+"""As `name_of` makes it."""
 
 _MOST_ATTEMPTS = 5
 """Submissions of one batch that are tried."""
@@ -62,12 +68,16 @@ class Submitter:
         journal: The journal.
         remote: The account.
         place: Its name in the journal.
+        patience: Seconds for which it waits for results by which a batch is recognised.
     """
 
-    def __init__(self, journal: Journal, remote: Remote, place: tuple[str, str | None, str]) -> None:
+    def __init__(
+        self, journal: Journal, remote: Remote, place: tuple[str, str | None, str], patience: float
+    ) -> None:
         self._journal = journal
         self._remote = remote
         self._place = place
+        self._patience = patience
         self.damaged: dict[Record, RemoteBatch] = {}
         """Batches that were submitted, and whose files do not have all of their rows."""
 
@@ -117,8 +127,15 @@ class Submitter:
             for remote in recent
             if remote.identifier not in taken
             and begun - _CLOCK_SKEW <= remote.created <= begun + _LATEST
-            and (record.sealed is None or remote.total == len(record.rows))
+            and (record.sealed is None or remote.total in (None, len(record.rows)))
         ]
+        if len(candidates) > 1 or record.sealed is None:
+            for remote in [one for one in candidates if one.ended and not one.archived]:
+                rows = await self._rows_of(record, remote)
+                if _are_of(record, rows):
+                    return replace(remote, content=content_hash(rows))
+                if rows:
+                    candidates.remove(remote)
         if not candidates:
             return None
         if len(candidates) == 1 and record.sealed is not None:
@@ -126,6 +143,24 @@ class Submitter:
             return candidates[0]
         names = tuple(remote.identifier for remote in candidates)
         raise _uncertain(record, names, f"it may be any of {', '.join(names)}")
+
+    async def _rows_of(self, record: Record, remote: RemoteBatch) -> set[str]:
+        """The names of the rows of a batch that has ended: one of them, or all if the file is damaged."""
+        pauses = Pauses(self._patience)
+        scratch = record.path.with_suffix(".results")
+        while True:
+            found: set[str] = set()
+            with contextlib.suppress(NotFoundError):
+                async with contextlib.aclosing(self._remote.results(remote, scratch)) as replies:
+                    async for reply in replies:
+                        found.add(reply.custom_id)
+                        if record.sealed is not None:
+                            return found
+            if len(found) >= (remote.total or 1) or pauses.over:
+                return found
+            await pauses.wait()
+            with contextlib.suppress(NotFoundError):
+                remote = await self._remote.retrieve(remote.identifier)
 
     def check_damaged(self, contents: Collection[str]) -> None:
         """Refuse to submit while a damaged batch may have some of the rows.
@@ -164,17 +199,17 @@ class Submitter:
             OSError: the journal cannot be written.
         """
         content = content_of(rows)
-        lost = await self._lost(content) if adopt and self._remote.keeps_label else None
+        lost = await self._lost(content) if adopt else None
         lines = ((row.custom_id, spool.read(row.place)) for row in rows)
         record = await asyncio.to_thread(self._journal.write, header, lines)
         if lost is not None:
-            _adopted(record, lost)
+            self._adopt(record, lost)
             for damaged, remote in self.damaged.items():
                 if remote.identifier == lost.identifier:
                     damaged.remove()
             return record
         try:
-            await self._send(record, _spec(header, content), file_ids)
+            await self._send(record, self._spec(header, content), file_ids)
         except LLMError:
             record.reload()
             if record.remote is None and record.submitting is None:
@@ -184,6 +219,8 @@ class Submitter:
 
     async def _lost(self, content: str) -> RemoteBatch | None:
         """A batch of the provider with these rows that the journal does not have."""
+        if not self._remote.keeps_label:
+            return next((one for one in self.damaged.values() if one.content == content), None)
         try:
             recent = await self._remote.recent(time.time() - _ADOPTED_SECONDS)
         except NotFoundError:
@@ -192,9 +229,26 @@ class Submitter:
         known = {one.remote for one in records} | {one.id for one in records}
         for remote in recent:
             ours = remote.content == content and not {remote.identifier, remote.label} & known
-            if ours and remote.label is not None and (not remote.ended or remote.results):
+            # Its results may come a moment later than its end.
+            failed = remote.ended and not remote.done and (remote.ended_early or remote.failed > 0)
+            if ours and remote.label is not None and not failed:
                 return remote
         return None
+
+    def _adopt(self, record: Record, remote: RemoteBatch) -> None:
+        """Take over a batch. If another cache directory submitted it, the ledger there has its cost."""
+        elsewhere = remote.origin not in (None, self._journal.origin)
+        facts = {"label": remote.label, "elsewhere": elsewhere}
+        record.append("submitted", remote=remote.identifier, state=remote.state, **facts)
+
+    def _spec(self, header: Header, content: str) -> BatchSpec:
+        return BatchSpec(
+            operation=header.operation,
+            headers=dict(header.headers),
+            label=header.id,
+            content=content,
+            origin=self._journal.origin,
+        )
 
     async def _send(self, record: Record, spec: BatchSpec, file_ids: Mapping[str, str]) -> None:
         path = record.path.with_suffix(".upload")
@@ -239,14 +293,15 @@ def content_of(rows: Iterable[Wanted]) -> str:
     return content_hash(row.custom_id for row in rows)
 
 
-def _spec(header: Header, content: str) -> BatchSpec:
-    return BatchSpec(
-        operation=header.operation, headers=dict(header.headers), label=header.id, content=content
-    )
-
-
 def _adopted(record: Record, remote: RemoteBatch) -> None:
     record.append("submitted", remote=remote.identifier, state=remote.state)
+
+
+def _are_of(record: Record, rows: set[str]) -> bool:
+    """Whether results with rows of some names are those of a batch, whose file may have lost some."""
+    if record.sealed is not None:
+        return bool(rows & record.rows.keys())
+    return bool(rows) and record.rows.keys() <= rows and all(map(_ROW_NAME.fullmatch, rows))
 
 
 def _uncertain(record: Record, candidates: Sequence[str], reason: str) -> UncertainBatchError:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .output import INCOMPLETE_ANSWER, OK, PROGRAM, when_interrupted
+from .output import FAILED, INCOMPLETE_ANSWER, OK, PROGRAM, when_interrupted
 from .parsing import Group, command
 
 if TYPE_CHECKING:
@@ -19,12 +19,23 @@ if TYPE_CHECKING:
 
 _EPILOG = f"""\
   {PROGRAM} batches               # the same as `{PROGRAM} batches list`
+  {PROGRAM} batches status        # asks the providers, and waits for nothing
   {PROGRAM} batches wait          # all that are under way
   {PROGRAM} batches cancel 3f9a1c
 
+An ID is that of the list or of the provider. It may be shortened as long as only one batch begins so.
 Batches are those that were submitted with this cache directory (LLM_PROVIDER_CACHE_DIR), by any process.
 """
 _RESUMES = "the batches go on at their providers; the same command waits for them again"
+
+_ENDS = {
+    "completed": "it has ended and its answers are stored",
+    "ended": "it has ended; `batches collect` stores its answers",
+    "forgotten": "it was forgotten",
+    "submitting": "it was not submitted",
+    "in_progress": "a part of it was not submitted",
+}
+"""By status: why a batch was not cancelled."""
 
 _json_option = click.option("--json", "as_json", is_flag=True, help="print one JSON object per line")
 _some_ids = click.argument("ids", metavar="ID...", nargs=-1, required=True)
@@ -55,6 +66,11 @@ def list_batches(*, as_json: bool) -> int:
 def _list(*, as_json: bool) -> int:
     with _client() as client:
         shown = [_facts(batch) for batch in client.batches()]
+    _print(shown, as_json=as_json)
+    return OK
+
+
+def _print(shown: Sequence[dict[str, Any]], *, as_json: bool) -> None:
     if as_json:
         for facts in shown:
             print(json.dumps(facts))
@@ -66,7 +82,6 @@ def _list(*, as_json: bool) -> int:
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         for line in table:
             print("  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
-    return OK
 
 
 def _facts(batch: Batch) -> dict[str, Any]:
@@ -87,6 +102,32 @@ def _facts(batch: Batch) -> dict[str, Any]:
 
 def _cell(value: Any) -> str:
     return ", ".join(value) if isinstance(value, list) else "" if value is None else str(value)
+
+
+@command(
+    "ask the providers how far batches are; waits for none",
+    f"Without an ID it asks for all that are under way.\n\n  {PROGRAM} batches status 3f9a1c\n",
+)
+@_json_option
+@_any_ids
+def status(ids: tuple[str, ...], *, as_json: bool) -> int:
+    """Run `batches status`."""
+    from .._errors import LLMError
+
+    with _client() as client:
+        code, shown = OK, []
+        for batch in _chosen(client, ids):
+            if batch.done and not ids:
+                continue
+            if not batch.done:
+                try:
+                    batch.refresh(patience=0.0)
+                except LLMError as error:
+                    print(f"{batch.id}: {error}", file=sys.stderr)
+                    code = FAILED
+            shown.append(_facts(batch))
+        _print(shown, as_json=as_json)
+        return code
 
 
 @command(
@@ -126,9 +167,14 @@ def collect(ids: tuple[str, ...]) -> int:
 
 def _collected(batch: Batch) -> int:
     """Store the answers of a batch, and print how its rows ended."""
-    from .._errors import LLMError
+    from .._errors import LLMError, PendingBatchError
 
-    results = batch.results()
+    try:
+        results = batch.results()
+    except PendingBatchError as pending:
+        # The others are collected all the same.
+        print(f"{batch.id}: {pending}", file=sys.stderr)
+        return INCOMPLETE_ANSWER
     errors = [result for result in results if isinstance(result, LLMError)]
     print(f"{batch.id}: {len(results) - len(errors)} of {len(results)} rows answered")
     for error in errors[:3]:
@@ -145,10 +191,11 @@ def cancel(ids: tuple[str, ...]) -> int:
     """Run `batches cancel`."""
     with _client() as client:
         for batch in _chosen(client, ids):
-            batch.cancel()
-            print(
-                f"{batch.id}: asked its provider to cancel it; `batches wait` stores the rows that are done"
-            )
+            if batch.cancel():
+                stored = "`batches wait` stores the rows that are done"
+                print(f"{batch.id}: asked its provider to cancel it; {stored}")
+            else:
+                print(f"{batch.id}: nothing is left to cancel, {_ENDS[batch.last_status]}")
     return OK
 
 
@@ -183,6 +230,7 @@ def forget(ids: tuple[str, ...]) -> int:
 
 for _name, _action in {
     "list": list_batches,
+    "status": status,
     "wait": wait,
     "collect": collect,
     "cancel": cancel,
@@ -196,17 +244,32 @@ def _chosen(client: Client, ids: Sequence[str]) -> list[Batch]:
     """The batches of some names, or all of them.
 
     Raises:
-        RequestError: there is none of a name.
+        RequestError: there is none of a name, or there are several.
+    """
+    found = client.batches()
+    if not ids:
+        return found
+    return list(dict.fromkeys(_named(found, name) for name in ids))
+
+
+def _named(batches: Sequence[Batch], name: str) -> Batch:
+    """The batch of a name, or of the beginning of one.
+
+    Raises:
+        RequestError: there is none, or there are several.
     """
     from .._errors import RequestError
 
-    found = {batch.id: batch for batch in client.batches()}
     # An error names a single batch of a job.
-    found |= {name: batch for batch in list(found.values()) for name in (*batch.record_ids, *batch.batch_ids)}
-    unknown = [name for name in ids if name not in found]
-    if unknown:
-        raise RequestError(f"no batch {', '.join(unknown)} here; `llm-provider batches list` shows them")
-    return list(dict.fromkeys(found[name] for name in ids)) if ids else list(dict.fromkeys(found.values()))
+    names = {batch: (batch.id, *batch.record_ids, *batch.batch_ids) for batch in batches}
+    found = [batch for batch, known in names.items() if name in known]
+    found = found or [batch for batch, known in names.items() if any(one.startswith(name) for one in known)]
+    if not name or not found:
+        raise RequestError(f"no batch {name} here; `{PROGRAM} batches list` shows them")
+    if len(found) > 1:
+        meant = ", ".join(batch.id for batch in found[:5])
+        raise RequestError(f"{name} is the beginning of {len(found)} batches: {meant}; write more of its ID")
+    return found[0]
 
 
 def _client() -> Client:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["Settings"]
 
 LIMIT_SCOPES = ("provider", "model", "key")
+BATCH_COUNTS = ("all", "none", "stale")
 
 
 def _option(default: Any, text: str) -> Any:
@@ -83,6 +84,11 @@ class Settings:
     batch_results_seconds: float | None = _option(
         None, "seconds of the provider's time after which the results of a batch are gone"
     )
+    batch_results_late: int = _option(
+        0, "how often an ended batch is shown without the place of its results, as real ones are for a moment"
+    )
+    batch_errors_late: int = _option(0, "the same for the file of failed rows of OpenAI and compatible hosts")
+    batch_counts: str = _option("all", 'counts of a batch: "all", "none", or "stale", those of its first row')
     batch_limit: int | None = _option(None, "batches in progress above which a submission is answered 429")
     file_seconds: float = _option(0.0, "seconds for which Gemini processes an uploaded video")
     seed: int = _option(0, "seed of the latency jitter")
@@ -100,6 +106,8 @@ class Settings:
             raise ValueError("batch_clock is above 0")
         if self.limits_per not in LIMIT_SCOPES:
             raise ValueError(f"limits_per is one of {', '.join(LIMIT_SCOPES)}, not {self.limits_per!r}")
+        if self.batch_counts not in BATCH_COUNTS:
+            raise ValueError(f"batch_counts is one of {', '.join(BATCH_COUNTS)}, not {self.batch_counts!r}")
         self._limits_of_keys()
 
     @property

@@ -51,7 +51,7 @@ def serve(store: BatchStore, call: Call) -> Reply | None:
             return failed(call, 400, "a batch in progress cannot be deleted")
         del store.batches[identifier]
         return Reply(200, {"id": identifier, "type": "message_batch_deleted"})
-    return Reply(200, _shown(call, batch))
+    return Reply(200, _shown(store, call, batch))
 
 
 def _file(store: BatchStore, call: Call, identifier: str | None) -> Reply | None:
@@ -102,7 +102,7 @@ def _create(store: BatchStore, call: Call) -> Reply:
         return failed(call, 429, "too many batches are in progress")
     rows = [Row(one["custom_id"], "/v1/messages", one["params"]) for one in asked]
     batch = store.add(f"msgbatch_{store.next_identifier()}", call.provider, call.key, rows)
-    return Reply(200, _shown(call, batch))
+    return Reply(200, _shown(store, call, batch))
 
 
 def _list(store: BatchStore, call: Call) -> Reply:
@@ -116,7 +116,7 @@ def _list(store: BatchStore, call: Call) -> Reply:
     return Reply(
         200,
         {
-            "data": [_shown(call, batch) for batch in page],
+            "data": [_shown(store, call, batch) for batch in page],
             "has_more": len(found) > most,
             "first_id": page[0].identifier if page else None,
             "last_id": page[-1].identifier if page else None,
@@ -124,22 +124,24 @@ def _list(store: BatchStore, call: Call) -> Reply:
     )
 
 
-def _shown(call: Call, batch: Batch) -> dict[str, Any]:
+def _shown(store: BatchStore, call: Call, batch: Batch) -> dict[str, Any]:
     state = "ended" if batch.ended else "canceling" if batch.cancelled else "in_progress"
-    count: dict[str, int] = {"processing": len(batch.rows), **batch.count}
+    counts = store.counts(batch)
+    if counts is not None:
+        del counts["total"]
     archived = batch.gone is not None and time.time() >= batch.gone
     url = f"{call.root}/v1/messages/batches/{batch.identifier}/results"
     return {
         "id": batch.identifier,
         "type": "message_batch",
         "processing_status": state,
-        "request_counts": count,
-        "created_at": _date(batch.created),
+        "request_counts": counts,
+        "created_at": _date(batch.dated),
         "expires_at": _date(batch.expires),
         "ended_at": _date(batch.ended),
         "cancel_initiated_at": _date(batch.cancelled),
         "archived_at": _date(batch.gone) if archived else None,
-        "results_url": url if batch.ended and not archived else None,
+        "results_url": url if batch.ended and not archived and store.shows(batch, "output") else None,
     }
 
 

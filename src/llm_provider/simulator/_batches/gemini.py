@@ -146,32 +146,39 @@ def _batch(store: BatchStore, call: Call, identifier: str | None, cancel: str | 
 
 
 def _shown(store: BatchStore, batch: Batch) -> dict[str, Any]:
-    count, total = batch.count, len(batch.outcomes if batch.outcomes is not None else batch.rows)
-    failures = count["errored"] + count["expired"] + count["canceled"]
-    stats = {"requestCount": str(total)}
-    if batch.outcomes is not None:
-        stats |= {"successfulRequestCount": str(count["succeeded"]), "failedRequestCount": str(failures)}
-    else:
-        stats["pendingRequestCount"] = str(total)
+    count = batch.count
     metadata: dict[str, Any] = {
         "@type": "type.googleapis.com/google.ai.generativelanguage.v1main.GenerateContentBatch",
         "name": f"batches/{batch.identifier}",
         "displayName": batch.facts["displayName"],
         "model": batch.facts["model"],
         "state": _state(batch),
-        "createTime": _date(batch.created),
+        "createTime": _date(batch.dated),
         "updateTime": _date(batch.ended or batch.created),
-        "batchStats": stats,
     }
+    counts = store.counts(batch)
+    if counts is not None:
+        metadata["batchStats"] = _stats(counts)
     if batch.ended is not None:
         metadata["endTime"] = _date(batch.ended)
-    if batch.outcomes is not None and count["succeeded"] + count["errored"]:
+    if batch.outcomes is not None and count["succeeded"] + count["errored"] and store.shows(batch, "output"):
         metadata["output"] = _output(store, batch)
     return {
         "name": f"batches/{batch.identifier}",
         "metadata": metadata,
         **({"done": True} if batch.ended else {}),
     }
+
+
+def _stats(counts: dict[str, int]) -> dict[str, str]:
+    """Counts as Google writes them: whole numbers of 64 bits are text, and a zero is left out."""
+    stats = {
+        "requestCount": counts["total"],
+        "pendingRequestCount": counts["processing"],
+        "successfulRequestCount": counts["succeeded"],
+        "failedRequestCount": counts["errored"] + counts["expired"] + counts["canceled"],
+    }
+    return {name: str(count) for name, count in stats.items() if count}
 
 
 def _state(batch: Batch) -> str:

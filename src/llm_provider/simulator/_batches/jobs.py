@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +72,13 @@ class Batch:
     """The files of its results, by their role."""
     ended: float | None = None
     gone: float | None = None
+    asked: Counter[str] = field(default_factory=Counter)
+    """How often it was shown since its end, by the role of the results."""
+
+    @property
+    def dated(self) -> float:
+        """The time of its submission as it is shown. Real results are gone only after some weeks."""
+        return self.created if self.gone is None or time.time() < self.gone else self.created - 31 * DAY
 
     @property
     def count(self) -> dict[str, int]:
@@ -126,6 +134,24 @@ class BatchStore:
     def processing_seconds(self, provider: str) -> float:
         """Seconds for which a provider processes an uploaded video."""
         return self._settings(provider).file_seconds
+
+    def shows(self, batch: Batch, role: str) -> bool:
+        """Whether the place of the results of an ended batch is shown; each question counts."""
+        settings = self._settings(batch.provider)
+        batch.asked[role] += batch.ended is not None
+        late = settings.batch_results_late if role == "output" else settings.batch_errors_late
+        return batch.asked[role] > late
+
+    def counts(self, batch: Batch) -> dict[str, int] | None:
+        """The rows of a batch as its provider counts them; None if it tells no counts."""
+        told = self._settings(batch.provider).batch_counts
+        if told == "none":
+            return None
+        counts = batch.count
+        total = len(batch.rows) if batch.outcomes is None else len(batch.outcomes)
+        if told == "stale" and batch.outcomes is not None:
+            counts = {**dict.fromkeys(counts, 0), "succeeded": min(1, counts["succeeded"])}
+        return {"total": total, "processing": total - sum(counts.values()), **counts}
 
     def readable(self, identifier: str) -> StoredFile | None:
         """A file that exists and has not expired."""

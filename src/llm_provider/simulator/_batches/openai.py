@@ -132,9 +132,11 @@ def _list(store: BatchStore, call: Call) -> Reply:
 def _shown(store: BatchStore, batch: Batch) -> dict[str, Any]:
     if batch.outcomes is not None and not batch.files and batch.failure is None:
         _write_results(store, batch)
-    count, now = batch.count, time.time()
-    total = len(batch.rows) if batch.outcomes is None else len(batch.outcomes)
-    completed = count["succeeded"] if batch.ended else int(batch.done_share(now) * total)
+    counts = store.counts(batch)
+    if counts is not None:
+        done = counts["succeeded"] if batch.ended else int(batch.done_share(time.time()) * counts["total"])
+        failures = counts["errored"] + counts["expired"] + counts["canceled"]
+        counts = {"total": counts["total"], "completed": done, "failed": failures}
     return {
         "id": batch.identifier,
         "object": "batch",
@@ -143,16 +145,12 @@ def _shown(store: BatchStore, batch: Batch) -> dict[str, Any]:
         "errors": None
         if batch.failure is None
         else {"object": "list", "data": [{"code": "invalid_request", "message": batch.failure}]},
-        "created_at": int(batch.created),
+        "created_at": int(batch.dated),
         "expires_at": int(batch.expires),
         "completed_at": None if batch.ended is None else int(batch.ended),
-        "output_file_id": batch.files.get("output"),
-        "error_file_id": batch.files.get("error"),
-        "request_counts": {
-            "total": total,
-            "completed": completed,
-            "failed": count["errored"] + count["expired"] + count["canceled"],
-        },
+        "output_file_id": batch.files.get("output") if store.shows(batch, "output") else None,
+        "error_file_id": batch.files.get("error") if store.shows(batch, "error") else None,
+        "request_counts": counts,
     }
 
 

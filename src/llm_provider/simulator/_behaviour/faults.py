@@ -38,7 +38,8 @@ class Fault:
         redirect: the address to redirect to, with ``status`` (default 307).
         hang: nothing is sent until the client disconnects.
         delay: seconds to wait first; with ``stall_after`` the length of the stall.
-        cut_after: the stream ends cleanly after this many text chunks, without its last event.
+        cut_after: the stream ends cleanly after this many text chunks, without its last event. A file, such
+            as the results of a batch, ends after this many lines.
         abort_after: the connection breaks after this many text chunks; without streaming, within the body.
         error_after: an error event after this many text chunks (of the kind of ``status``, default 500).
         stall_after: the stream pauses for ``delay`` seconds (default: for ever) after this many text chunks.

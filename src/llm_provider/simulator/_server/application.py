@@ -152,9 +152,11 @@ class Application:
                 await exchange.more(raw[: len(raw) // 2] if fault.stall_after else b"")
                 await exchange.client.left_within(fault.delay or None)
                 exchange.end(disconnected=True)
-            elif fault.abort_after is not None or fault.cut_after is not None:
+            elif fault.abort_after is not None:
                 await send_broken(exchange, raw)
             else:
+                if fault.cut_after is not None:
+                    raw = b"".join(raw.splitlines(keepends=True)[: fault.cut_after])
                 await send_bytes(exchange, reply.status, raw, (b"content-type", reply.content_type))
         except BrokenConnectionError:
             raise
