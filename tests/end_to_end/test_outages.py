@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import re
 import socket
@@ -11,15 +12,18 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from llm_provider import (
     APIConnectionError,
+    APIResponseValidationError,
     APITimeoutError,
     Client,
     InternalServerError,
     LLMError,
+    OverloadedError,
     RequestError,
     Response,
     Timeouts,
@@ -217,12 +221,155 @@ def test_a_cancelled_probe_leaves_the_others_waiting_for_the_next(
 def test_a_call_that_is_alone_waits_as_long_as_its_patience(client: Client, simulator: Simulator) -> None:
     simulator.inject(Fault(status=500), times=None)
     answers: list[Response] = []
-    thread = threading.Thread(target=lambda: answers.append(client.call(MODEL, "Hi", max_retries=7)))
+    thread = threading.Thread(target=lambda: answers.append(client.call(MODEL, "Hi", outage_patience=300)))
     thread.start()
-    wait_until(lambda: simulator.ledger().requests >= 9)  # more than max_retries allows outside an outage
+    wait_until(lambda: simulator.ledger().requests >= 12)  # more than max_retries allows outside an outage
     simulator.clear()
     thread.join(60)
     assert [answer.text for answer in answers] == ["echo: Hi"]
+
+
+FAILURES = {
+    "500": (Fault(status=500), InternalServerError),
+    "503": (Fault(status=503, retry_after="0.01"), OverloadedError),
+    "timeout": (Fault(delay=30.0), APITimeoutError),
+    "cut": (Fault(abort_after=0), APIConnectionError),
+    "malformed": (Fault(body="{"), APIResponseValidationError),
+}
+WAYS = ("call_many", "acall_many", "iter_many", "call", "acall")
+
+
+def run(client: Client, way: str, prompts: list[str], **parameters: Any) -> list[Response | LLMError]:
+    """The results of some prompts, in one of the ways to call."""
+    if way == "call_many":
+        return list(client.call_many(MODEL, prompts, **parameters))
+    if way == "acall_many":
+        return list(asyncio.run(client.acall_many(MODEL, prompts, **parameters)))
+    if way == "iter_many":
+        return list(dict(sorted(client.iter_many(MODEL, iter(prompts), **parameters))).values())
+
+    async def each() -> list[Any]:
+        calls = (client.acall(MODEL, prompt, **parameters) for prompt in prompts)
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    if way == "acall":
+        return asyncio.run(each())
+    results: list[Response | LLMError] = []
+    for prompt in prompts:
+        try:
+            results.append(client.call(MODEL, prompt, **parameters))
+        except LLMError as error:
+            results.append(error)
+    return results
+
+
+def crossings() -> list[Any]:
+    """Every crossing of a resumed run with an outage; `make test` takes a sample of those that end soon."""
+    flags = (True, False)
+    return [
+        pytest.param(
+            *cell,
+            marks=() if number % 37 == 0 and (cell[1] != "timeout" or cell[-1]) else pytest.mark.matrix,
+        )
+        for number, cell in enumerate(
+            itertools.product(WAYS, FAILURES, (0, 3, 40), (1, 2, 6), (0, 3), flags, flags)
+        )
+    ]
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(("way", "kind", "stored", "failing", "fresh", "explicit", "recovers"), crossings())
+def test_a_resumed_run_ends(
+    client: Client,
+    simulator: Simulator,
+    way: str,
+    kind: str,
+    stored: int,
+    failing: int,
+    fresh: int,
+    explicit: bool,
+    recovers: bool,
+) -> None:
+    fault, expected = FAILURES[kind]
+    good = [f"good {number}" for number in range(stored + fresh)]
+    poison = [f"poison {number}" for number in range(failing)]
+    assert all(isinstance(result, Response) for result in run(client, "call_many", good[:stored]))
+    sent = simulator.ledger().requests
+    # One call after the other would meet all failures with the first.
+    times = 1 if way == "call" else failing
+    simulator.inject(fault, times=times if recovers else None, match="poison")
+    parameters: dict[str, Any] = {"timeout": Timeouts(total=1.0 if kind == "timeout" else 20)}
+    parameters |= {"max_retries": 2} if explicit else {"outage_patience": 20 if recovers else 1}
+    first = len(good) if way == "call" else stored
+    results = run(client, way, good[:first] + poison + good[first:], **parameters)
+    answered, failed = results[:first] + results[first + failing :], results[first : first + failing]
+    assert all(isinstance(result, Response) for result in answered), answered
+    bodies = [str(request.body) for request in simulator.requests()[sent:]]
+    requests = {prompt: sum(f"'{prompt}'" in body for body in bodies) for prompt in good + poison}
+    assert all(requests[prompt] == 1 for prompt in good[stored:])
+    for result, prompt in zip(failed, poison, strict=True):
+        assert isinstance(result, Response if recovers else expected), result
+        attempts = result.timing.attempts if isinstance(result, Response) else result.attempts
+        assert attempts == requests[prompt]
+        assert attempts <= (3 if explicit else 11)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_explicit_max_retries_holds_for_the_inputs_that_are_left(
+    client: Client, simulator: Simulator, way: str
+) -> None:
+    prompts = [str(number) for number in range(100)]
+    run(client, "call_many", prompts)
+    simulator.inject(Fault(status=500), times=None, match="poison")
+    for _ in range(2):
+        results = run(client, way, [*prompts, "poison 1", "poison 2"], max_retries=2)
+        assert [type(result) for result in results] == [Response] * 100 + [InternalServerError] * 2
+        assert [result.attempts for result in results[100:] if isinstance(result, LLMError)] == [3, 3]
+
+
+def test_the_max_retries_of_a_client_is_explicit(simulator: Simulator, own_cache: Path) -> None:
+    simulator.inject(Fault(status=500), times=None)
+    with Client(max_retries=7) as client, pytest.raises(InternalServerError) as caught:
+        client.call(MODEL, "Hi")
+    assert caught.value.attempts == 8
+
+
+def test_the_inputs_that_are_left_do_not_make_a_provider_down(
+    client: Client, simulator: Simulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    prompts = [str(number) for number in range(100)]
+    client.call_many(MODEL, prompts)
+    simulator.inject(Fault(status=500), times=None, match="poison")
+    results = client.call_many(MODEL, [*prompts, "poison 1", "poison 2"], outage_patience=3)
+    assert [type(result) for result in results[100:]] == [InternalServerError] * 2
+    assert not [record for record in caplog.records if "is down since" in record.getMessage()]
+
+
+def test_a_server_that_is_gone_is_no_fault_of_the_inputs_that_are_left(
+    client: Client, simulator: Simulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    prompts = [str(number) for number in range(100)]
+    url = f"http://127.0.0.1:{(port := free_port())}/openai"
+    with Simulator(port=port):
+        client.call_many(MODEL, prompts, base_url=url, api_key="sk-test")
+    results = client.call_many(
+        MODEL, [*prompts, "left 1", "left 2"], base_url=url, api_key="sk-test", outage_patience=2
+    )
+    assert [type(result) for result in results[100:]] == [APIConnectionError] * 2
+    assert [record for record in caplog.records if "is down since" in record.getMessage()]
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("way", ["call_many", "acall_many"])
+def test_the_default_of_max_retries_holds_for_suspects(
+    client: Client, simulator: Simulator, way: str
+) -> None:
+    prompts = [str(number) for number in range(100)]
+    run(client, "call_many", prompts)
+    simulator.inject(Fault(status=500), times=None, match="poison")
+    results = run(client, way, [*prompts, "poison 1", "poison 2"])
+    assert [result.attempts for result in results[100:] if isinstance(result, LLMError)] == [11, 11]
 
 
 @pytest.mark.parametrize("value", [-1, float("nan"), "60", True])

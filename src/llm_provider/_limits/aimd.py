@@ -73,6 +73,10 @@ class AIMD:
         self._number += 1
         return Ticket(self._number, now, self.in_flight, tokens, 0.0, math.inf, 0.0)
 
+    def is_limited(self, now: float) -> bool:
+        """False: only the requests in flight and the gate hold requests back."""
+        return False
+
     def on_headers(self, ticket: Ticket, headroom: Headroom) -> None:
         """Ignore the headers."""
 

@@ -198,14 +198,21 @@ class AdaptiveController:
         if in_flight >= window.size and not wanted:
             ready = max(ready, window.ready_at(now, in_flight))
         if self._levels is not None:
-            request_level, token_level = self._levels
-            mean = self._tokens_sent / self._number
-            ready = max(
-                ready,
-                request_level.ready_at(now, self._number, 1.0, self._margin),
-                token_level.ready_at(now, self._tokens_sent, tokens, self._margin * mean),
-            )
+            ready = max(ready, self._headers_ready_at(now, tokens, self._levels))
         return ready
+
+    def _headers_ready_at(self, now: float, tokens: float, levels: tuple[Level, Level]) -> float:
+        request_level, token_level = levels
+        mean = self._tokens_sent / self._number
+        return max(
+            request_level.ready_at(now, self._number, 1.0, self._margin),
+            token_level.ready_at(now, self._tokens_sent, tokens, self._margin * mean),
+        )
+
+    def is_limited(self, now: float) -> bool:
+        """Whether a limit of the provider holds requests back, and not the growth of a rate without one."""
+        levels = self._levels
+        return not self.open or (levels is not None and self._headers_ready_at(now, 1.0, levels) > now)
 
     def admit(
         self, now: float, tokens: float = 1.0, max_in_flight: int = sys.maxsize, at_once: int = 0

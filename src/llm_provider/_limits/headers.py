@@ -54,6 +54,8 @@ _TOKENS = tuple(
     )
 )
 
+_LIMITS = tuple(names.limit for names in (*_REQUESTS, *_TOKENS))
+
 _LONG_RESET = 10.0
 """Seconds. A shorter reset is too coarse to compute a rate from, because some are rounded to whole
 seconds."""
@@ -102,13 +104,15 @@ def headroom(headers: Mapping[str, str]) -> Headroom | None:
     >>> headroom({"x-ratelimit-limit-requests": "many"}) is None
     True
     """
+    # Most answers have none of these headers.
+    if not any(map(headers.__contains__, _LIMITS)):
+        return None
     requests, tokens = _first(headers, _REQUESTS), _first(headers, _TOKENS)
     return None if requests is None and tokens is None else Headroom(requests, tokens)
 
 
 def _first(headers: Mapping[str, str], families: Iterable[_Names]) -> Allowance | None:
     for names in families:
-        # Most answers have none of these headers, so the check for one name must be fast.
         if names.limit in headers and (allowance := _allowance(headers, names)) is not None:
             return allowance
     return None

@@ -28,7 +28,7 @@ from .._errors import (
 from .rate_estimator import Ticket
 from .retry import is_free
 
-_LEAST_FAILURES, _LEAST_SECONDS = 5, 1.0
+LEAST_FAILURES, _LEAST_SECONDS = 5, 1.0
 """A scope is down after so many failures in a row over so many seconds. Two seconds of single calls with
 back-off are enough. Without the seconds, five requests that broke with one connection would count as an
 outage."""
@@ -170,7 +170,7 @@ class Outage:
             self._last = ticket
         self._failed += 1
         self._note(error, caller)
-        if self._failed < _LEAST_FAILURES or self._failed < _SHARE * (
+        if self._failed < LEAST_FAILURES or self._failed < _SHARE * (
             self._last.order - self._first.order + 1
         ):
             return

@@ -198,21 +198,27 @@ def is_free(error: LLMError) -> bool:
 
 
 def retry_after(headers: Mapping[str, str], *, now: datetime.datetime | None = None) -> float | None:
-    """The seconds in `retry-after-ms` or `retry-after` (seconds or an HTTP date; RFC 9110 §10.2.3).
+    """The longer wait of `retry-after-ms` and `retry-after` (seconds or an HTTP date; RFC 9110 §10.2.3).
+
+    Azure sends a rounded number beside the exact one, which may be 0.
 
     Only ASCII digits are accepted. `float` also accepts `nan`, `inf`, `1e400`, a sign and other scripts'
     digits, which count as absent here. A date in the past is 0. litellm's proxy passes the provider's header
     on as `llm_provider-retry-after`.
 
     >>> retry_after({"retry-after-ms": "1500", "retry-after": "9"})
-    1.5
+    9.0
     >>> retry_after({"retry-after": "nan"}) is None
     True
     """
-    milliseconds = headers.get("retry-after-ms", "").strip()
-    if _SECONDS.fullmatch(milliseconds):
-        return float(milliseconds) / 1000
-    text = (headers.get("retry-after") or headers.get("llm_provider-retry-after", "")).strip()
+    text = headers.get("retry-after-ms", "").strip()
+    exact = float(text) / 1000 if _SECONDS.fullmatch(text) else None
+    rounded = _seconds_in(headers.get("retry-after") or headers.get("llm_provider-retry-after", ""), now)
+    return max((wait for wait in (exact, rounded) if wait is not None), default=None)
+
+
+def _seconds_in(text: str, now: datetime.datetime | None) -> float | None:
+    text = text.strip()
     if _SECONDS.fullmatch(text):
         return float(text)
     if not text or not text.isascii() or len(text) > 40:

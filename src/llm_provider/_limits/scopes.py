@@ -67,6 +67,7 @@ class Controller(Protocol):
         """Whether no limit on the rate is known yet."""
 
     def admit(self, now: float, tokens: float, max_in_flight: int, at_once: int) -> Ticket | float: ...
+    def is_limited(self, now: float) -> bool: ...
     def on_headers(self, ticket: Ticket, headroom: Headroom) -> None: ...
     def succeeded(self, now: float, ticket: Ticket, *, tokens: float | None) -> None: ...
     def refused(self, now: float, ticket: Ticket, retry_after: float | None) -> bool: ...
@@ -259,7 +260,12 @@ class Scope:
         elif (pause := self.gated_for()) > LEAST_SECONDS:
             text = f"{who} for the provider's rate limit, sending resumes in {duration(pause)}"
             self._waits.tell(self.name, "pause", text, seconds=pause)
-        elif self.controller.in_flight >= min(self._queue[0].max_in_flight, self.controller.window):
+        elif (
+            self.controller.in_flight >= min(self._queue[0].max_in_flight, self.controller.window)
+            or self.outage.watches
+            or not self.controller.is_limited(self._loop.time())
+        ):
+            # Also while the rate still grows, because no limit is known or because an outage has ended.
             self._waits.tell(self.name, "full", f"{who}, {self.controller.in_flight} requests are in flight")
         else:
             known = not self.controller.open and self.controller.rate != math.inf
@@ -278,7 +284,13 @@ class Scope:
             self.controller.on_headers(ticket, told)
 
     def ended(
-        self, ticket: Ticket, error: LLMError | None, *, tokens: float | None = None, caller: object = None
+        self,
+        ticket: Ticket,
+        error: LLMError | None,
+        *,
+        tokens: float | None = None,
+        caller: object = None,
+        suspect: bool = False,
     ) -> bool:
         """End a request that was sent.
 
@@ -287,6 +299,7 @@ class Scope:
             error: Its error; None after a success.
             tokens: Tokens that a limit has counted for the request, if known.
             caller: Identity of the call, so that failures of one call differ from those of many.
+            suspect: Whether the call is rather the reason for its failure than an outage.
 
         Returns:
             Whether a call that was refused backs off by itself: the gate of the scope does not hold it back.
@@ -299,10 +312,13 @@ class Scope:
             if self.outage.watches:
                 self._works(now, ticket)
         else:
-            if is_outage(error):
+            if is_outage(error) and not suspect:
                 self._failed(now, ticket, error, caller)
             elif self.outage.watches:
-                self._works(now, ticket) if is_answer(error) else self.outage.ended(now, ticket)
+                if suspect or is_answer(error):
+                    self._works(now, ticket)
+                else:
+                    self.outage.ended(now, ticket)
             if not is_congestion(error) or (was_down and is_outage(error)):
                 controller.failed(now, ticket)
             elif isinstance(error, OverloadedError):

@@ -29,6 +29,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from .._runtime.database_safety import forbid_code
 from .._runtime.leases import Lease, Leases, own_directory
 from .controller import AdaptiveController
 from .headers import Headroom
@@ -108,6 +109,7 @@ class SharedStateFile:
             connection = sqlite3.connect(path, timeout=_LOCK_PATIENCE, isolation_level=None)
             try:
                 path.chmod(0o600)
+                forbid_code(connection)
                 # A restart of the machine makes the state useless, so it need not survive a power failure.
                 connection.execute("PRAGMA synchronous = off")
                 connection.execute("PRAGMA journal_mode = wal")
@@ -234,6 +236,10 @@ class SharedController:
     def open(self) -> bool:
         """Whether no limit on the rate is known yet."""
         return self._controller.open
+
+    def is_limited(self, now: float) -> bool:
+        """Whether a limit of the provider holds requests back."""
+        return self._controller.is_limited(now)
 
     def admit(self, now: float, tokens: float, max_in_flight: int, at_once: int) -> Ticket | float:
         """A ticket for a request that may be sent now, else the time to ask again."""

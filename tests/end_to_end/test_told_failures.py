@@ -1,0 +1,95 @@
+"""Failures as hosts tell them: one status for everything, inside a stream, the message in any field."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from litellm_support import IGNORED_WARNINGS, needs_litellm
+from llm_provider import AuthenticationError, Client, InternalServerError, LLMError, NotFoundError
+from raw_server import RawServer, answering, streaming
+
+pytestmark = IGNORED_WARNINGS
+
+MODELS = [
+    "local/m", "xai/m", "mistral/m", "openrouter/m", "gpt-5.5-pro", "claude-sonnet-5-5", "gemini-3.8-flash",
+    pytest.param("hosted_vllm/m", marks=needs_litellm), pytest.param("litellm/openai/m", marks=needs_litellm),
+]  # fmt: skip
+STREAMED = ["local/m", "mistral/m", "gpt-5.5-pro", "claude-sonnet-5-5", "gemini-3.8-flash"]
+
+WRONG_KEY = {"code": "Client specified an invalid argument", "error": "Incorrect API key provided: k***."}
+NO_MODEL = {"object": "error", "message": "Invalid model: m-9", "type": "invalid_model", "code": "1500"}
+NO_ID = {"error": {"message": "maker/m-9 is not a valid model ID", "code": 400}, "user_id": "u"}
+TOO_SMALL = "failed to decode, try again, increasing context size (n_ctx)"
+SHAPES: list[Any] = [
+    {"error": {"detail": TOO_SMALL}},
+    {"error": TOO_SMALL},
+    {"error": {"message": TOO_SMALL, "code": None}},
+    {"error": {"error": {"message": TOO_SMALL}}},
+    {"error": [{"msg": TOO_SMALL}]},
+    {"detail": TOO_SMALL},
+    {"detail": [{"loc": [], "msg": TOO_SMALL, "type": "value_error"}]},
+    {"message": TOO_SMALL, "object": "error", "type": "InternalServerError", "code": None},
+    {"message": TOO_SMALL},
+    {"errors": [{"message": TOO_SMALL}], "success": False, "result": None, "messages": []},
+]
+
+
+def address(server: RawServer, model: str) -> str:
+    return server.root if "claude" in model or "gemini" in model else f"{server.root}/v1"
+
+
+@pytest.mark.parametrize("way", ["call", "stream"])
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [(WRONG_KEY, AuthenticationError), (NO_MODEL, NotFoundError), (NO_ID, NotFoundError)],
+    ids=["key", "model", "id"],
+)
+def test_one_status_for_everything(model: str, way: str, body: Any, kind: type[LLMError]) -> None:
+    with RawServer(answering(json.dumps(body).encode(), status=400)) as server, Client(cache=False) as client:
+        where = {"base_url": address(server, model), "api_key": "k"}
+        with pytest.raises(kind):
+            client.call(model, "Hi", **where) if way == "call" else list(client.stream(model, "Hi", **where))
+        assert server.requests == 1
+
+
+@pytest.mark.parametrize("body", [WRONG_KEY, NO_MODEL, NO_ID], ids=["key", "model", "id"])
+def test_a_batch_stops_at_an_answer_that_every_call_gets(body: Any) -> None:
+    with RawServer(answering(json.dumps(body).encode(), status=400)) as server, Client(cache=False) as client:
+        with pytest.warns(UserWarning, match="the batch was stopped"):
+            results = client.call_many(
+                "local/m", [str(number) for number in range(200)], base_url=address(server, "local/m"),
+                api_key="k", on_error="return",
+            )  # fmt: skip
+        assert len(results.errors) == 200
+        assert server.requests < 100
+
+
+@pytest.mark.parametrize("model", STREAMED)
+@pytest.mark.parametrize("shape", SHAPES, ids="-".join)
+@pytest.mark.parametrize("way", ["stream", "call", "status"])
+def test_the_message_is_told_wherever_it_is(model: str, shape: Any, way: str) -> None:
+    body = json.dumps(shape).encode()
+    behaviour = (
+        streaming([shape]) if way == "stream" else answering(body, status=500 if way == "status" else 200)
+    )
+    with RawServer(behaviour) as server, Client(cache=False, max_retries=0) as client:
+        where = {"base_url": address(server, model), "api_key": "k"}
+        with pytest.raises(InternalServerError, match="try again, increasing context size") as caught:
+            list(client.stream(model, "Hi", **where)) if way == "stream" else client.call(
+                model, "Hi", **where
+            )
+        assert server.requests == 1
+    assert caught.value.message == TOO_SMALL
+
+
+def test_a_failure_in_the_middle_of_a_stream() -> None:
+    piece = {"choices": [{"index": 0, "delta": {"content": "Hel"}, "finish_reason": None}]}
+    for shape in SHAPES:
+        with RawServer(streaming([piece, shape])) as server, Client(cache=False, max_retries=0) as client:
+            with pytest.raises(InternalServerError, match="increasing context size"):
+                list(client.stream("local/m", "Hi", base_url=server.root, api_key="k"))
+            assert server.requests == 1
