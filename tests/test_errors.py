@@ -154,7 +154,7 @@ def test_an_error_has_the_facts_of_a_response_that_it_knows_and_raises_itself_fo
         assert caught.value is error
     with pytest.raises(RateLimitError):
         hasattr(error, "text")
-    with pytest.raises(AttributeError, match="'RateLimitError' object has no attribute 'txt'"):
+    with pytest.raises(AttributeError, match="RateLimitError has no attribute 'txt'"):
         _ = error.txt  # type: ignore[attr-defined]  # on purpose
 
 

@@ -1,8 +1,7 @@
 """The errors that the library raises. docs/errors.md has the tree, and what to do about each.
 
-Names are those of the openai and anthropic SDKs and of litellm, where these have one.
-
-Every error can be pickled. No error holds an API key, a header or an object of an SDK.
+Names are those of the openai and anthropic SDKs and of litellm, where these have one. Every error can be
+pickled. No error holds an API key, a header or an object of an SDK.
 """
 
 from __future__ import annotations
@@ -11,8 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from ._foreign_attributes import missing_attribute
 from ._json_values import json_value
 from ._json_values import shown as shown  # noqa: PLC0414  # mypy takes it for a re-export by this form alone
+from ._terminal_text import escape_controls
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -57,7 +58,10 @@ class LLMError(Exception):
         retry_after: The wait in seconds that the provider asked for; None if it gave none.
         maybe_billed: Whether the provider may have charged for this call.
         failures: The requests that failed, the last one included.
-        usage: The `Usage` that the provider reported for failed requests; None if it reported none.
+        usage: The `Usage` that the provider reported for the requests of this call; None if it reported none.
+        samples: The samples of a call with `n` above 1 that were answered, in their order: a tuple of
+            `Response`, as in `Response.samples`. They are stored as others are, so the same call asks for
+            the rest.
         cached: False, as no answer came from the cache.
         metadata: The metadata of the input in its batch; None if none was given.
 
@@ -72,8 +76,10 @@ class LLMError(Exception):
     maybe_billed: bool = False
     failures: tuple[FailedAttempt, ...] = ()
     usage: Any = None
+    samples: tuple[Any, ...] = ()
     cached = False
     metadata: Any = None
+    row_label: Any = None
     _cost: float | None = None
 
     if TYPE_CHECKING:
@@ -90,6 +96,7 @@ class LLMError(Exception):
         id: Never
         timing: Never
         cost_source: Never
+        price: Never
         response_format: Never
 
     def __init__(
@@ -126,11 +133,11 @@ class LLMError(Exception):
             if name in _OF_RESPONSES:
                 # The frames of an earlier access would stay in memory.
                 raise self.with_traceback(None)
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            raise missing_attribute(self, name)
 
     @property
     def cost(self) -> float | None:
-        """USD that the failed requests cost: 0 if none was billed, None if the cost is unknown."""
+        """USD that all requests of the call cost: 0 if none was billed, None if one cost is unknown."""
         return self._cost if self.maybe_billed else 0.0
 
     @cost.setter
@@ -170,15 +177,13 @@ class LLMError(Exception):
         return _rebuild(kind, read)
 
     def __str__(self) -> str:
-        facts = [fact for fact in (self.provider, self.model) if fact]
-        if self.status is not None:
-            facts.append(f"HTTP {self.status}")
-        if self.request_id:
-            facts.append(f"request {self.request_id}")
+        status = None if self.status is None else f"HTTP {self.status}"
+        request = f"request {self.request_id}" if self.request_id else None
+        facts = [fact for fact in (self.provider, self.model, status, request) if fact]
         if self.attempts > 1:
             at_most = any(failure.error == "APIConnectionError" for failure in self.failures)
             facts.append(f"{'at most ' if at_most else ''}{self.attempts} attempts")
-        return f"{self.message} [{', '.join(facts)}]" if facts else self.message
+        return escape_controls(f"{self.message} [{', '.join(facts)}]" if facts else self.message)
 
     def _repr_html_(self) -> str:
         from ._html import error_view
@@ -191,9 +196,9 @@ class LLMError(Exception):
 
 _OF_RESPONSES = frozenset(
     {"text", "texts", "choices", "reasoning", "tool_calls", "finish_reason", "parsed", "all_parsed",
-     "parsed_from", "logprobs", "raw", "body", "id", "timing", "cost_source", "response_format",
-     "schema_in_prompt", "dropped", "citations", "images", "audio", "server_tool_calls", "messages",
-     "rounds", "tool_rounds", "tool_results", "samples"}
+     "parsed_from", "logprobs", "raw", "body", "id", "timing", "cost_source", "price",
+     "response_format", "schema_in_prompt", "dropped", "citations", "images", "audio", "server_tool_calls",
+     "messages", "rounds", "tool_rounds", "tool_results"}
 )  # fmt: skip
 """The attributes that a `Response` has and an error does not."""
 
@@ -281,7 +286,7 @@ class ContextWindowExceededError(RequestError):
 
 
 class PendingBatchError(RequestError):
-    """The input is in a batch under way, whose id is `batch`, and the call had `in_batch="refuse"`."""
+    """The input is in a batch under way, `batch`, and `in_batch="refuse"` was set or results do not come."""
 
     def __init__(self, message: str, *, batch: str, **facts: Any) -> None:
         super().__init__(message, **facts)
@@ -408,26 +413,16 @@ class SchemaMismatchError(JSONSchemaValidationError):
     """The answer is not JSON, or does not match `response_format`, also after it was asked for again.
 
     `text` is the last answer. `validation_error` names each place that does not match, one in a line. `usage`
-    (a `Usage`) and `cost` (USD) are those of all answers to the call; None where they are not known.
+    (a `Usage`) and `cost` (USD) are those of all requests of the call; None where they are not known.
     """
 
     text: str  # type: ignore[assignment]  # other errors raise themselves in its place
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        text: str,
-        validation_error: str,
-        usage: Any = None,
-        cost: float | None = None,
-        **facts: Any,
-    ) -> None:
+    def __init__(self, message: str, *, text: str, validation_error: str, **facts: Any) -> None:
+        self.usage, self.cost = facts.pop("usage", None), facts.pop("cost", None)
         super().__init__(message, **facts)
         self.text = text
         self.validation_error = validation_error
-        self.usage = usage
-        self.cost = cost
 
 
 class ToolArgumentsError(JSONSchemaValidationError):

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import json
 import socket
+import threading
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from importlib.util import find_spec
+from pathlib import Path
+from types import FrameType
 from typing import Any, Literal
 
 import pytest
@@ -17,9 +23,11 @@ from llm_provider import (
     RateLimitError,
     Response,
     Timeouts,
+    TokenLogprob,
     UnsupportedParameterError,
 )
 from llm_provider._client.client import Transport
+from llm_provider._providers.openai.chat_stream import Assembler
 from llm_provider.simulator import Fault, Simulator
 from raw_server import RawServer
 
@@ -186,3 +194,51 @@ def test_failures_of_a_watched_request_are_the_same(
             with pytest.raises(RateLimitError) as caught:
                 ask(clients["aiohttp"], model, "call", simulator.root, timeout=Timeouts(idle=20))
             assert (caught.value.status, caught.value.retry_after) == (429, 7.0)
+
+
+@pytest.mark.parametrize("how", ["call", "stream", "acall", "astream"])
+def test_many_log_probabilities_are_read_without_collections_of_garbage(tmp_path: Path, how: How) -> None:
+    token = {"token": "a", "logprob": -1.0, "bytes": [97], "top_logprobs": [{"token": "a", "logprob": -1.0}]}
+    choice = {"index": 0, "finish_reason": "stop", "logprobs": {"content": [token] * 20_000}}
+    message = {"role": "assistant", "content": "a"}
+    if how.endswith("stream"):
+        behaviour = raw_server.streaming([{"choices": [{**choice, "delta": message}]}])
+    else:
+        behaviour = raw_server.answering(json.dumps({"choices": [{**choice, "message": message}]}).encode())
+    collected: list[str] = []
+
+    def note(phase: str, _: dict[str, int]) -> None:
+        collected.append(threading.current_thread().name)
+
+    one = TokenLogprob(token="a", logprob=-1.0)
+    with RawServer(behaviour) as server, Client(cache_dir=tmp_path, keys={"openai": "key"}) as client:
+        gc.callbacks.append(note)
+        try:
+            found = [ask(client, "gpt-6.1-sol", how, server.root) for _ in range(2)]
+        finally:
+            gc.callbacks.remove(note)
+    assert [response.cached for response in found] == [False, True]
+    # Without a pause they are some hundred.
+    assert collected.count("llm_provider-decode") < 10
+    for response in found:
+        assert response.logprobs == (replace(one, top=(one,)),) * 20_000
+
+
+@pytest.mark.parametrize("how", ["stream", "astream"])
+def test_many_steps_of_a_stream_are_joined_in_a_thread(clients: Mapping[str, Client], how: How) -> None:
+    event = {"choices": [{"index": 0, "delta": {"content": "a"}}]}
+    last = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+    joining: set[str] = set()
+
+    def note(frame: FrameType, *_: Any) -> None:
+        if frame.f_code is Assembler.reply.__code__:
+            joining.add(threading.current_thread().name)
+
+    threading.setprofile(note)
+    try:
+        with RawServer(raw_server.streaming([event] * 30_000 + [last])) as server:
+            response = ask(clients["aiohttp"], "gpt-6.1-sol", how, server.root)
+    finally:
+        threading.setprofile(None)
+    assert response.text == "a" * 30_000
+    assert joining == {"llm_provider-decode"}

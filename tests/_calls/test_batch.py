@@ -166,7 +166,7 @@ def test_a_call_that_arrives_while_all_workers_end_is_served() -> None:
         time.sleep(0.01)  # noqa: ASYNC251 -- the loop is to be busy
         raise RateLimitError(str(prompt))
 
-    work = Work(iter, send, event_loop.cancel_task, 2, id)
+    work = Work(iter, send, event_loop.cancel_task, 2, lambda *_: None)
     with ThreadPoolExecutor(1) as reader:
         inputs = (str(number) for number in range(work.width + 5))
         results = reader.submit(list, iterate(work, inputs)).result(30)
@@ -235,7 +235,7 @@ def test_every_input_has_one_result(kinds: list[str], max_in_flight: int) -> Non
             raise ZeroDivisionError
         return ready
 
-    work = Work(begin, send, event_loop.cancel_task, max_in_flight, id)
+    work = Work(begin, send, event_loop.cancel_task, max_in_flight, lambda *_: None)
     results: dict[int, object] = {}
     try:
         for index, result in iterate(work, kinds):

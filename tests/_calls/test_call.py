@@ -1,15 +1,12 @@
-"""A call: the keys of its parts, and the error of a deadline that passes."""
+"""A call: the keys of its parts."""
 
 from __future__ import annotations
 
-from llm_provider import APITimeoutError, Client, FailedAttempt
-from llm_provider._calls.call import Call, SentRequests
+from llm_provider import Client
+from llm_provider._calls.call import Call
 from llm_provider._calls.chat import CHAT
 from llm_provider._limits.concurrency import Concurrency
-from llm_provider._limits.timeouts import Deadline
 from llm_provider._requests.request import Request
-
-DEADLINE = Deadline(5.0, 0.0)
 
 
 def call_of(client: Client, **parameters: object) -> Call:
@@ -30,32 +27,3 @@ class TestKeys:
             assert list(alone.parts) == [part]
             assert alone.key(part) == several.key(part)
             assert alone.asked(part) == several.asked(part)
-
-
-class TestMissedDeadline:
-    def test_nothing_was_sent(self) -> None:
-        error = SentRequests().missed(DEADLINE)
-        assert str(error) == "not answered by the deadline of 5 s: nothing was sent"
-        assert (error.attempts, error.maybe_billed, error.failures) == (0, False, ())
-        assert (error.phase, error.limit) == ("deadline", 5.0)
-
-    def test_requests_had_failed(self) -> None:
-        sent = SentRequests()
-        sent.failures = (FailedAttempt(error="InternalServerError"), FailedAttempt(error="RateLimitError"))
-        error = sent.missed(DEADLINE)
-        assert error.message.endswith("deadline of 5 s: after InternalServerError, RateLimitError")
-        assert (error.attempts, error.maybe_billed) == (2, False)
-
-    def test_a_request_was_under_way(self) -> None:
-        sent = SentRequests()
-        sent.unfailed = 1
-        sent.failures = (FailedAttempt(error="RateLimitError"),)
-        error = sent.missed(DEADLINE)
-        assert isinstance(error, APITimeoutError)
-        assert error.message.endswith(": a request was under way, after RateLimitError")
-        assert (error.attempts, error.maybe_billed, error.failures) == (2, True, sent.failures)
-
-    def test_a_failed_request_may_have_been_billed(self) -> None:
-        sent = SentRequests()
-        sent.failures = (FailedAttempt(error="APITimeoutError", maybe_billed=True),)
-        assert sent.missed(DEADLINE).maybe_billed

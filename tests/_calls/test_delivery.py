@@ -16,6 +16,7 @@ from llm_provider._calls.call import Call, Sample
 from llm_provider._calls.chat import CHAT
 from llm_provider._calls.delivery import Delivery, Emit
 from llm_provider._calls.sender import Sender
+from llm_provider._calls.sent_requests import Charge
 from llm_provider._limits.concurrency import UNBOUNDED
 from llm_provider._limits.scopes import ScopeStatistics
 from llm_provider._requests.request import Request
@@ -49,7 +50,9 @@ class Table:
             "usage": {"prompt_tokens": 2, "completion_tokens": 1, "total_tokens": 3},
         }
         answer = call.operation.decode(call, reply, len(parts))
-        return Sample(answer, orjson.dumps(reply), cached=False, attempts=1, cost=Decimal("0.25"))
+        call.sent.attempts += 1
+        call.sent.charges += (Charge(Decimal("0.25"), answer.usage, "prices"),)
+        return Sample(answer, orjson.dumps(reply), cached=False)
 
     def affordable(self, call: Call[Any], parts: Sequence[int]) -> bool:
         return True

@@ -34,7 +34,7 @@ def encoded(model: str, **parameters: Any) -> Any:
         ("gpt-5.5-pro", {"stop": ["x"], "seed": 1}, ("seed", "stop")),
         ("claude-sonnet-5-5", {"temperature": 0, "seed": 0}, ("seed", "temperature")),
         ("claude-haiku-4-5", {"temperature": 1.5}, ("temperature",)),
-        ("claude-haiku-4-5", {"temperature": 1, "reasoning_effort": "low"}, ("temperature",)),
+        ("claude-haiku-4-5", {"temperature": 0.5, "reasoning_effort": "low"}, ("temperature",)),
         ("claude-sonnet-5-5", {"tools": [TOOL], "tool_choice": "required"}, ("tool_choice",)),
         ("claude-haiku-4-5", {"metadata": {"run": "7"}, "user": "u"}, ("metadata",)),
         ("claude-haiku-4-5", {"service_tier": "flex", "endpoint": "chat"}, ("endpoint", "service_tier")),

@@ -140,3 +140,27 @@ class TestCount:
         for _ in range(5):
             stop.failed(NotFoundError("no endpoint takes images", status=404))
         assert not stop.stopped
+
+
+@pytest.mark.parametrize(
+    ("stored", "given", "failing", "all_read", "blames"),
+    [
+        (100, 2, 2, True, True),
+        (1, 4, 4, True, True),
+        (0, 2, 2, True, False),  # nothing was answered: an outage looks the same
+        (100, 3, 2, True, False),  # one is left to try
+        (100, 2, 2, False, False),  # more inputs may follow
+        (19, 5, 5, True, False),
+        (20, 5, 5, True, True),
+        (68, 32, 32, True, False),  # a third of the batch: rather an outage
+    ],
+)
+def test_few_failing_inputs_beside_answered_ones_are_the_suspects(
+    stored: int, given: int, failing: int, *, all_read: bool, blames: bool
+) -> None:
+    batch = EarlyStop()
+    batch.stored, batch.given, batch.all_read = stored, given, all_read
+    batch.failing |= set(range(failing))
+    assert batch.blames_inputs is blames
+    batch.stored, batch.given, batch.ended_calls, batch.answered_calls = 0, given + stored, stored, stored
+    assert batch.blames_inputs is blames

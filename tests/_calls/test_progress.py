@@ -24,9 +24,12 @@ BATCH = "from llm_provider import call_many; call_many('gpt-6.1-sol', [f'1+{{n}}
 def test_it_counts_results(client: Client) -> None:
     with Progress(3, False, client.statistics) as progress:
         paid, hit = (client.call("gpt-6.1-sol", "Hi") for _ in range(2))
-        for result in (paid, hit, APIConnectionError("broken")):
+        billed = APIConnectionError("broken", maybe_billed=True)
+        billed.cost = 0.5
+        for result in (paid, hit, APIConnectionError("broken"), billed):
             progress.update(result)
-    assert (progress.sums.cached, progress.sums.failed, progress.sums.cost) == (1, 1, paid.cost)
+    assert (progress.sums.cached, progress.sums.failed, progress.sums.unknown) == (1, 2, 0)
+    assert progress.sums.cost == 0.5 + (paid.cost or 0)
 
 
 def test_a_cost_that_is_not_known_is_not_shown_as_nothing(

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import pickle
+import re
 import threading
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from llm_provider import (
+    APITimeoutError,
     Budget,
     CacheMissError,
     Client,
     JSONSchemaValidationError,
     Ledger,
     LengthFinishReasonError,
+    LLMError,
     RefusalError,
+    RequestError,
     Response,
     SchemaMismatchError,
     price,
@@ -248,7 +253,7 @@ class TestOtherTypes:
         self, client: Client, simulator: Simulator
     ) -> None:
         assert ask(client).parsed.name == "text"
-        with pytest.raises(CacheMissError, match="may not match response_format"):
+        with pytest.raises(CacheMissError, match="not of response_format"):
             ask(client, response_format=Swiss, cache="only")
         answers(simulator, GOOD)
         assert ask(client, response_format=Swiss).parsed == Swiss(name="Bern", people=2)
@@ -304,3 +309,136 @@ def test_answers_that_are_no_objects(client: Client, simulator: Simulator, model
         answer.parsed, City
     )
     assert (answer.timing.attempts, answer.schema_in_prompt) == (1, False)
+
+
+def _in_every_way(client: Client, way: str, prompt: str, **parameters: Any) -> Any:
+    """The result of one call, which is an error where it fails."""
+
+    try:
+        if way == "call":
+            return client.call(MODEL, prompt, **parameters)
+        if way == "call_many":
+            return client.call_many(MODEL, [prompt], **parameters)[0]
+        if way == "iter_many":
+            return next(client.iter_many(MODEL, [prompt], **parameters))[1]
+        if way == "acall":
+            return asyncio.run(client.acall(MODEL, prompt, **parameters))
+        return asyncio.run(client.acall_many(MODEL, [prompt], **parameters))[0]
+    except LLMError as error:
+        return error
+
+
+WAYS = ["call", "acall", "call_many", "acall_many", "iter_many"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("n", [1, 2])
+def test_a_long_check_stops_no_other_call_and_ends_at_the_deadline(
+    client: Client, simulator: Simulator, way: str, n: int
+) -> None:
+    """The validator waits for the end of another call, and then until the deadline has passed."""
+    entered, leave = threading.Event(), threading.Event()
+
+    class Slow(BaseModel):
+        name: str
+
+        @field_validator("name")
+        @classmethod
+        def wait(cls, value: str) -> str:
+            entered.set()
+            assert leave.wait(120)
+            return value
+
+    found: list[Any] = []
+
+    def work() -> None:
+        asked: dict[str, Any] = {"response_format": Slow, "deadline": 5, "n": n, "cache": "off"}
+        found.append(_in_every_way(client, way, "Name a city.", **asked))
+
+    answers(simulator, *['{"name": "Bern"}'] * n)
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        assert entered.wait(60)
+        assert client.call(MODEL, "Something else.", cache="off").text
+        thread.join(60)
+        assert not thread.is_alive()
+    finally:
+        leave.set()
+    assert isinstance(found[0], APITimeoutError)
+    assert found[0].phase == "deadline"
+
+
+_REFERENCE = {"$ref": "#/$defs/Node"}
+_NODE = {
+    "$defs": {
+        "Node": {
+            "type": "object",
+            "properties": {"next": {"anyOf": [_REFERENCE, _REFERENCE, {"type": "null"}]}},
+            "required": ["next"],
+        }
+    },
+    **_REFERENCE,
+}
+
+
+class Linked(BaseModel):
+    next: Linked | None
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (Linked, '{"next":' * 25 + '"x"' + "}" * 25),
+        (_NODE, '{"next":' * 25 + '"x"' + "}" * 25),
+        ({"type": "string", "pattern": "^(a+)+$"}, json.dumps("a" * 5000 + "!")),
+        ({"type": "string", "pattern": "^(?=(a+)+b)a+$"}, json.dumps("a" * 5000)),
+        ({"type": "array", "uniqueItems": True}, json.dumps([*range(5000), 3])),
+        (City, "```" + " " * 100_000),
+    ],
+    ids=["type", "schema", "pattern", "look-ahead", "unique", "blanks"],
+)
+def test_an_answer_that_would_take_hours_does_not_match_at_once(
+    client: Client, simulator: Simulator, way: str, given: Any, text: str
+) -> None:
+    answers(simulator, text)
+    result = _in_every_way(client, way, "Go.", response_format=given, max_repairs=0, deadline=60)
+    assert isinstance(result, SchemaMismatchError), result
+    assert result.text == text
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("given", [Linked, _NODE])
+def test_a_valid_answer_of_200_levels_is_valid(
+    client: Client, simulator: Simulator, way: str, given: Any
+) -> None:
+    answers(simulator, '{"next":' * 200 + "null" + "}" * 200)
+    for cached in (False, True):
+        result = _in_every_way(client, way, "Go.", response_format=given)
+        assert (result.cached, result.parsed is None) == (cached, False)
+
+
+class InPython(BaseModel):
+    model_config = ConfigDict(regex_engine="python-re")
+    name: str = Field(pattern="^(a+)+$")
+
+
+class Compiled(BaseModel):
+    name: Annotated[str, Field(pattern=re.compile("^(a+)+$"))]
+
+
+@pytest.mark.parametrize("given", [InPython, Compiled, list[Compiled]])
+def test_patterns_without_a_bound_are_refused_before_anything_is_sent(
+    client: Client, simulator: Simulator, given: Any
+) -> None:
+    with pytest.raises(RequestError, match="may take any time"):
+        client.call(MODEL, "Go.", response_format=given)
+
+    def tool(name: given) -> None:
+        """A tool."""
+
+    tool.__annotations__["name"] = given
+    with pytest.raises(RequestError, match="may take any time"):
+        client.call(MODEL, "Go.", tools=[tool])
+    assert not simulator.requests()

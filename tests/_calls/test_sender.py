@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from llm_provider import (
     APIResponseValidationError,
@@ -20,6 +23,7 @@ from llm_provider import (
     QuotaExceededError,
     RateLimitError,
     Response,
+    Telemetry,
 )
 from llm_provider.simulator import Fault, Simulator
 from raw_server import Behaviour, RawServer, answering
@@ -259,6 +263,44 @@ def test_a_key_that_the_server_echoes_is_in_no_field(
         for shown in (str(error), repr(error), repr(vars(error)), repr(error.args), str(pickle.dumps(error))):
             assert "sk-can" not in shown
         assert raw.requests == 1
+
+
+@pytest.mark.skipif(find_spec("litellm") is None, reason="litellm is not installed")
+@pytest.mark.filterwarnings("ignore::UserWarning:pydantic", "ignore::DeprecationWarning:litellm")
+@pytest.mark.parametrize("how", ["call", "stream"])
+@pytest.mark.parametrize("status", [200, 400, 401, 429, 500])
+@pytest.mark.parametrize(
+    ("model", "variable"),
+    [
+        ("litellm/anthropic/claude-sonnet-5-5", "ANTHROPIC_API_KEY"),
+        ("litellm/openai/gpt-5.1", "OPENAI_API_KEY"),
+        ("hosted_vllm/m", "HOSTED_VLLM_API_KEY"),
+        ("hosted_vllm/m", "AWS_SECRET_ACCESS_KEY"),
+    ],
+)
+def test_a_key_of_the_environment_that_the_server_echoes_to_litellm_is_in_no_field(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch, model: str, variable: str, status: int, how: str
+) -> None:
+    monkeypatch.setenv("HOSTED_VLLM_API_KEY", "sk-other-key")
+    monkeypatch.setenv(variable, KEY)
+    spans, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(spans))
+    telemetry = Telemetry(tracer_provider=provider)
+    with (
+        RawServer(echoing(status)) as raw,
+        Client(cache_dir=own_cache, max_retries=0, telemetry=telemetry, log_content=True) as client,
+    ):
+        url = raw.root + ("" if "anthropic" in model else "/v1")
+        with pytest.raises(LLMError) as caught:
+            if how == "call":
+                client.call(model, "Hi", base_url=url)
+            else:
+                list(client.stream(model, "Hi", base_url=url))
+    error = caught.value
+    recorded = [span.to_json() for span in spans.get_finished_spans()]
+    assert recorded
+    for shown in (str(error), repr(error), repr(vars(error)), str(pickle.dumps(error)), *recorded):
+        assert "sk-can" not in shown
 
 
 @pytest.mark.parametrize("how", ["call", "stream"])

@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llm_provider import RateLimitError
+from llm_provider._calls.sent_requests import SentRequests
 from llm_provider._calls.single_flight import Flights, Shared
 from llm_provider._runtime.leases import Leases
 from support import wait_until
@@ -33,8 +34,8 @@ async def shared(
     """A call as `Engine` makes it, without a budget."""
     flight = flights.under_way(key)
     if flight is not None:
-        return await flight.follow()
-    with flights.lead(key) as flight:
+        return await flight.follow(SentRequests())
+    with flights.lead(key, SentRequests()) as flight:
         if flight.elsewhere:
             await flight.wait_for_other_process()
             found = await stored()
@@ -418,6 +419,7 @@ def test_no_cancellation_loses_a_result(
 PROGRAM = """
     import asyncio, os, sys, time
     from pathlib import Path
+    from llm_provider._calls.sent_requests import SentRequests
     from llm_provider._calls.single_flight import Flights
     from llm_provider._runtime.leases import Leases
 
@@ -439,8 +441,8 @@ PROGRAM = """
     async def call(flights):
         flight = flights.under_way("key")
         if flight is not None:
-            return await flight.follow()
-        with flights.lead("key") as flight:
+            return await flight.follow(SentRequests())
+        with flights.lead("key", SentRequests()) as flight:
             if flight.elsewhere:
                 await flight.wait_for_other_process()
                 flight.result = await lookup()

@@ -85,7 +85,9 @@ def test_a_prompt_filled_in_is_the_prompt_encoded(
     try:
         slow = prepared(client, model, prompt, parameters)
     except LLMError as error:
-        # What is wrong for all is found without a prompt.
+        # What is wrong for all is found without a prompt. A blank prompt is found when it is encoded.
+        if prompt.isspace():
+            return
         with pytest.raises(type(error)):
             template_of(client, model, **parameters)
         return
@@ -95,6 +97,9 @@ def test_a_prompt_filled_in_is_the_prompt_encoded(
         assert own, "only who overwrites the messages has none"
         return
     encoded = alike.fits(prompt)
+    if prompt.isspace():
+        assert encoded is None
+        return
     assert encoded is not None
     filled = alike.filled(prompt, encoded, started=0.0)
     assert told(filled) == told(slow)
@@ -163,12 +168,10 @@ def test_an_invalid_parameter_is_raised_by_the_template(client: Client) -> None:
         template_of(client, MODEL, temprature=0.5)
 
 
-def test_the_calls_of_a_batch_have_one_deadline_and_count_their_own_requests(client: Client) -> None:
+def test_the_calls_of_a_batch_have_one_deadline(client: Client) -> None:
     alike = template_of(client, MODEL, deadline=60)
     assert alike is not None
     encoded = alike.fits("Hi")
     assert encoded is not None
     one, other = (alike.filled("Hi", encoded, started=0.0) for _ in range(2))
     assert one.deadline is other.deadline is not None
-    assert one.sent is not None
-    assert one.sent is not other.sent

@@ -313,6 +313,165 @@ class Fragile(BaseModel):
         return {"Ada": "Lovelace"}[name]
 
 
+class UnreadableError(ValueError):
+    def __str__(self) -> str:
+        raise RuntimeError("no message")
+
+    __repr__ = __str__
+
+
+FAILURES: dict[str, Callable[[], BaseException]] = {
+    "error": lambda: ValueError("no"),
+    "unreadable": UnreadableError,
+    "undecodable": lambda: ValueError("no file \udc80"),
+    "pytest": lambda: pytest.fail.Exception("failed"),
+    "skip": lambda: pytest.skip.Exception("skipped"),
+    "generator": GeneratorExit,
+    "exit": lambda: SystemExit(3),
+    "cancelled": asyncio.CancelledError,
+    "stop": StopIteration,
+    "async stop": StopAsyncIteration,
+    "group": lambda: ExceptionGroup("several", [ValueError("one")]),
+    "base group": lambda: BaseExceptionGroup("several", [GeneratorExit()]),
+    "recursion": RecursionError,
+    "memory": MemoryError,
+    "interrupt": KeyboardInterrupt,
+}
+"""What a tool may raise."""
+
+
+def _circular() -> list[Any]:
+    value: list[Any] = []
+    value.append(value)
+    return value
+
+
+RETURNED: dict[str, Callable[[], Any]] = {
+    "lone surrogate": lambda: "a\udc80b",
+    "lone surrogate inside": lambda: {"a": ["\ud83d"]},
+    "lone surrogate in a part": lambda: [{"type": "text", "text": "a\udc80b"}],
+    "not a number": lambda: float("nan"),
+    "not a number in a part": lambda: [{"type": "text", "text": "a", "n": float("nan")}],
+    "bytes": lambda: b"\xff\xfe",
+    "unreadable": UnreadableError,
+    "circular": _circular,
+}
+"""What a tool may return."""
+
+CALLS = {
+    "call": lambda client, prompt, **asked: client.call(CHAT[0], prompt, **asked),
+    "call_many": lambda client, prompt, **asked: client.call_many(CHAT[0], [prompt], **asked)[0],
+    "stream": lambda client, prompt, **asked: _read(client.stream(CHAT[0], prompt, **asked)),
+    "acall": lambda client, prompt, **asked: asyncio.run(client.acall(CHAT[0], prompt, **asked)),
+    "acall_many": lambda client, prompt, **asked: asyncio.run(_first(client, "acall_many", prompt, **asked)),
+    "aiter_many": lambda client, prompt, **asked: asyncio.run(_first(client, "aiter_many", prompt, **asked)),
+    "astream": lambda client, prompt, **asked: asyncio.run(_aread(client, prompt, **asked)),
+}  # fmt: skip
+"""Every way of calling that runs tools."""
+
+
+def _read(stream: Any) -> Any:
+    list(stream)
+    return stream.response
+
+
+async def _first(client: Client, way: str, prompt: str, **asked: Any) -> Any:
+    if way == "acall_many":
+        return (await client.acall_many(CHAT[0], [prompt], progress=False, **asked))[0]
+    results = [result async for _, result in client.aiter_many(CHAT[0], [prompt], **asked)]
+    return results[0]
+
+
+async def _aread(client: Client, prompt: str, **asked: Any) -> Any:
+    stream = client.astream(CHAT[0], prompt, **asked)
+    async for _ in stream:
+        pass
+    return stream.response
+
+
+def _tool(act: Callable[[], Any], asynchronous: bool) -> Callable[..., Any]:
+    def tool() -> Any:
+        return act()
+
+    async def later() -> Any:
+        await asyncio.sleep(0)
+        return act()
+
+    later.__name__ = "tool"
+    return later if asynchronous else tool
+
+
+@pytest.mark.parametrize("way", CALLS)
+@pytest.mark.parametrize("asynchronous", [False, True])
+@pytest.mark.parametrize("failure", FAILURES)
+def test_whatever_a_tool_raises_is_told_or_is_the_users_interrupt(
+    client: Client, failure: str, asynchronous: bool, way: str
+) -> None:
+    def fail() -> Any:
+        raise FAILURES[failure]
+
+    asked: dict[str, Any] = {**CHAT[1], "max_tool_rounds": 1, "cache": "off", "deadline": 60}
+    ask: Any = CALLS[way]
+    tools = [_tool(fail, asynchronous)]
+    if failure == "interrupt":
+        with pytest.raises(KeyboardInterrupt):
+            ask(client, prompt="use the tool tool({})", tools=tools, **asked)
+    else:
+        response = ask(client, prompt="use the tool tool({})", tools=tools, **asked)
+        (result,) = response.tool_results
+        assert result.content.startswith("Error: ")
+        assert result.error is not None
+        json.dumps(response.to_dict())
+    # The thread of the tools and that of the requests are alive.
+    response = ask(client, prompt=BOTH, tools=TOOLS, **asked)
+    assert contents(response) == ["5", '{"city":"Bern","sky":"clear"}']
+
+
+@pytest.mark.parametrize("way", CALLS)
+@pytest.mark.parametrize("asynchronous", [False, True])
+@pytest.mark.parametrize("returned", RETURNED)
+def test_whatever_a_tool_returns_is_told(client: Client, returned: str, asynchronous: bool, way: str) -> None:
+    ask: Any = CALLS[way]
+    response = ask(
+        client,
+        prompt="use the tool tool({})",
+        tools=[_tool(RETURNED[returned], asynchronous)],
+        max_tool_rounds=1,
+        cache="off",
+        **CHAT[1],
+    )
+    (result,) = response.tool_results
+    json.dumps(result.content, ensure_ascii=False).encode()
+    if "surrogate" in returned:
+        assert "\ufffd" in str(result.content)
+        assert result.error is None
+    json.dumps(response.to_dict())
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
+def test_the_thread_of_the_tools_outlives_tasks_that_a_tool_leaves_behind(
+    client: Client, error: type[BaseException]
+) -> None:
+    left: list[asyncio.Task[None]] = []
+
+    async def leave() -> str:
+        async def fail() -> None:
+            raise error
+
+        left.append(asyncio.create_task(fail()))
+        await asyncio.wait(left)
+        return "left"
+
+    asked: dict[str, Any] = {**CHAT[1], "max_tool_rounds": 1, "cache": "off"}
+    response = client.call(CHAT[0], "use the tool leave({})", tools=[leave], **asked)
+    assert contents(response) == ["left"]
+    assert isinstance(left[0].exception(), error)
+    assert contents(client.call(CHAT[0], BOTH, tools=TOOLS, **asked)) == [
+        "5",
+        '{"city":"Bern","sky":"clear"}',
+    ]
+
+
 def test_a_defect_of_a_validator_is_told(client: Client) -> None:
     response = client.call(
         CHAT[0], 'use the tool Fragile({"name": "Bob"})', tools=[Fragile], max_tool_rounds=1, **CHAT[1]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
+from collections import Counter
 from decimal import Decimal
 from typing import Any
 
@@ -13,10 +16,12 @@ from llm_provider import Budget, Client, UnknownPriceError, Usage, price
 from llm_provider._calls.chat import CHAT
 from llm_provider._calls.worst_case import worst_case
 from llm_provider._limits.concurrency import Concurrency
-from llm_provider._money.litellm_prices import litellm_cost, most_cost, prices_of
+from llm_provider._money.litellm_prices import _is_plain, litellm_cost, most_cost, prices_of
+from llm_provider._providers.litellm.connection import load
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import priced_as, resolve
 from llm_provider.simulator import Simulator
+from raw_server import Behaviour, RawServer, answering, streaming
 from support import RunScript
 
 pytestmark = [*IGNORED_WARNINGS, needs_litellm]
@@ -134,6 +139,175 @@ def test_the_table_wins_over_litellm() -> None:
 def test_a_budget_still_refuses_a_model_that_nobody_has_a_price_for(client: Client) -> None:
     with pytest.raises(UnknownPriceError):
         client.call("azure/a-deployment-of-my-own", "Hi", max_tokens=10, budget=1.0, api_key="sk-x")
+
+
+TIERS = {"standard": "", "priority": "_priority", "flex": "_flex", "batch": "_batches"}
+
+
+def field_arithmetic(entry: dict[str, Any], usage: Usage, suffix: str) -> Decimal:
+    """The cost by the fields of litellm's map, told one by one."""
+
+    def field(name: str) -> Decimal | None:
+        steps = [
+            (int(found[1]), value)
+            for key, value in entry.items()
+            if (found := re.fullmatch(rf"{name}_above_(\d+)k_tokens({suffix})?", key)) and value is not None
+            if usage.input_tokens > int(found[1]) * 1000 and (key.endswith(suffix) or found[2] is None)
+        ]
+        highest = max((size for size, _ in steps), default=None)
+        for key in (
+            *(
+                [f"{name}_above_{highest}k_tokens{suffix}", f"{name}_above_{highest}k_tokens"]
+                if highest
+                else []
+            ),
+            name + suffix,
+            name,
+        ):
+            if entry.get(key) is not None:
+                return Decimal(repr(entry[key]))
+        return None
+
+    def first(*names: str) -> Decimal:
+        return next(found for name in names if (found := field(name)) is not None)
+
+    read, write = "input_cost_per_token", "output_cost_per_token"
+    short, hour = "cache_creation_input_token_cost", "cache_creation_input_token_cost_above_1hr"
+    cached, written, lasting = (
+        usage.cache_read_input_tokens, usage.cache_write_input_tokens, usage.cache_write_1h_input_tokens
+    )  # fmt: skip
+    images, speech = usage.image_output_tokens, usage.audio_output_tokens
+    return (
+        (usage.input_tokens - cached - written) * first(read)
+        + cached * first("cache_read_input_token_cost", read)
+        + (written - lasting) * first(short, read)
+        + lasting * first(hour, short, read)
+        + (usage.output_tokens - images - speech) * first(write)
+        + images * first("output_cost_per_image_token", write)
+        + speech * first("output_cost_per_audio_token", write)
+        + Decimal(repr(entry.get("input_cost_per_request") or 0))
+    )
+
+
+def test_every_field_of_litellms_map_is_billed() -> None:
+    litellm: Any = load()
+    billed: Counter[str] = Counter()
+    for name, entry in litellm.model_cost.items():
+        model = name if "/" in name else f"{entry.get('litellm_provider')}/{name}"
+        whole = entry.get("input_cost_per_token") and entry.get("output_cost_per_token")
+        if not whole or prices_of(model) is not entry or not _is_plain(entry):
+            continue
+        try:
+            litellm.get_llm_provider(model)
+        except litellm.BadRequestError:
+            continue  # the map has models that litellm does not call by this name
+        steps = {1000 * int(size) for size in re.findall(r"_above_(\d+)k_tokens", " ".join(entry))}
+        for tier, suffix in TIERS.items():
+            if f"input_cost_per_token{suffix}" not in entry:
+                assert litellm_cost(model, None, Usage(input_tokens=10), tier) is None
+                continue
+            for size in (1000, *(step for step in steps), *(step + 1 for step in steps)):
+                usage = Usage(
+                    input_tokens=size,
+                    output_tokens=200,
+                    cache_read_input_tokens=100,
+                    cache_write_input_tokens=50,
+                    cache_write_1h_input_tokens=30,
+                    image_output_tokens=20,
+                    audio_output_tokens=7,
+                )
+                assert litellm_cost(model, None, usage, tier) == field_arithmetic(entry, usage, suffix), (
+                    model,
+                    tier,
+                    size,
+                )
+                billed[tier] += 1
+    assert billed["standard"] > 1000
+    assert min(billed.values()) > 100
+
+
+def replying(usage: dict[str, Any], *, stream: bool, **more: Any) -> Behaviour:
+    """A completion of a host, whole or streamed."""
+    shared = {"id": "gen-1", "created": 1, "model": "m", **more}
+    whole = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Hi"}}
+    kind = "chat.completion"
+    if not stream:
+        return answering(json.dumps({**shared, "object": kind, "choices": [whole], "usage": usage}).encode())
+    choices = [{"index": 0, "finish_reason": "stop", "delta": {"role": "assistant", "content": "Hi"}}]
+    chunk = {**shared, "object": f"{kind}.chunk"}
+    return streaming([{**chunk, "choices": choices}, {**chunk, "choices": [], "usage": usage}])
+
+
+def answered(client: Client, behaviour: Behaviour, model: str, *, stream: bool, **more: Any) -> Any:
+    with RawServer(behaviour) as raw:
+        where: dict[str, Any] = {"base_url": f"{raw.root}/v1", "api_key": "sk-test-key", **more}
+        if not stream:
+            return client.call(model, "Hi", **where)
+        answer = client.stream(model, "Hi", **where)
+        assert list(answer)
+        return answer.response
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("asked", [None, "priority"])
+@pytest.mark.parametrize("told", [None, "priority", "flex", "default"])
+def test_the_service_tier_of_the_answer_or_the_request_is_billed(
+    client: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    stream: bool,
+    asked: str | None,
+    told: str | None,
+) -> None:
+    litellm: Any = load()
+    entry = {**litellm.model_cost["azure/gpt-5.1"], "litellm_provider": "hosted_vllm"}
+    monkeypatch.setitem(litellm.model_cost, "hosted_vllm/m", entry)
+    tier = {None: asked or "standard", "default": "standard"}.get(told, told)
+    usage = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
+    answer = answered(
+        client, replying(usage, stream=stream, service_tier=told), "hosted_vllm/m", stream=stream,
+        **({} if asked is None else {"extra_body": {"service_tier": asked}}),
+    )  # fmt: skip
+    if tier == "flex":
+        assert answer.cost is None  # the map has no such price for this model
+        return
+    expected = field_arithmetic(entry, answer.usage, TIERS[str(tier)])
+    assert answer.cost == pytest.approx(float(expected))
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"cost": 0.0161},
+        {"cost": 0.0161, "is_byok": False, "cost_details": {"upstream_inference_cost": None}},
+    ],
+)
+def test_the_charge_of_a_router_wins_over_every_table(
+    client: Client, stream: bool, told: dict[str, Any]
+) -> None:
+    usage = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100, **told}
+    model = "litellm/openrouter/openai/gpt-4o-mini"
+    answer = answered(client, replying(usage, stream=stream), model, stream=stream)
+    assert (answer.cost, answer.cost_source) == (0.0161, "reply")
+
+
+def test_the_images_of_an_answer_are_billed_as_images(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    litellm: Any = load()
+    entry = {
+        "litellm_provider": "hosted_vllm", "input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6,
+        "output_cost_per_image_token": 3e-5, "cache_creation_input_token_cost": 2e-6,
+        "cache_creation_input_token_cost_above_1hr": 4e-6,
+    }  # fmt: skip
+    monkeypatch.setitem(litellm.model_cost, "hosted_vllm/m", entry)
+    usage = {
+        "prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100,
+        "completion_tokens_details": {"image_tokens": 60, "reasoning_tokens": 0},
+    }  # fmt: skip
+    answer = answered(client, replying(usage, stream=False), "hosted_vllm/m", stream=False)
+    assert answer.usage.image_output_tokens == 60
+    assert answer.cost == pytest.approx(1000e-6 + 40 * 2e-6 + 60 * 3e-5)
 
 
 def test_usage_that_is_unknown_has_no_cost() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import wave
 from pathlib import Path
 
@@ -20,8 +21,31 @@ def test_a_notebook_shows_an_image() -> None:
     assert (photo._repr_png_(), photo._repr_jpeg_()) == (None, b"\xff\xd8")
     linked = GeneratedImage(url='https://x/"a".png')
     assert linked._repr_png_() is None
-    assert linked._repr_html_() == '<img src="https://x/&quot;a&quot;.png">'
+    shown = "https://x/&quot;a&quot;.png"
+    assert linked._repr_html_() == f'<a href="{shown}" rel="noopener noreferrer" target="_blank">{shown}</a>'
     assert repr(linked) == "GeneratedImage('image/png', 'https://x/\"a\".png')"
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        GeneratedImage(url="https://tracker.example/pixel.png"),
+        GeneratedImage(url="http://169.254.169.254/"),
+        GeneratedImage(url="//tracker.example/pixel.png"),
+        GeneratedImage(url="javascript:alert(1)"),
+        GeneratedImage(url="data:text/html,<script>alert(1)</script>"),
+        GeneratedImage(url='"><img src=x onerror=alert(1)>'),
+        GeneratedImage(
+            data=b"<svg><image href='https://tracker.example'/></svg>", media_type="image/svg+xml"
+        ),
+        GeneratedImage(data=b"<script>", media_type='image/png"><script>alert(1)</script>'),
+        GeneratedImage(data=b"<script>", media_type="text/html"),
+    ],
+)
+def test_a_notebook_loads_nothing_by_itself(image: GeneratedImage) -> None:
+    shown = image._repr_html_()
+    assert not re.search(r'<(?!/a>|a href="https?://)', shown)
+    assert (image._repr_png_(), image._repr_jpeg_()) == (None, None)
 
 
 def test_an_image_is_saved(tmp_path: Path) -> None:
@@ -50,5 +74,5 @@ def test_other_audio_stays_as_it_is() -> None:
 def test_a_notebook_shows_the_images_of_a_response() -> None:
     body = b'{"choices": [{"message": {"images": [{"image_url": {"url": "https://x/a.png"}}]}}]}'
     answer = Response(choices=(Choice(text="Hi"),), usage=Usage(), model="m", provider="openai", body=body)
-    assert '<img src="https://x/a.png">' in answer._repr_html_()
+    assert '<a href="https://x/a.png"' in answer._repr_html_()
     assert (answer.citations, answer.audio, answer.server_tool_calls) == ([], None, [])

@@ -19,12 +19,16 @@ from llm_provider._errors import (
     RequestError,
     SchemaMismatchError,
 )
+from llm_provider._types.logprobs import TokenLogprob
 from llm_provider._types.messages import ToolCall
 from llm_provider._types.response import Choice, Response
 from llm_provider._types.usage import Timing, Usage
 
 COUNTS = st.builds(Usage, **{field.name: st.integers(0, 10**9) for field in dataclasses.fields(Usage)})
 DEEP = "[" * 100_000
+
+_FIRST = TokenLogprob(token="a", logprob=-0.1, id=3)
+LOGPROBS = (TokenLogprob(token="a", logprob=-0.1, id=3, top=(_FIRST,)),)
 
 
 class City(BaseModel):
@@ -56,12 +60,12 @@ class TestResponse:
             tool_calls=calls,
             finish_reason="tool_calls",
             message=message,
-            logprobs=[1],
+            logprobs=LOGPROBS,
         )
         answer = dataclasses.replace(response(), choices=(first, Choice(text="b")))
         assert (answer.text, answer.texts, str(answer)) == ("a", ["a", "b"], "a")
         assert (answer.reasoning, answer.tool_calls, answer.finish_reason) == ("r", calls, "tool_calls")
-        assert (answer.message, answer.logprobs) == (message, [1])
+        assert (answer.message, answer.logprobs) == (message, LOGPROBS)
 
     def test_raw_is_the_body(self) -> None:
         assert response(body=b'{"id": "x"}').raw == {"id": "x"}
@@ -90,7 +94,7 @@ class TestResponse:
                 message={"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]},
                 failures=(FailedAttempt(error="RateLimitError", status=429, maybe_billed=True),),
             ),
-            dataclasses.replace(response(), choices=(Choice(text="a", logprobs={"x": [-0.1]}), Choice())),
+            dataclasses.replace(response(), choices=(Choice(text="a", logprobs=LOGPROBS), Choice())),
         ],
     )
     def test_comes_back_from_json(self, answer: Response) -> None:

@@ -138,3 +138,29 @@ def test_what_failed_requests_cost_is_in_their_errors(client: Client, simulator:
     assert error.usage == client.usage.usage
     simulator.inject(Fault(abort_after=1), times=1)
     assert client.call_many(MODEL, ["broken"], max_retries=0).cost.unknown == 1
+
+
+def test_prices_and_savings_count_what_is_unknown() -> None:
+    results = Results(
+        [
+            response(price=0.25),
+            response(cost=0.0, price=0.5, cached=True),
+            response(cost=0.0, price=None, cached=True),
+            response(cost=None, price=None),
+            response(cost=0.25, price=1.0),
+            RateLimitError("slow"),
+        ]
+    )
+    assert repr(results.price) == "Cost(1.75, unknown=2)"
+    assert repr(results.saved) == "Cost(1.25, unknown=1)"
+    assert (results.maybe_billed, results[1:3].maybe_billed, results.attempts) == (True, False, 0)
+
+
+def test_the_error_of_a_batch_has_the_sums_of_its_calls(client: Client, simulator: Simulator) -> None:
+    simulator.inject(Fault(status=400))
+    with pytest.raises(BatchError) as caught:
+        client.call_many(MODEL, ["1+1?", "2+2?"], on_error="raise")
+    error = caught.value
+    assert (error.attempts, error.maybe_billed) == (2, True)
+    assert error.cost == pytest.approx(float(client.usage.cost)) != 0
+    assert error.usage == client.usage.usage

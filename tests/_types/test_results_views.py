@@ -1,4 +1,4 @@
-"""Results as data frames, JSON lines and HTML."""
+"""Results as JSON lines and HTML."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import dataclasses
 import importlib.util
 import json
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from llm_provider import (
     Choice,
     FailedAttempt,
     LLMError,
-    MissingDependencyError,
     RateLimitError,
     RequestError,
     Response,
@@ -24,11 +22,14 @@ from llm_provider import (
     ToolCall,
     Usage,
 )
+from llm_provider._runtime.json_pieces import LARGE
+from llm_provider._types import results_views
 
 
 def response(text: str = "4", **fields: Any) -> Response:
     facts: dict[str, Any] = {"usage": Usage(input_tokens=1234, output_tokens=1), "cost": 0.25}
-    return Response(choices=(Choice(text=text),), model="m", provider="p", **(facts | fields))
+    facts["choices"] = (Choice(text=text),)
+    return Response(model="m", provider="p", **(facts | fields))
 
 
 @pytest.fixture
@@ -45,26 +46,6 @@ def needs(package: str) -> pytest.MarkDecorator:
 
 
 @needs("pandas")
-def test_pandas_gets_a_row_for_each_result(results: Results[Response | LLMError]) -> None:
-    frame = results.to_pandas()
-    assert list(frame.columns[:5]) == ["id", "metadata_text", "text", "error", "error_message"]
-    assert frame["text"].isna().tolist() == [False, True, False]
-    assert frame["error"].dropna().tolist() == ["RateLimitError"]
-    assert frame["cost"].sum() == 0.25
-    assert frame["input_tokens"].sum() == 2468
-    assert frame["id"].tolist()[:2] == [7, 8]
-    assert frame["cached"].sum() == 0
-    assert Results().to_pandas().columns.tolist() == frame.columns.tolist()[2:]
-
-
-@needs("polars")
-def test_polars_gets_a_row_for_each_result(results: Results[Response | LLMError]) -> None:
-    frame = results.to_polars()
-    assert frame.columns[:5] == ["id", "metadata_text", "text", "error", "error_message"]
-    assert frame["cost"].to_list() == [0.25, 0.0, None]
-
-
-@needs("pandas")
 def test_dicts_of_results_make_a_data_frame(results: Results[Response | LLMError]) -> None:
     import pandas
 
@@ -73,17 +54,16 @@ def test_dicts_of_results_make_a_data_frame(results: Results[Response | LLMError
     assert frame["error"].dropna().tolist() == ["RateLimitError"]
 
 
-@pytest.mark.parametrize("package", ["pandas", "polars"])
-def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
-    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingDependencyError, match=f"{package} is not installed: pip install {package}"):
-        getattr(Results(), f"to_{package}")()
-
-
 class TestJSONLines:
-    def test_come_back_equal(self, results: Results[Response | LLMError], tmp_path: Path) -> None:
+    @pytest.mark.parametrize("large", [0, LARGE])
+    def test_come_back_equal(
+        self,
+        results: Results[Response | LLMError],
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        large: int,
+    ) -> None:
+        monkeypatch.setattr(results_views, "LARGE", large)
         path = tmp_path / "results.jsonl"
         results.append(response("ü\ud800\n"))
         results.to_jsonl(path)
@@ -151,6 +131,10 @@ class TestHTML:
         assert len(shown) < 20_000
         assert "<td>250</td>" in shown
         assert "280 more are not shown" in shown
+        several = response(choices=tuple(Choice(text="x") for _ in range(30)))
+        shown = Results([several, RateLimitError("slow"), several])._repr_html_()
+        assert (shown.count("<tr>"), "<td>1</td>" in shown) == (21, True)
+        assert "41 more are not shown" in shown
 
     def test_of_an_answer_without_text_has_its_calls(self) -> None:
         called = Choice(tool_calls=(ToolCall(id="1", name="weather", arguments="{}"),))
@@ -158,7 +142,7 @@ class TestHTML:
         answers = [dataclasses.replace(response(), choices=choices) for choices in ((called,), several)]
         shown = Results(answers)._repr_html_()
         assert "→ weather({})" in shown
-        assert "a\n(sample 1 of 2)" in shown
+        assert ("<th>sample</th>" in shown, shown.count("<tr>")) == (True, 4)
         assert "<th>model</th>" not in shown
         answers[0] = dataclasses.replace(answers[0], model="other")
         assert "<th>model</th>" in Results(answers)._repr_html_()

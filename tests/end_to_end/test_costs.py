@@ -49,7 +49,7 @@ def test_hundreds_of_calls_cost_what_the_simulator_bills(
     simulator.configure(prices=default_prices_path(), **usage)
     answers: list[Response] = []
     for model in models:
-        # Refused, failed and overloaded attempts are retried and cost nothing.
+        # Refused, failed and overloaded attempts are retried. Failed ones may have been billed.
         for status in (429, 500, 503):
             simulator.inject(Fault(status=status, retry_after="0.01"), times=2)
         found = client.call_many(model, prompts(36), progress=False)
@@ -64,7 +64,13 @@ def test_hundreds_of_calls_cost_what_the_simulator_bills(
     exact = [client.price(f"{answer.provider}/{answer.model}", answer.usage) for answer in answers]
     assert None not in exact
     assert sum(filter(None, exact), Decimal(0)) == billed
-    assert sum(answer.cost or 0 for answer in answers) == pytest.approx(float(billed), rel=1e-12)
+    costs = [
+        price if answer.cost is None else answer.cost for answer, price in zip(answers, exact, strict=True)
+    ]
+    assert sum(map(float, filter(None, costs))) == pytest.approx(float(billed), rel=1e-12)
+    assert sum(answer.cost is None for answer in answers) == sum(
+        any(failure.maybe_billed for failure in answer.failures) for answer in answers
+    )
 
     # From the cache the same answers are free, and nothing reaches the server.
     again = [answer for model in models for answer in client.call_many(model, prompts(36), progress=False)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
@@ -14,11 +15,14 @@ from .._limits.timeouts import Timeouts
 from .._providers.adapter import AnyAnswer, Connection, OnHeaders, Outgoing, SendInChunks, never, reply_body
 from .._providers.bill import reported_cost
 from .._providers.errors import failure_headers
+from .._providers.sse import BYTE_ORDER_MARK, WholeReply
+from .._runtime.daemon_thread import result_in_thread
 from .._runtime.imports import is_unfinished
+from .._runtime.json_pieces import LARGE, loads, read_large
 from .._types.messages import Step
 from .._types.usage import Usage
 from .call import Call, Sample
-from .delivery import Emit
+from .delivery import Emit, whole
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -60,7 +64,7 @@ class Attempt:
 
     async def make(self, connection: Connection) -> None:
         """Send, receive and decode within the timeouts. Only a cancellation is raised."""
-        timeouts, streamed, reply = self._outgoing.timeouts, None, None
+        timeouts, streamed = self._outgoing.timeouts, None
         self._sent = time.perf_counter()
         timer = asyncio.timeout(total := self._outgoing.timeout)
         try:
@@ -74,14 +78,14 @@ class Attempt:
                 else:
                     self._body = await connection.send(self._outgoing, self._on_headers)
             if self._emit is not None:
-                self._body, reply = reply_body(streamed), streamed
+                self._body = reply_body(streamed)
+            if len(self._body) >= LARGE:
+                read = partial(read_large, partial(self._decode, streamed))
+                self._answer = await result_in_thread(read, "llm_provider-decode")
             else:
-                reply = parsed(self._body, nests=self._call.operation.nests)
-            self._answer = self._call.operation.decode(self._call, reply, self._count)
+                self._answer = self._decode(streamed)
         except LLMError as error:
             self.error = error
-            if isinstance(error, APIResponseValidationError):
-                error.raw = reply
         except Exception as error:
             if timer.expired():
                 self.error = self._watch.missed() if self._watch is not None else _too_long(total)
@@ -93,6 +97,17 @@ class Attempt:
                     self._on_headers(headers)
         finally:
             self._seconds = time.perf_counter() - self._sent
+
+    def _decode(self, streamed: Any) -> AnyAnswer:
+        """The answer in the body, or in the reply that a stream added up to."""
+        operation, reply = self._call.operation, streamed
+        try:
+            if self._emit is None:
+                reply = parsed(self._body, nests=operation.nests)
+            return operation.decode(self._call, reply, self._count)
+        except APIResponseValidationError as error:
+            error.raw = reply
+            raise
 
     async def _collect(self, parts: SendInChunks, watch: _Watch) -> bytes:
         """A whole answer, with its timeouts checked while it arrives."""
@@ -108,7 +123,7 @@ class Attempt:
         """The reply that is assembled from the events of a stream."""
         # A protocol cannot have methods that only some formats have.
         assembler: Any = self._call.adapter.assembler(self._call.encoded)
-        watch, several = self._watch, self._count > 1
+        watch, several, shown = self._watch, self._count > 1, 0
         if watch is not None:
             watch.begin()
         stream = connection.stream(self._outgoing, self._on_headers, assembler.is_complete)
@@ -117,6 +132,8 @@ class Attempt:
                 async for batch in batches:
                     if watch is not None:
                         watch.arrived()
+                    if type(batch) is tuple and type(batch[0]) is WholeReply:
+                        return self._show_whole(batch[0], emit)
                     steps: list[Step] = []
                     try:
                         for event in batch:
@@ -134,12 +151,23 @@ class Attempt:
                             if self.first_token is None:
                                 self.first_token = time.perf_counter() - self._sent
                             emit(steps)
+                            shown += len(steps)
         except BaseException as error:
             # An answer that came whole was billed. It is kept, whatever happens after it.
             cancelled = not isinstance(error, Exception) and not timer.expired()
             if cancelled or not getattr(assembler, "is_whole", never)():
                 raise
-        return assembler.reply()
+        if shown < _MANY_STEPS:
+            return assembler.reply()
+        return await result_in_thread(assembler.reply, "llm_provider-decode")
+
+    def _show_whole(self, reply: Any, emit: Emit) -> Any:
+        """Show each sample of a reply that came whole as one delta, unless it is no answer."""
+        with contextlib.suppress(LLMError):
+            answer: Any = self._call.operation.decode(self._call, reply, self._count)
+            self.first_token = time.perf_counter() - self._sent
+            emit([whole(choice, index) for index, choice in enumerate(answer.choices[: self._count])])
+        return reply
 
     def failure(self, waited: float) -> FailedAttempt:
         """The record of a failed attempt for the user."""
@@ -171,7 +199,7 @@ class Attempt:
             return None
         return reported_cost(reply.get("usage")) if isinstance(reply, dict) else None
 
-    def sample(self, queue: float, failures: tuple[FailedAttempt, ...]) -> Sample:
+    def sample(self, queue: float) -> Sample:
         """The answer of a successful attempt."""
         assert self._answer is not None
         return Sample(
@@ -180,12 +208,12 @@ class Attempt:
             cached=False,
             queue=queue,
             sending=self._seconds,
-            attempts=len(failures) + 1,
-            failures=failures,
             first_token=self.first_token,
         )
 
 
+_MANY_STEPS = 20_000
+"""Steps of a stream from which they are joined in a thread, which takes some milliseconds."""
 _SURELY_FLAT = 250
 """A body with so few brackets cannot be nested too deep."""
 
@@ -248,7 +276,7 @@ def _with_limit(error: LLMError, timeouts: Timeouts) -> LLMError:
 def parsed(body: bytes, *, nests: bool) -> Any:
     """The reply in a body. If a reply of this operation can be nested, its depth is limited."""
     try:
-        reply = orjson.loads(body)
+        reply = loads(body.removeprefix(BYTE_ORDER_MARK))
     except ValueError:
         shown = body[:60].decode("utf-8", "replace")
         raise APIResponseValidationError(

@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import copy
 import math
 import queue
 from collections import deque
@@ -37,6 +38,7 @@ from .._runtime import event_loop
 from .._types.messages import Prompt
 from .._types.response import Response, Result
 from .._types.results import Results
+from .._types.row_label import RowLabel
 from .batch_lookup import Lookup
 from .call import Call
 from .early_stop import EarlyStop
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
 _LINGER_SECONDS = 0.01
 """Longest time that a result waits before it is handed over. It is short compared with a call."""
 
-_Finished: TypeAlias = list[tuple[int, Result | Exception]]
+_Finished: TypeAlias = list[tuple[int, Result | BaseException]]
 """Finished calls with the indices of their inputs."""
 
 _ENOUGH_REFUSALS = 32
@@ -66,8 +68,8 @@ class Work:
     """Cancels a task that runs calls."""
     max_in_flight: int
     """How many requests may be in flight."""
-    load: Callable[[Call[Response]], object]
-    """Imports the SDK that `run` needs. It is called in the thread of a synchronous batch only."""
+    load: Callable[[Call[Response], bool], object]
+    """Loads what `run` needs for the first call; its SDK too, if the thread waits for the batch anyway."""
     early_stop: EarlyStop = field(default_factory=EarlyStop)
     """Says whether the batch was stopped."""
     caches_prompts: bool = False
@@ -96,7 +98,7 @@ class _Refusals:
         self._most = math.inf if isinstance(inputs, Sized) else min(max_in_flight, _ENOUGH_REFUSALS)
         self._count = 0
 
-    def note(self, result: Result | Exception) -> None:
+    def note(self, result: Result | BaseException) -> None:
         if isinstance(result, BudgetExceededError):
             self._count += 1
         elif isinstance(result, Response) and not result.cached:
@@ -168,14 +170,19 @@ class _WorkerPool:
     async def _serve(self) -> None:
         while self._waiting:
             index, call = self._waiting.popleft()
-            result: Result | Exception
+            result: Result | BaseException
             try:
                 result = await self._work.run(call)
             except LLMError as error:
                 # The traceback would keep the whole call in memory for as long as the error lives.
                 result = error.with_traceback(None)
-            except Exception as error:
+            except asyncio.CancelledError:
+                raise
+            except BaseException as error:  # an interrupt in a tool would end the loop
                 result = error
+            early_stop = self._work.early_stop
+            early_stop.ended_calls += 1
+            early_stop.answered_calls += isinstance(result, Response)
             self._finished.append((index, result))
             if self._gate is not None:
                 self._gate.ended(index, result)
@@ -196,7 +203,7 @@ class _WorkerPool:
             self._deliver(finished)
 
 
-def _checked_result(result: Result | Exception) -> Result:
+def _checked_result(result: Result | BaseException) -> Result:
     if isinstance(result, (Response, LLMError)):
         return result
     raise result
@@ -222,6 +229,7 @@ class _Lane:
         self.error: Exception | None = None
         """An error of the user's iterable. It is raised after the started calls have finished."""
         self.outstanding = 0
+        work.early_stop.stored = getattr(inputs, "answered_before", 0)
         self._width = work.width
         self._post = post
         self._is_list = isinstance(inputs, Sized)
@@ -232,23 +240,33 @@ class _Lane:
         """Whether another input may be read now."""
         return not self.exhausted and self.outstanding < self._width
 
-    def give(self, index: int, call: Call[Response], *, load: bool) -> None:
-        """Send a call."""
+    def give(self, index: int, call: Call[Response], *, waits: bool) -> None:
+        """Send a call from a thread, which may wait for the batch anyway."""
         if self._pool is None:
-            if load:
-                self.work.load(call)
+            self.work.load(call, waits)
             self._pool = _WorkerPool(
                 self.work, lambda finished: self._post((self, finished)), is_list=self._is_list
             )
         self._pool.give(index, call)
         self.outstanding += 1
+        self.work.early_stop.given += 1
+
+    def found(self, result: Result) -> None:
+        """Note an input that needs no request: its answer is stored, or it is wrong."""
+        if result.__class__ is Response:
+            self.work.early_stop.stored += 1
+
+    def end(self, error: Exception | None = None) -> None:
+        """Note the end of the inputs, or the error of the user's iterable."""
+        self.exhausted, self.error = True, error
+        self.work.early_stop.all_read = True
 
     def pause(self) -> None:
         """Note that no further input is read before a call has ended."""
         if self.work.caches_prompts and self._pool is not None:
             self._pool.flush()
 
-    def took(self, result: Result | Exception) -> None:
+    def took(self, result: Result | BaseException) -> None:
         """Note a result that the user gets."""
         self.outstanding -= 1
         self.refusals.note(result)
@@ -306,15 +324,16 @@ def iterate(
                     try:
                         index, found = next(source)
                     except StopIteration:
-                        lane.exhausted = True
+                        lane.end()
                     except Exception as error:
-                        lane.exhausted, lane.error = True, error
+                        lane.end(error)
                     else:
                         reading = True
                         if isinstance(found, (Response, LLMError)):
+                            lane.found(found)
                             yield lane.offset + index, found
                         else:
-                            lane.give(index, found, load=True)
+                            lane.give(index, found, waits=True)
             if not any(lane.outstanding for lane in lanes):
                 break
             for lane in lanes:
@@ -356,15 +375,16 @@ async def aiterate(
                     try:
                         index, found = await anext(source)
                     except StopAsyncIteration:
-                        lane.exhausted = True
+                        lane.end()
                     except Exception as error:
-                        lane.exhausted, lane.error = True, error
+                        lane.end(error)
                     else:
                         reading = True
                         if isinstance(found, (Response, LLMError)):
+                            lane.found(found)
                             yield lane.offset + index, found
                         else:
-                            lane.give(index, found, load=False)
+                            lane.give(index, found, waits=False)
                         # While inputs are read, the user's other tasks run, and results arrive.
                         await asyncio.sleep(0)
             if not any(lane.outstanding for lane in lanes):
@@ -408,6 +428,33 @@ async def numbered(
         for prompt in inputs:
             yield index, prompt
             index += 1
+
+
+def labelled(
+    results: Iterable[tuple[int, Result]], labels: Sequence[RowLabel] | None
+) -> Iterator[tuple[int, Result]]:
+    """Results with the labels of their inputs, which each of several models has."""
+    with contextlib.closing(cast("Any", results)) if hasattr(results, "close") else contextlib.nullcontext():
+        for index, result in results:
+            yield index, _with_label(result, labels, index)
+
+
+async def alabelled(
+    results: AsyncIterator[tuple[int, Result]], labels: Sequence[RowLabel] | None
+) -> AsyncIterator[tuple[int, Result]]:
+    """`labelled` for an asynchronous batch."""
+    async with contextlib.aclosing(cast("Any", results)):
+        async for index, result in results:
+            yield index, _with_label(result, labels, index)
+
+
+def _with_label(result: Result, labels: Sequence[RowLabel] | None, index: int) -> Result:
+    if not labels:
+        return result
+    # Inputs that are equal may share an error.
+    own = result if result.row_label is None else copy.copy(result)
+    object.__setattr__(own, "row_label", labels[index % len(labels)])
+    return own
 
 
 def in_order(results: dict[int, Result], on_error: str) -> Results[Result]:

@@ -11,29 +11,30 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from .._cache.key import cache_key
 from .._cache.storage.entry import Asked, Entry
-from .._errors import APITimeoutError, FailedAttempt, LLMError
+from .._errors import LLMError
 from .._limits.timeouts import DEFAULT_PATIENCE, Deadline, Patience
 from .._money.track import Tracks
 from .._providers.adapter import Adapter, AnyAnswer, EncodedRequest
 from .._requests.routing import Target
-from .._types.usage import CostSource, Usage
+from .._runtime.json_pieces import LARGE, read_large
+from .._types.usage import Usage
+from .sent_requests import NOTHING_SENT, SentRequests, sum_of_prices
 
 if TYPE_CHECKING:
     import asyncio
-    from decimal import Decimal
 
     from .._providers.facts import RequestFacts
     from .._telemetry.observer import Watch
     from .early_stop import EarlyStop
 
 T = TypeVar("T")
+V = TypeVar("V")
 """The type of the result that the user receives."""
-
-_LEAST_CERTAIN_FIRST: tuple[CostSource, ...] = ("litellm", "prices", "reply")
 
 MAX_REQUEST_BYTES = 30_000_000
 """The largest body. Gemini takes 20 MB and Anthropic 32 MB; no model has a context for as much text."""
@@ -127,6 +128,10 @@ class Operation(ABC, Generic[T]):
         """Where an answer does not match the structure that the call asks for; None if it does."""
         return None
 
+    async def find_mismatch(self, call: Call[T], answer: Any) -> str | None:
+        """`mismatch` of a new answer, without stopping the loop."""
+        return self.mismatch(call, answer)
+
     @abstractmethod
     def stored(self, call: Call[T], entry: Entry, answer: Any, started: float) -> T:
         """The result of a call of one part that the cache answers.
@@ -139,8 +144,12 @@ class Operation(ABC, Generic[T]):
         """
 
     @abstractmethod
-    def result(self, call: Call[T], samples: Sequence[Sample], cost: float | None) -> T:
-        """The parts of a call, put together. `cost` is in USD, None where it is not known."""
+    def result(self, call: Call[T], samples: Sequence[Sample]) -> T:
+        """Parts of a call, put together. What they cost is that of `call.sent`."""
+
+    def good_samples(self, call: Call[T], samples: Sequence[Sample]) -> tuple[Any, ...]:
+        """The `error.samples` of a call of which only these parts were answered."""
+        return ()
 
 
 @dataclass(slots=True)
@@ -171,9 +180,13 @@ class Call(Generic[T]):
     deadline: Deadline | None = None
     early_stop: EarlyStop | None = None
     """Stops the other calls of its batch; None for a single call."""
-    sent: SentRequests | None = None
-    """The requests that were sent so far; None if the call has no deadline."""
+    sent: SentRequests = NOTHING_SENT
+    """The requests that were sent so far, once it is run."""
+    found: dict[int, Sample] | None = None
+    """The parts of a call of several parts that are answered so far."""
     metadata: Any = None
+    streamed: bool = False
+    """Whether the user reads the answer as a stream."""
     """The user's value for this input of a batch."""
     first_key: str | None = None
     """The cache key of the first part, after it was computed."""
@@ -218,37 +231,23 @@ class Call(Generic[T]):
         """The facts about a request for some of its parts, by default all of them. They are not cached."""
         return self.operation.facts(self, self.parts if parts is None else parts)
 
+    async def run_off_loop(self, read: Callable[[], V], body: bytes) -> V:
+        """What `read` returns. It is run in a thread where it may take long.
+
+        Args:
+            read: Reads a reply, and may call validators of the user's.
+            body: The reply.
+        """
+        structure = self.encoded.structure
+        if len(body) < LARGE and (structure is None or not structure.runs_code):
+            return read()
+        from .._runtime.daemon_thread import result_in_thread
+
+        return await result_in_thread(partial(read_large, read), "llm_provider-check")
+
     def variant(self) -> str:
         """The service level that the call asks for, by its name in `prices.csv`."""
         return self.operation.variant(self)
-
-
-class SentRequests:
-    """Counts the requests of a call, for the error of a deadline that passes meanwhile."""
-
-    __slots__ = ("failures", "unfailed")
-
-    def __init__(self) -> None:
-        self.unfailed = 0
-        """Requests under way, and answered requests of a call that needs several."""
-        self.failures: tuple[FailedAttempt, ...] = ()
-
-    def missed(self, deadline: Deadline) -> APITimeoutError:
-        """The error of a call that was not answered by its deadline."""
-        sent = self.unfailed + len(self.failures)
-        told = "nothing was sent" if not sent else "a request was under way" if self.unfailed else ""
-        if self.failures:
-            names = ", ".join(failure.error for failure in self.failures)
-            told = f"{told}{', ' if told else ''}after {names}"
-        error = APITimeoutError(
-            f"not answered by the deadline of {deadline.allowed:g} s: {told}",
-            phase="deadline",
-            limit=deadline.allowed,
-            attempts=sent,
-            maybe_billed=bool(self.unfailed) or any(failure.maybe_billed for failure in self.failures),
-        )
-        error.failures = self.failures
-        return error
 
 
 async def within(
@@ -279,12 +278,12 @@ async def within(
             await asyncio.wait((task,), timeout=left)
             if task.done():
                 return task.result()
+            call.sent.tell()
         finally:
             if not task.done():
                 cancel(task)
     else:
         work.close()
-    assert call.sent is not None
     error = call.sent.missed(deadline)
     error.provider, error.model = call.target.provider, call.request.model
     raise error
@@ -300,28 +299,28 @@ class Sample:
     cached: bool
     queue: float = 0.0
     sending: float = 0.0
-    attempts: int = 0
-    failures: tuple[FailedAttempt, ...] = ()
     first_token: float | None = None
-    cost: Decimal | None = None
-    """USD of an answered request; None where it is not known."""
-    cost_source: CostSource | None = None
-    """Where `cost` comes from; None for a stored answer and an unknown cost."""
+    price: float | None = None
+    """USD that its requests cost, those that failed before it too; None where that is not known. Of several
+    parts that came in one request, the first has the price of all, or each has a share."""
     served_before: str | None = None
     """The model that served before, where it has changed."""
 
     def shared(self) -> Sample:
         """The sample for a call that did not pay for it."""
-        return replace(self, cached=True, cost_source=None)
+        return replace(self, cached=True)
 
 
-def cost_source_of(samples: Sequence[Sample], cost: float | None) -> CostSource | None:
-    """Where the cost of several samples comes from: the least certain source of any that was paid for."""
-    if cost is None:
-        return None
-    return least_certain({sample.cost_source for sample in samples})
+def usage_of(sent: SentRequests, samples: Sequence[Sample]) -> Usage:
+    """The usage of some requests, and that of the samples that came from elsewhere."""
+    usages = [sample.answer.usage for sample in samples if sample.cached]
+    if not usages:
+        return sent.usage or Usage()
+    found = [usage for usage in (sent.usage, *usages) if usage is not None]
+    return sum(found[1:], found[0]) if found else Usage()
 
 
-def least_certain(sources: Collection[CostSource | None]) -> CostSource | None:
-    """The least certain of some sources of costs; None if there is none."""
-    return next((source for source in _LEAST_CERTAIN_FIRST if source in sources), None)
+def price_of(sent: SentRequests, samples: Sequence[Sample]) -> float | None:
+    """The USD of some requests, and the prices of the samples that came from elsewhere; None if unknown."""
+    prices = [sample.price for sample in samples if sample.cached]
+    return sum_of_prices([sent.cost, *prices]) if prices else sent.cost

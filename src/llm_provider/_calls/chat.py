@@ -12,11 +12,13 @@ import orjson
 from .._cache.storage.entry import Entry
 from .._providers.adapter import Adapter, Answer, EncodedRequest, refuse
 from .._requests.attachments import Attachment
+from .._requests.model_kinds import check_answers
 from .._requests.routing import Target
 from .._runtime.canonical_json import canonical
+from .._runtime.json_pieces import loads
 from .._types.response import Choice, Response
 from .._types.usage import Timing, Usage
-from .call import Call, Operation, Sample, cost_source_of
+from .call import Call, Operation, Sample, price_of, usage_of
 
 if TYPE_CHECKING:
     from .._providers.facts import RequestFacts
@@ -117,20 +119,16 @@ class Chat(Operation[Response]):
         return call.adapter.usage(reply)
 
     def split(self, call: Call[Response], sample: Sample, parts: Sequence[int]) -> list[Sample]:
-        """One sample per choice. The first carries the usage, the cost and the attempts of the request."""
+        """One sample per choice. The first carries the usage and the price of the request."""
         if len(parts) == 1:
             return [sample]
-        from decimal import Decimal
-
-        replies = call.adapter.split(orjson.loads(sample.body))[: len(parts)]
+        replies = call.adapter.split(loads(sample.body))[: len(parts)]
         return [
             replace(
                 sample,
                 answer=call.adapter.decode(reply),
                 body=orjson.dumps(reply),
-                attempts=0 if place else sample.attempts,
-                failures=() if place else sample.failures,
-                cost=Decimal(0) if place else sample.cost,
+                price=0.0 if place and sample.price is not None else sample.price,
             )
             for place, reply in enumerate(replies)
         ]
@@ -153,20 +151,36 @@ class Chat(Operation[Response]):
     def mismatch(self, call: Call[Response], answer: Any) -> str | None:
         """Where a sample that ended by itself does not match `response_format`.
 
-        A refused or truncated answer, or one that calls tools, need not match.
+        A refused or truncated answer, or one that calls tools, need not match. One that is too large to be
+        checked at once was checked before it was stored.
         """
         structure = call.encoded.structure
         if structure is None:
             return None
-        from .._schemas.reading import NoMatchError, read
+        if answer.checked is not None and answer.checked[0] is structure:
+            known: str | None = answer.checked[1]
+            return known
+        from .._schemas.checking import is_small, problem_of
 
         for choice in answer.choices:
-            if choice.finish_reason == "stop":
-                try:
-                    read(choice.text, structure)
-                except NoMatchError as error:
-                    return str(error)
+            if choice.finish_reason == "stop" and is_small(choice.text, structure):
+                problem = problem_of(choice.text, structure)
+                if problem is not None:
+                    return problem
         return None
+
+    async def find_mismatch(self, call: Call[Response], answer: Any) -> str | None:
+        """`mismatch` of a new answer, without stopping the loop."""
+        structure, problem = call.encoded.structure, None
+        if structure is None or (answer.checked is not None and answer.checked[0] is structure):
+            return self.mismatch(call, answer)
+        from .._schemas import checking
+
+        for choice in answer.choices:
+            if choice.finish_reason == "stop" and problem is None:
+                problem = await checking.find_mismatch(choice.text, structure)
+        answer.checked = structure, problem
+        return problem
 
     def stored(self, call: Call[Response], entry: Entry, answer: Any, started: float) -> Response:
         """See `Operation.stored`."""
@@ -178,6 +192,7 @@ class Chat(Operation[Response]):
             provider=call.target.provider,
             id=answer.id,
             cost=0.0,
+            price=entry.price,
             cached=True,
             timing=Timing(total=total, overhead=total),
             body=entry.body,
@@ -186,16 +201,13 @@ class Chat(Operation[Response]):
             schema_in_prompt=structure is not None and structure.in_prompt,
         )
 
-    def result(self, call: Call[Response], samples: Sequence[Sample], cost: float | None) -> Response:
+    def result(self, call: Call[Response], samples: Sequence[Sample]) -> Response:
         """See `Operation.result`."""
-        first, *rest = samples
-        choices, usage, slowest = first.answer.choices, first.answer.usage or Usage(), first
-        attempts, failures, cached, body = first.attempts, first.failures, first.cached, first.body
+        sent = call.sent.whole()
+        (first, *rest), cost = samples, sent.cost
+        choices, slowest, cached, body = first.answer.choices, first, first.cached, first.body
         for sample in rest:
             choices += sample.answer.choices
-            usage += sample.answer.usage or Usage()
-            attempts += sample.attempts
-            failures += sample.failures
             cached = cached and sample.cached
             # Samples are requested at the same time, so the call waited for the slowest of them.
             slowest = max(slowest, sample, key=lambda sample: sample.queue + sample.sending)
@@ -204,26 +216,31 @@ class Chat(Operation[Response]):
         total, structure = time.perf_counter() - call.started, call.encoded.structure
         return Response(
             choices=choices if call.request.tools is None else _with_tools(call, choices),
-            usage=usage,
+            usage=usage_of(sent, samples),
             model=first.answer.model or call.target.model,
             provider=call.target.provider,
             id=first.answer.id,
             cost=cost,
-            cost_source=cost_source_of(samples, cost) if rest else first.cost_source,
+            cost_source=sent.cost_source,
+            price=price_of(sent, samples),
             cached=cached,
             timing=Timing(
                 queue=slowest.queue,
                 first_token=slowest.first_token,
                 total=total,
-                attempts=attempts,
+                attempts=sent.attempts,
                 overhead=max(0.0, total - slowest.queue - slowest.sending),
             ),
-            failures=failures,
+            failures=sent.failures,
             body=body,
             response_format=call.request.response_format,
             dropped=call.encoded.dropped,
             schema_in_prompt=structure is not None and structure.in_prompt,
         )
+
+    def good_samples(self, call: Call[Response], samples: Sequence[Sample]) -> tuple[Any, ...]:
+        """See `Operation.good_samples`."""
+        return tuple(self.result(call, samples).samples)
 
 
 def sent_payload(encoded: EncodedRequest, count: int) -> dict[str, Any]:
@@ -247,6 +264,7 @@ def _with_tools(call: Call[Response], choices: tuple[Choice, ...]) -> tuple[Choi
 def _encoded(request: Any, target: Target, adapter: Adapter) -> EncodedRequest:
     if target.route.adapter != "openai":
         _check_words(request, target)
+    check_answers(request.model, target.provider, target.model)
     return adapter.encode(request, target)
 
 

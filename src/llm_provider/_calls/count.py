@@ -99,7 +99,7 @@ class Count(Operation[int]):
         """See `Operation.stored`."""
         return int(answer.tokens)
 
-    def result(self, call: Call[int], samples: Sequence[Sample], cost: float | None) -> int:
+    def result(self, call: Call[int], samples: Sequence[Sample]) -> int:
         """See `Operation.result`."""
         return int(samples[0].answer.tokens)
 

@@ -1,6 +1,12 @@
-"""Stops a batch whose calls all fail for one reason, such as a wrong key, before every input is sent in vain.
+"""What the failures of a batch mean: all calls fail for one reason, or a few inputs are the reason.
 
-A call counts when it has failed for good: with a pool of several keys, when none of them is left to try.
+If all calls fail for one reason, such as a wrong key, the batch is stopped before every input is sent in
+vain. A call counts when it has failed for good: with a pool of several keys, when none of them is left to
+try.
+
+If a few inputs fail as in an outage, and every other one of the batch is answered or stored, these inputs are
+the suspects and not the provider. Otherwise a batch whose last two inputs the provider cannot serve would
+wait for the end of an outage that there is not.
 """
 
 from __future__ import annotations
@@ -9,13 +15,30 @@ import contextlib
 import re
 import warnings
 
-from .._errors import AuthenticationError, LLMError, NotFoundError, QuotaExceededError
+from .._errors import (
+    AuthenticationError,
+    LLMError,
+    MissingAPIKeyError,
+    MissingDependencyError,
+    NotFoundError,
+    QuotaExceededError,
+    UnknownModelError,
+)
 
 ENOUGH_FAILURES = 3
 """Failures in a row with the same error, without an answer between them."""
 
-STOPPING = (AuthenticationError, QuotaExceededError, NotFoundError)
+STOPPING = (
+    AuthenticationError, MissingAPIKeyError, MissingDependencyError, NotFoundError, QuotaExceededError,
+    UnknownModelError,
+)  # fmt: skip
 """Errors that every call of a batch gets, because its calls share the model and the keys."""
+
+_FEW = 4
+"""So many failing inputs are few, whatever the number of the answered ones."""
+
+_ANSWERED_PER_SUSPECT = 4
+"""More failing inputs are few if at least so many were answered for each of them."""
 
 _CHANGING = re.compile(r"\S*\d\S*")
 """Words with digits: ids of requests, times and numbers, in which equal errors may differ."""
@@ -31,9 +54,20 @@ class EarlyStop:
     not sent, because 3 calls of this batch failed in a row: Incorrect API key
     """
 
-    __slots__ = ("_answered", "_count", "_kind", "_reason", "_refused", "_warned")
+    __slots__ = (
+        "_answered", "_count", "_kind", "_reason", "_refused", "_warned", "all_read", "answered_calls",
+        "ended_calls", "failing", "given", "stored",
+    )  # fmt: skip
 
     def __init__(self) -> None:
+        self.all_read = False
+        """Whether no more inputs follow."""
+        self.stored = self.given = 0
+        """Inputs that an earlier run has answered, and inputs that are to be sent."""
+        self.answered_calls = self.ended_calls = 0
+        """Calls that were answered, and calls that were answered or have failed for good."""
+        self.failing: set[int] = set()
+        """Identities of the calls whose last request failed as in an outage."""
         self._answered = False
         self._count = 0
         self._kind: tuple[object, ...] = ()
@@ -52,6 +86,14 @@ class EarlyStop:
         return type(self._reason)(
             f"not sent, because {ENOUGH_FAILURES} calls of this batch failed in a row: {self._reason.message}"
         )
+
+    @property
+    def blames_inputs(self) -> bool:
+        """Whether the failing inputs are few beside the answered ones, and no other input is left to try."""
+        answered = self.stored + self.answered_calls
+        few = max(_FEW, answered // _ANSWERED_PER_SUSPECT)
+        left = self.given - self.ended_calls
+        return self.all_read and answered > 0 and left <= len(self.failing) <= few
 
     def answered(self) -> None:
         """Note that a call was answered."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
 from .._cache.storage.entry import Entry
-from .._errors import BadRequestError, ContextWindowExceededError, FailedAttempt, LLMError
+from .._errors import BadRequestError, ContextWindowExceededError, LLMError
 from .._limits.timeouts import DEFAULT_BATCH_PATIENCE
 from .._providers import registry
 from .._providers.adapter import Adapter, EmbeddingAnswer, EmbeddingFormat, EncodedRequest
@@ -19,10 +19,7 @@ from .._requests.routing import Target
 from .._runtime.canonical_json import canonical
 from .._types.embeddings import Embeddings
 from .._types.usage import Timing, Usage
-from .call import Call, Operation, Sample, cost_source_of
-
-if TYPE_CHECKING:
-    from decimal import Decimal
+from .call import Call, Operation, Sample, price_of, usage_of
 
 _LEAST_BYTES_PER_TOKEN = 2
 """For the token limit of a request. Text in every script has 3 bytes or more per token. Random characters,
@@ -119,7 +116,7 @@ class Embed(Operation[Embeddings]):
 
     def decode(self, call: Call[Embeddings], reply: Any, count: int) -> EmbeddingAnswer:
         """See `Operation.decode`."""
-        answer = _format(call).decode(reply, count)
+        answer = _format(call).decode(reply, count, call.encoded)
         if answer.usage is not None and not answer.usage.input_tokens:
             # Hosts write zeros where they count nothing.
             answer.usage = None
@@ -130,25 +127,19 @@ class Embed(Operation[Embeddings]):
         return _format(call).usage(reply)
 
     def split(self, call: Call[Embeddings], sample: Sample, parts: Sequence[int]) -> list[Sample]:
-        """One sample per text, with its share of the usage. The first one carries the cost."""
+        """One sample per text, with its share of the usage and of the price."""
         if len(parts) == 1:
             return [sample]
-        from decimal import Decimal
-
-        form = _format(call)
-        replies = form.split(orjson.loads(sample.body), self._shares(call, parts))
-        first = sample.cost
-        rest: Decimal | None = None if first is None else Decimal(0)
+        form, shares, price = _format(call), self._shares(call, parts), sample.price
+        replies = form.split(orjson.loads(sample.body), shares)
         return [
             replace(
                 sample,
-                answer=form.decode(reply, 1),
+                answer=form.decode(reply, 1, call.encoded),
                 body=orjson.dumps(reply),
-                attempts=0 if place else sample.attempts,
-                failures=() if place else sample.failures,
-                cost=rest if place else first,
+                price=None if price is None else price * share / sum(shares),
             )
-            for place, reply in enumerate(replies)
+            for share, reply in zip(shares, replies, strict=False)
         ]
 
     def is_kept(self, answer: Any, kept: Collection[str]) -> bool:
@@ -157,20 +148,16 @@ class Embed(Operation[Embeddings]):
 
     def stored(self, call: Call[Embeddings], entry: Entry, answer: Any, started: float) -> Embeddings:
         """See `Operation.stored`."""
-        return self.result(call, [Sample(answer, entry.body, cached=True)], 0.0)
+        return self.result(call, [Sample(answer, entry.body, cached=True, price=entry.price)])
 
-    def result(self, call: Call[Embeddings], samples: Sequence[Sample], cost: float | None) -> Embeddings:
+    def result(self, call: Call[Embeddings], samples: Sequence[Sample]) -> Embeddings:
         """The vectors in the order of the texts. A text that is repeated gets its vector at each place."""
         inputs = call.request.inputs
         vectors: dict[str, list[float]] = {}
-        usage, attempts = Usage(), 0
-        failures: tuple[FailedAttempt, ...] = ()
+        sent = call.sent.whole()
         slowest = queue = sending = 0.0
         for part, sample in zip(call.parts, samples, strict=True):
             vectors[inputs[part]] = sample.answer.vectors[0]
-            usage += sample.answer.usage or Usage()
-            attempts += sample.attempts
-            failures += sample.failures
             if sample.queue + sample.sending > slowest:
                 # Requests are sent at the same time, so the call waited for the slowest of them.
                 queue, sending = sample.queue, sample.sending
@@ -178,16 +165,20 @@ class Embed(Operation[Embeddings]):
         total = time.perf_counter() - call.started
         return Embeddings(
             vectors=tuple(vectors[text] for text in inputs),
-            usage=usage,
+            usage=usage_of(sent, samples),
             model=next((sample.answer.model for sample in samples if sample.answer.model), call.target.model),
             provider=call.target.provider,
-            cost=cost,
-            cost_source=cost_source_of(samples, cost),
+            cost=sent.cost,
+            cost_source=sent.cost_source,
+            price=price_of(sent, samples),
             cached=all(sample.cached for sample in samples),
             timing=Timing(
-                queue=queue, total=total, attempts=attempts, overhead=max(0.0, total - queue - sending)
+                queue=queue,
+                total=total,
+                attempts=sent.attempts,
+                overhead=max(0.0, total - queue - sending),
             ),
-            failures=failures,
+            failures=sent.failures,
         )
 
     def _texts(self, call: Call[Embeddings], parts: Sequence[int]) -> list[str]:

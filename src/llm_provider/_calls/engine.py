@@ -12,30 +12,39 @@ import contextlib
 import time
 import weakref
 from collections.abc import Coroutine, Sequence
+from functools import partial
 from sys import modules
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import orjson
-
 from .._cache.response_cache import Entry, ResponseCache
-from .._errors import BudgetExceededError, CacheMissError, LLMError, RequestError, UnknownPriceError
+from .._errors import (
+    BudgetExceededError,
+    CacheMissError,
+    LLMError,
+    RequestError,
+    UnknownPriceError,
+)
 from .._limits.concurrency import Concurrency
 from .._limits.timeouts import Deadline, Patience
 from .._money.track import current
 from .._providers import registry
+from .._requests.environment_headers import adds_headers, with_headers
 from .._requests.routing import resolve
 from .._runtime.canonical_json import canonical
 from .._runtime.imports import when_imported
+from .._runtime.json_pieces import LARGE, loads, read_large
 from .._settings import Settings
 from .._telemetry.logs import is_logging
 from .._telemetry.observer import Observer
 from .._telemetry.telemetry import SDK
 from .._telemetry.waits import Waits
-from .call import MAX_REQUEST_BYTES, Call, Operation, Sample, SentRequests, within
+from .call import MAX_REQUEST_BYTES, Call, Operation, Sample, within
 from .early_stop import STOPPING
 from .observed import looked_up, observed
 from .recorder import CostRecorder
+from .sent_requests import SentRequests
+from .several_parts import ask_for_several, describe, note, stream_several
 
 if TYPE_CHECKING:
     import asyncio
@@ -78,6 +87,7 @@ class Engine:
         # Weak keys: if a loop ends within an iteration, its count is removed with it.
         self._reads: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, int] = weakref.WeakKeyDictionary()
         self._remote: bool | None = None
+        self._adds_headers = adds_headers()
         self._explained = 0
 
     # --- in the user's thread ----------------------------------------------------------------------------
@@ -93,16 +103,14 @@ class Engine:
         if self.closed:
             self.refuse_closed()
         target = resolve(request.model, request.base_url, self.settings.env_file)
+        request = with_headers(request, target) if self._adds_headers else request
         adapter = registry.load(target.route.adapter)
         encoded = operation.encode(request, target, adapter)
         body = canonical(encoded.payload)
         if len(body) > MAX_REQUEST_BYTES:
-            raise RequestError(
-                f"the request has {len(body) / 1e6:.1f} MB, and the limit is "
-                f"{MAX_REQUEST_BYTES / 1e6:.0f} MB: pass large files as URLs",
-                provider=target.provider,
-                model=request.model,
-            )
+            size = f"{len(body) / 1e6:.1f} MB, and the limit is {MAX_REQUEST_BYTES / 1e6:.0f} MB"
+            problem = f"the request has {size}: pass large files as URLs"
+            raise RequestError(problem, provider=target.provider, model=request.model)
         patience = request.outage_patience
         if patience is None:
             patience = self.settings.outage_patience
@@ -125,7 +133,6 @@ class Engine:
             call.watch = self.observer.idle
         if request.deadline is not None:
             call.deadline = Deadline(request.deadline, started + request.deadline)
-            call.sent = SentRequests()
         return call
 
     def refuse_closed(self) -> None:
@@ -213,7 +220,10 @@ class Engine:
         if entry is None:
             return None
         try:
-            answer = call.operation.decode(call, orjson.loads(entry.body), 1)
+            if len(entry.body) < LARGE:
+                answer = call.operation.decode(call, loads(entry.body), 1)
+            else:
+                answer = read_large(lambda: call.operation.decode(call, loads(entry.body), 1))
         except (LLMError, ValueError):
             # The entry was written by another version, whose decoder accepted other replies.
             return None
@@ -227,8 +237,8 @@ class Engine:
         """The error of a call with cache="only" for a part that is not stored."""
         key = call.key(part)
         message = f"no answer is stored under {key}, and cache='only' sends nothing"
-        if call.encoded.structure is not None and self.cache.peek(key) is not None:
-            message = f"the answer under {key} cannot be used: it may not match response_format"
+        if self.cache.peek(key) is not None:
+            message = f"the answer under {key} is not used: it is cut, refused or not of response_format"
         elif self._explained < _EXPLAINED:
             self._explained += 1
             with contextlib.suppress(OSError):
@@ -260,14 +270,16 @@ class Engine:
         Raises:
             LLMError: the call failed after its last retry, or its deadline has passed.
         """
+        call.sent = SentRequests()
         if call.watch is not None:
             return observed(call, lambda: self._by_deadline(call, self._run(call)))
         return self._by_deadline(call, self._run(call))
 
     def stream(self, call: Call[T], emit: Emit) -> Coroutine[Any, Any, T]:
         """`run` for a stream, whose deltas are given to `emit` as they arrive."""
+        call.sent = SentRequests()
         if call.watch is not None:
-            return observed(call, lambda: self._by_deadline(call, self._stream(call, emit)), streamed=True)
+            return observed(call, lambda: self._by_deadline(call, self._stream(call, emit)))
         return self._by_deadline(call, self._stream(call, emit))
 
     def _by_deadline(self, call: Call[T], work: Coroutine[Any, Any, T]) -> Coroutine[Any, Any, T]:
@@ -279,54 +291,22 @@ class Engine:
 
     async def _run(self, call: Call[T]) -> T:
         parts = call.parts
-        samples = await (self.ask(call, parts) if len(parts) == 1 else self._ask_for_several(call))
-        return self.result(call, samples)
-
-    async def _ask_for_several(self, call: Call[Any]) -> list[Sample]:
-        """Get the parts that are not stored in as few requests as the API allows, all at the same time."""
-        found = await self.stored_samples(call, call.parts) if call.cache in READING else {}
-        groups = call.operation.groups(call, [part for part in call.parts if part not in found])
-        answered = await self._side_by_side([self._ask_for_group(call, group) for group in groups])
-        for group, samples in zip(groups, answered, strict=True):
-            found.update(zip(group, samples, strict=True))
-        return [found[part] for part in call.parts]
-
-    async def _ask_for_group(self, call: Call[Any], parts: Sequence[int]) -> list[Sample]:
-        """Get a group, in smaller groups where its request is refused as too large."""
         try:
-            return await self.ask(call, parts)
+            samples = await (self.ask(call, parts) if len(parts) == 1 else ask_for_several(self, call))
+            return self.result(call, samples)
         except LLMError as error:
-            smaller = call.operation.smaller_groups(call, parts, error)
-            if not smaller:
-                raise
-        answered = await self._side_by_side([self._ask_for_group(call, group) for group in smaller])
-        return [sample for samples in answered for sample in samples]
+            describe(call, error)
+            raise
 
     async def _stream(self, call: Call[T], emit: Emit) -> T:
         parts = call.parts
         whole = len(parts) == 1 and not self.cache.has_second_level
-        samples = await (self.deliver(call, parts, emit) if whole else self._stream_several(call, emit))
-        return self.result(call, samples)
-
-    async def _stream_several(self, call: Call[Any], emit: Emit) -> list[Sample]:
-        """Stream the samples that are not stored, in as few requests as the API allows."""
-        # Its module loads asyncio, which a hit does not need.
-        from .delivery import whole
-
-        found = await self.stored_samples(call, call.parts) if call.cache in READING else {}
-        places = {part: index for index, part in enumerate(call.parts)}
-        for part, sample in found.items():
-            emit([whole(sample.answer.choices[0], places[part])])
-        missing = [part for part in call.parts if part not in found]
-        if missing and call.cache == "only":
-            raise self.missing(call, missing[0])
-        groups = call.operation.groups(call, missing)
-        answered = await self._side_by_side(
-            [self.deliver(call, group, emit, [places[part] for part in group]) for group in groups]
-        )
-        for group, samples in zip(groups, answered, strict=True):
-            found.update(zip(group, samples, strict=True))
-        return [found[part] for part in call.parts]
+        try:
+            samples = await (self.deliver(call, parts, emit) if whole else stream_several(self, call, emit))
+            return self.result(call, samples)
+        except LLMError as error:
+            describe(call, error)
+            raise
 
     def ask(self, call: Call[Any], parts: Sequence[int]) -> Coroutine[Any, Any, list[Sample]]:
         """Get a group of parts that one request can ask for."""
@@ -351,7 +331,7 @@ class Engine:
         key = call.key(parts[0]) if len(parts) == 1 else "+".join(map(call.key, parts))
         while (flight := state.flights.under_way(key)) is not None:
             try:
-                shared, paid = await flight.follow()
+                shared, paid = await flight.follow(call.sent)
             except _NO_MONEY:
                 # The budgets of this call may have room where those of the leader had none.
                 if not state.delivery.affordable(call, parts):
@@ -361,12 +341,12 @@ class Engine:
                 if error.attempts:
                     raise
             else:
-                mismatch = call.operation.mismatch
-                if call.encoded.structure and any(mismatch(call, sample.answer) for sample in shared):
-                    # The leader's type has the same schema, and accepts more.
-                    return await self.deliver(call, parts)
+                for sample in shared if call.encoded.structure else ():
+                    if await call.operation.find_mismatch(call, sample.answer):
+                        # The leader's type has the same schema, and accepts more.
+                        return await self.deliver(call, parts)
                 return shared if paid else [sample.shared() for sample in shared]
-        with state.flights.lead(key) as flight:
+        with state.flights.lead(key, call.sent) as flight:
             samples: list[Sample] | None = None
             elsewhere = flight.elsewhere
             if elsewhere:
@@ -395,27 +375,31 @@ class Engine:
         while len(samples) < len(parts):
             # A server that ignores the number of samples returns one. The others are requested again.
             wanted = parts[len(samples) :]
-            shown = emit
+            shown, delivery = emit, self.here().delivery
             if places and emit is not None:
                 from .delivery import placed
 
                 shown = placed(emit, places[len(samples) :])
-            answered = await self.here().delivery.send(call, wanted, shown)
-            got = call.operation.split(call, answered, wanted)
+            answered = await delivery.send(call, wanted, shown)
+            if len(answered.body) < LARGE:
+                got = call.operation.split(call, answered, wanted)
+            else:
+                read = partial(call.operation.split, call, answered, wanted)
+                got = await call.run_off_loop(read, answered.body)
             if call.encoded.structure is not None:
                 from .repair import matching
 
-                delivery = self.here().delivery if emit is None else None
-                store = self.store if call.cache in WRITING else None
-                got = await matching(call, wanted, got, delivery, store, self._side_by_side)
-            elif call.cache in WRITING:
-                await self.store(call, wanted, got)
+                again = delivery if emit is None else None
+                got = await matching(call, wanted, got, again, self._accept, self.cancel)
+            else:
+                await self._accept(call, wanted, got)
             samples += got
         return samples
 
-    async def store(self, call: Call[Any], parts: Sequence[int], samples: Sequence[Sample]) -> None:
-        """Store the samples of some parts that are to be kept. They are on disk when it returns."""
-        for write in self.writes(call, parts, samples):
+    async def _accept(self, call: Call[Any], parts: Sequence[int], samples: Sequence[Sample]) -> None:
+        """Note the samples of some parts. Those that are to be kept are on disk when it returns."""
+        note(call, parts, samples)
+        for write in self.writes(call, parts, samples) if call.cache in WRITING else ():
             # A write also completes if the task is cancelled meanwhile: the answer is paid for.
             await write
 
@@ -427,7 +411,9 @@ class Engine:
         return [
             self.cache.put_soon(
                 call.key(part),
-                Entry(sample.body, sample.sending, created, sample.answer.model, call.asked(part)),
+                Entry(
+                    sample.body, sample.sending, created, sample.answer.model, call.asked(part), sample.price
+                ),
                 here,
             )
             for part, sample in zip(parts, samples, strict=False)
@@ -439,35 +425,28 @@ class Engine:
         found = await self.stored_samples(call, parts)
         return list(found.values()) if len(found) == len(parts) else None
 
+    async def stored_parts(self, call: Call[Any]) -> dict[int, Sample]:
+        """The parts of a call that are in the cache now, if it may be answered from there."""
+        return await self.stored_samples(call, call.parts) if call.cache in READING else {}
+
     async def stored_samples(self, call: Call[Any], parts: Sequence[int]) -> dict[int, Sample]:
         """The parts that are in the cache now."""
         here, found = self.here().loop, {}
         entries = [self.cache.get_soon(call.key(part), here) for part in parts]
-        for part, entry in zip(parts, entries, strict=True):
-            sample = self.sample(call, await entry)
-            if sample is not None:
+        for part, waiting in zip(parts, entries, strict=True):
+            entry = await waiting
+            if entry and (sample := await call.run_off_loop(partial(self.sample, call, entry), entry.body)):
                 found[part] = sample
         return found
-
-    async def _side_by_side(self, asking: Sequence[Coroutine[Any, Any, list[Sample]]]) -> list[list[Sample]]:
-        """Run groups at the same time. All of them end before the first failure is raised."""
-        import asyncio
-
-        tasks = [asyncio.create_task(each) for each in asking]
-        try:
-            await asyncio.gather(*map(asyncio.shield, tasks), return_exceptions=True)
-        except asyncio.CancelledError:
-            for task in tasks:
-                self.cancel(task)
-            raise
-        return [task.result() for task in tasks]
 
     # --- the end -----------------------------------------------------------------------------------------
 
     def sample(self, call: Call[Any], entry: Entry | None) -> Sample | None:
         """A part from its cache entry, if it can be served."""
         answer = self.stored(call, entry)
-        return None if answer is None or entry is None else Sample(answer, entry.body, cached=True)
+        if answer is None or entry is None:
+            return None
+        return Sample(answer, entry.body, cached=True, price=entry.price)
 
     def result(self, call: Call[T], samples: Sequence[Sample]) -> T:
         """Put the parts of a call together and record the hits among them.
@@ -475,7 +454,8 @@ class Engine:
         Raises:
             ModelDriftError: another model answered than before, and the call is strict.
         """
-        return call.operation.result(call, samples, self.recorder.cost_of(call, samples))
+        self.recorder.check_samples(call, samples)
+        return call.operation.result(call, samples)
 
     def statistics(self) -> list[ScopeStatistics]:
         """Every scope in use."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def facts_of(call: Call[Any], *, streamed: bool = False) -> CallFacts:
+def facts_of(call: Call[Any]) -> CallFacts:
     """The facts of a call for its observer."""
     target = call.target
     return CallFacts(
@@ -26,7 +26,7 @@ def facts_of(call: Call[Any], *, streamed: bool = False) -> CallFacts:
         target.base_url,
         call.request,
         call.tracks.tag,
-        streamed,
+        call.streamed,
         call.metadata,
     )
 
@@ -38,12 +38,18 @@ def looked_up(call: Call[Any], started: float, outcome: T) -> T:
     return outcome
 
 
-async def observed(call: Call[T], work: Callable[[], Coroutine[Any, Any, T]], *, streamed: bool = False) -> T:
+async def observed(call: Call[T], work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """The result of an observed call that is sent. It runs in the task of the call."""
     assert call.watch is not None
     missed = call.cache in ("use", "only")
     observer = call.watch.observer
-    call.watch = watch = observer.watch(facts_of(call, streamed=streamed), call.started, missed=missed)
+    call.watch = watch = observer.watch(facts_of(call), call.started, missed=missed)
+    if not observer.reads(watch):
+        call.watch = None
+        try:
+            return await work()
+        finally:
+            watch.drop_span()
     try:
         result = await work()
     except BaseException as error:

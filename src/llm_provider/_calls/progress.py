@@ -42,12 +42,13 @@ class Sums:
         """Count one result: a `Response`, or the error of a call that failed."""
         if isinstance(result, Response):
             self.cached += result.cached
-            if result.cost is None:
-                self.unknown += 1
-            else:
-                self.cost += result.cost
         else:
             self.failed += 1
+        cost = getattr(result, "cost", 0.0)
+        if cost is None:
+            self.unknown += 1
+        else:
+            self.cost += cost
 
     def facts(self) -> list[str]:
         """What is not 0, in a few words."""

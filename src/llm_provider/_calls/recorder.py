@@ -23,9 +23,10 @@ from .._money.totals import HitGroup, Key, Posting, Totals
 from .._providers.adapter import AnyAnswer
 from .._requests.routing import priced_as
 from .._runtime.exact_decimal import total
-from .._types.usage import Usage
+from .._types.usage import CostSource, Usage
 from .call import Call, Sample
 from .observed import paid
+from .sent_requests import Charge
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -77,35 +78,39 @@ class CostRecorder:
         self._served = Served(None if file is None else file.served())
         self._places: dict[tuple[str | None, ...], _Place] = {}
 
-    def answered(self, call: Call[Any], sample: Sample, bound: Bound, batch: BatchRow | None = None) -> None:
-        """Record an answered request, and set `cost` and `served_before` of its sample.
+    def answered(
+        self, call: Call[Any], sample: Sample, bound: Bound, batch: BatchRow | None = None
+    ) -> Decimal | None:
+        """Record an answered request, and set `served_before` of its sample.
 
         Args:
             call: The call that sent the request.
             sample: The answer.
             bound: Gives the most that it can have cost. It is called if the usage is not known.
             batch: The row of a batch that it answers; None for a live request.
+
+        Returns:
+            The cost in USD; None if it is not known.
         """
         if not call.operation.billed:
-            return
+            return None
         answer = sample.answer
         place = self._place(call, answer.model, batch)
-        if answer.cost is not None:
-            sample.cost, sample.cost_source = answer.cost, "reply"
-        else:
+        source: CostSource = "reply"
+        cost: Decimal | None = answer.cost
+        if cost is None:
             variant = _variant(call, answer) if batch is None else "batch"
-            sample.cost = self._cost(place, variant, answer.usage)
-            if sample.cost is not None:
-                sample.cost_source = "prices"
-            elif call.target.provider == "litellm":
-                sample.cost = litellm_cost(call.target.model, answer.model, answer.usage)
-                sample.cost_source = None if sample.cost is None else "litellm"
+            source, cost = "prices", self._cost(place, variant, answer.usage)
+            if cost is None and call.target.provider == "litellm":
+                cost = litellm_cost(call.target.model, answer.model, answer.usage, variant)
+                source = "litellm"
+        call.sent.charges += (Charge(cost, answer.usage, source),)
         strict = self._is_strict(call)
         if answer.model is not None:
             sample.served_before = self._served.changed(place.alias, place.key.served, keep=not strict)
         refused = strict and sample.served_before is not None
         if batch is not None and batch.again:
-            return
+            return cost
         self._post(
             call,
             place,
@@ -113,10 +118,10 @@ class CostRecorder:
                 time.time(),
                 "answered",
                 place.key,
-                sample.cost,
+                cost,
                 answer.usage,
                 # If the usage is known, only the price can be missing, and without it there is no bound.
-                bound(self.prices()) if answer.usage is None and sample.cost is None else None,
+                bound(self.prices()) if answer.usage is None and cost is None else None,
             ),
             id=answer.id,
             served_before=sample.served_before,
@@ -124,6 +129,7 @@ class CostRecorder:
             batch=None if batch is None else batch.batch,
             row=None if batch is None else batch.row,
         )
+        return cost
 
     def failed(
         self,
@@ -150,9 +156,13 @@ class CostRecorder:
         if not call.operation.billed:
             return None
         place = self._place(call, None, batch)
+        source: CostSource = "reply"
         if cost is None:
             cost = self._cost(place, call.variant() if batch is None else "batch", usage)
-        at_most = bound(self.prices()) if cost is None else None
+            source = "prices"
+        call.sent.charges += (Charge(cost, usage, source),)
+        has_bound = cost is None and not (usage is not None and usage.unpriced_tools)
+        at_most = bound(self.prices()) if has_bound else None
         posting = Posting(time.time(), "failed", place.key, cost, usage, at_most)
         if batch is None or not batch.again:
             where = {} if batch is None else {"batch": batch.batch, "row": batch.row}
@@ -191,28 +201,22 @@ class CostRecorder:
             )
         return before
 
-    def cost_of(self, call: Call[Any], samples: Sequence[Sample]) -> float | None:
-        """USD that some samples cost a call; None where that is not known. Hits among them are recorded.
+    def check_samples(self, call: Call[Any], samples: Sequence[Sample]) -> None:
+        """Record the hits among the samples of a call, and check which model served them.
 
         Raises:
             ModelDriftError: another model answered than before, and the call is strict.
         """
-        paid, changed = [], None
+        changed = None
         for sample in samples:
             if sample.cached:
                 before = self.hit(call, sample.answer)
                 # The sample of a shared request already has the model that the leader's record names.
                 sample.served_before = sample.served_before or before
-            else:
-                paid.append(sample.cost)
             if sample.served_before is not None:
                 changed = sample
         if changed is not None:
             self.check_model(call, changed)
-        if not paid:
-            return 0.0
-        known = [cost for cost in paid if cost is not None]
-        return float(total(known)) if len(known) == len(paid) else None
 
     def check_model(self, call: Call[Any], sample: Sample) -> None:
         """Warn the user, or raise, if another model served a sample than before.
@@ -235,10 +239,8 @@ class CostRecorder:
                 served_before=before,
                 provider=call.target.provider,
                 model=call.request.model,
-                attempts=sample.attempts,
             )
-            error.cost = 0.0 if sample.cached else None if sample.cost is None else float(sample.cost)
-            error.usage = sample.answer.usage
+            call.sent.write_to(error)
             raise error
         if self._served.is_news(place.alias, before, served):
             # If the user turns warnings into errors, the answer must not be lost: it is paid for.
@@ -257,9 +259,10 @@ class CostRecorder:
         if usage is None:
             return None
         # If the user turns warnings into errors, the answer must not be lost: it is paid for.
-        with contextlib.suppress(PriceWarning):
+        try:
             return self.prices().cost(*place.priced, usage, variant=variant)
-        return None
+        except PriceWarning:
+            return None
 
     def _post(self, call: Call[Any], place: _Place, posting: Posting, **facts: str | None) -> None:
         if call.watch is not None:

@@ -10,28 +10,26 @@ is parsed.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._errors import FailedAttempt, LLMError, SchemaMismatchError
 from .._runtime.canonical_json import canonical
-from .._types.usage import Usage
-from .call import Call, Sample, least_certain
+from .call import Call, Sample
+from .sent_requests import SentRequests, sum_of_prices
+from .several_parts import side_by_side
 
 if TYPE_CHECKING:
-    from decimal import Decimal
+    import asyncio
 
     from .._types.response import Response
     from .delivery import Delivery
 
 DEFAULT_MAX_REPAIRS = 1
 
-Store: TypeAlias = Callable[["Call[Any]", Sequence[int], Sequence[Sample]], Awaitable[None]]
-"""Stores samples of a call by their numbers."""
-
-SideBySide: TypeAlias = Callable[[Sequence[Coroutine[Any, Any, list[Sample]]]], Awaitable[list[list[Sample]]]]
-"""Runs coroutines at the same time."""
+Accept: TypeAlias = Callable[["Call[Any]", Sequence[int], Sequence[Sample]], Awaitable[None]]
+"""Notes and stores samples of a call by their numbers."""
 
 
 async def matching(
@@ -39,37 +37,36 @@ async def matching(
     parts: Sequence[int],
     samples: Sequence[Sample],
     delivery: Delivery | None,
-    store: Store | None,
-    side_by_side: SideBySide,
+    accept: Accept,
+    cancel: Callable[[asyncio.Task[Any]], object],
 ) -> list[Sample]:
-    """Samples that match. Each is stored as soon as it does.
+    """Samples that match. Each is accepted as soon as it does.
 
     Args:
         call: The call.
         parts: The numbers of the samples.
         samples: The samples as they were answered.
         delivery: Asks again for those that do not match; None for a stream, whose samples are returned.
-        store: Stores samples of the call; None if it stores nothing.
-        side_by_side: Runs several samples at the same time.
+        accept: Takes samples that match.
+        cancel: Cancels a task that gets a sample.
 
     Raises:
-        SchemaMismatchError: a sample does not match. The others are stored.
+        SchemaMismatchError: a sample does not match. The others are accepted.
     """
 
     async def one(part: int, sample: Sample) -> list[Sample]:
-        problem = call.operation.mismatch(call, sample.answer)
+        problem = await call.operation.find_mismatch(call, sample.answer)
         if problem is not None:
             if delivery is None:
                 return [sample]
             sample = await _repaired(call, part, sample, problem, delivery)
-        if store is not None:
-            await store(call, (part,), (sample,))
+        await accept(call, (part,), (sample,))
         return [sample]
 
     pairs = list(zip(parts, samples, strict=False))
     if len(pairs) == 1:
         return await one(*pairs[0])
-    answered = await side_by_side([one(part, sample) for part, sample in pairs])
+    answered = await side_by_side([one(part, sample) for part, sample in pairs], cancel)
     return [sample for (sample,) in answered]
 
 
@@ -78,7 +75,7 @@ async def _repaired(
 ) -> Sample:
     """A sample that matches, after asking again for one that does not.
 
-    Its usage, cost and times are those of all requests.
+    Its price and its times are those of all requests.
 
     Args:
         call: The call.
@@ -92,8 +89,11 @@ async def _repaired(
     """
     request = call.request
     most = DEFAULT_MAX_REPAIRS if request.max_repairs is None else request.max_repairs
-    asked, reason, found = call, "", problem
+    sent = SentRequests()
+    call.sent.parts += (sent,)
+    asked, reason, found = replace(call, sent=sent), "", problem
     for _ in range(most):
+        sent.failures += (_failure(sample),)
         try:
             asked = _asked_again(asked, part, sample, found)
             answered = await delivery.send(asked, (part,), None)
@@ -101,7 +101,7 @@ async def _repaired(
             reason = f"; asking again failed: {error}"
             break
         sample = _joined(sample, answered)
-        mismatch = call.operation.mismatch(call, sample.answer)
+        mismatch = await call.operation.find_mismatch(call, sample.answer)
         if mismatch is None:
             return sample
         found = mismatch
@@ -127,27 +127,20 @@ def _asked_again(call: Call[Response], part: int, sample: Sample, problem: str) 
     )
 
 
-def _joined(before: Sample, answered: Sample) -> Sample:
-    """The sample of a repair, with the money, the times and the requests of those before it."""
-    failed = FailedAttempt(
-        error=SchemaMismatchError.__name__, status=200, seconds=before.sending, maybe_billed=True
+def _failure(sample: Sample) -> FailedAttempt:
+    return FailedAttempt(
+        error=SchemaMismatchError.__name__, status=200, seconds=sample.sending, maybe_billed=True
     )
-    usages = before.answer.usage, answered.answer.usage
-    if any(usages):
-        answered.answer.usage = sum((usage for usage in usages if usage is not None), Usage())
+
+
+def _joined(before: Sample, answered: Sample) -> Sample:
+    """The sample of a repair, with the price and the times of the one before it."""
     return replace(
         answered,
         queue=before.queue + answered.queue,
         sending=before.sending + answered.sending,
-        attempts=before.attempts + answered.attempts,
-        failures=(*before.failures, failed, *answered.failures),
-        cost=_sum(before.cost, answered.cost),
-        cost_source=least_certain({before.cost_source, answered.cost_source}),
+        price=sum_of_prices((before.price, answered.price)),
     )
-
-
-def _sum(one: Decimal | None, other: Decimal | None) -> Decimal | None:
-    return None if one is None or other is None else one + other
 
 
 def mismatch_error(call: Call[Any], sample: Sample, problem: str, reason: str = "") -> SchemaMismatchError:
@@ -159,15 +152,10 @@ def mismatch_error(call: Call[Any], sample: Sample, problem: str, reason: str = 
         problem: Where it does not match.
         reason: Why the model was not asked again.
     """
-    error = SchemaMismatchError(
+    return SchemaMismatchError(
         f"the answer does not match response_format: {problem}{reason}",
         text=sample.answer.choices[0].text,
         validation_error=problem,
-        usage=sample.answer.usage,
-        cost=None if sample.cost is None else float(sample.cost),
         provider=call.target.provider,
         model=call.request.model,
-        attempts=sample.attempts,
     )
-    error.failures = sample.failures
-    return error

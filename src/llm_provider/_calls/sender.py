@@ -20,14 +20,14 @@ from .._errors import FailedAttempt, LLMError, UnsupportedParameterError
 from .._limits import retry
 from .._limits.aimd import AIMD
 from .._limits.controller import AdaptiveController
-from .._limits.outage import is_outage, is_unbilled
+from .._limits.outage import LEAST_FAILURES, is_outage, is_unbilled
 from .._limits.rate_estimator import Ticket
 from .._limits.scopes import Controller, Limiter, ScopeStatistics
 from .._limits.shared_controller import SharedController, SharedStateFile
 from .._providers.adapter import Connection, Outgoing
 from .._providers.certificates import check_certificates
 from .._providers.proxies import check_proxy
-from .._runtime.exact_decimal import total
+from .._requests.api_keys import environment_secrets
 from .._runtime.imports import LONGEST_IMPORT, PAUSE, when_imported
 from .._settings import Settings
 from .._telemetry.reasons import reason
@@ -40,6 +40,7 @@ from .delivery import Emit
 from .key_pool import KeyPools, KeySelection
 from .observed import attempted
 from .recorder import CostRecorder
+from .sent_requests import cost_of
 
 # Imported here: a call that ends during the exit of the interpreter must not import a module.
 from .worst_case import worst_case
@@ -114,7 +115,9 @@ class Sender:
         max_retries = self._settings.max_retries if request.max_retries is None else request.max_retries
         limited = call.operation.billed and (request.budget is not None or self._settings.budget is not None)
         spending = self._spending(call, parts) if limited else None
-        return _Sending(self, call, parts, emit, outgoing, selection, spending, max_retries).run(connection)
+        holds = request.max_retries is not None or self._settings.holds_max_retries
+        sending = _Sending(self, call, parts, emit, outgoing, selection, spending, max_retries, holds=holds)
+        return sending.run(connection)
 
     def affordable(self, call: Call[Any], parts: Sequence[int]) -> bool:
         """Whether the budgets have room for some parts of a call."""
@@ -173,9 +176,9 @@ class _Sending:
     """The requests of one call and their outcomes so far."""
 
     __slots__ = (
-        "_call", "_costs", "_emit", "_failures", "_file_ids", "_files_renewed", "_free", "_max_retries",
-        "_outgoing", "_parts", "_probed", "_queue", "_selection", "_sender", "_spending", "_ticket",
-        "_tokens", "_uploaded", "_usage", "_verdict",
+        "_before", "_call", "_emit", "_failing_since", "_failures", "_file_ids", "_files_renewed", "_free",
+        "_holds_max_retries", "_max_retries", "_outgoing", "_parts", "_queue", "_selection", "_sender",
+        "_spending", "_ticket", "_tokens", "_uploaded", "_verdict",
     )  # fmt: skip
 
     def __init__(
@@ -188,6 +191,8 @@ class _Sending:
         selection: KeySelection,
         spending: Spending | None,
         max_retries: int,
+        *,
+        holds: bool,
     ) -> None:
         self._sender = sender
         self._call = call
@@ -197,17 +202,16 @@ class _Sending:
         self._selection = selection
         self._spending = spending
         self._max_retries = max_retries
+        self._holds_max_retries = holds
+        """Whether `max_retries` also bounds the requests to a provider that is down."""
         self._tokens = call.operation.tokens(call, parts)
         self._queue = 0.0
-        self._probed = False
-        """Whether the scope was down when the last request failed."""
+        self._failing_since = 0.0
+        """Time of the first failure, on the clock of the loop."""
         self._free = 0
         """Failed requests that do not count against `max_retries`."""
         self._failures: tuple[FailedAttempt, ...] = ()
-        self._costs: tuple[Decimal | None, ...] = ()
-        """USD of the failed requests that may have been billed."""
-        self._usage: Usage | None = None
-        """The usage that failed requests reported."""
+        self._before = len(call.sent.charges)
         self._verdict = retry.FINAL
         self._file_ids: dict[str, str] | None = None
         """The ids of the uploaded files that the last request used."""
@@ -250,6 +254,7 @@ class _Sending:
                 await asyncio.sleep(self._verdict.delay if alone else 0.0)
         except LLMError as error:
             if self._call.early_stop is not None:
+                self._call.early_stop.failing.discard(id(self._call))
                 self._call.early_stop.failed(error)
             raise self._explained(error) from None
 
@@ -259,9 +264,9 @@ class _Sending:
         stop = call.early_stop
         if stop is not None and stop.stopped and not self._failures:
             raise stop.refuse()
-        # A retry goes before calls that have sent no request yet. A failed probe of a provider that is down
-        # does not, because its own request may be the reason for the failure.
-        first = bool(self._failures) and not self._probed
+        # A retry goes before calls that have sent no request yet. While the provider is down it goes behind
+        # them: its own request may be the reason for the failure, and fewer calls use their retries up.
+        first = bool(self._failures) and selection.scope.outage.down_since is None
         if self._spending is not None:
             self._verdict = retry.FINAL
             self._ticket, hold = await self._spending.acquire(
@@ -282,8 +287,7 @@ class _Sending:
                 hold.unused()
             raise stop.refuse()
         self._outgoing.key = selection.key
-        if call.sent is not None:
-            call.sent.unfailed += 1
+        call.sent.begin()
         return hold
 
     async def _refers(self, hold: Hold | None) -> bool:
@@ -311,8 +315,7 @@ class _Sending:
         selection.withdrawn(self._ticket)
         if hold is not None:
             hold.unused()
-        if call.sent is not None:
-            call.sent.unfailed -= 1
+        call.sent.withdraw()
         self._verdict, key = retry.FINAL, selection.key
         try:
             found = await uploads.upload(call, key, self._max_retries, self._sender.random)
@@ -328,49 +331,50 @@ class _Sending:
 
     def _cancelled(self, cancellation: BaseException, hold: Hold | None) -> None:
         self._selection.scope.cancelled(self._ticket)
+        self._call.sent.end()
         # A cancelled request may still be billed.
         self._sender.recorder.failed(self._call, cancellation, self._bound)
         if hold is not None:
             hold.lost()
 
     def _answered(self, attempt: Attempt, waited: float, hold: Hold | None) -> Sample:
-        sample = attempt.sample(self._queue, self._failures)
+        sample, sent = attempt.sample(self._queue), self._call.sent
         self._selection.scope.ended(self._ticket, None, tokens=self._charged(sample.answer.usage))
-        self._sender.recorder.answered(self._call, sample, self._bound)
+        sent.end()
+        cost = self._sender.recorder.answered(self._call, sample, self._bound)
+        sample.price = cost_of(sent.charges[self._before :])
         if hold is not None:
-            hold.answered(sample.cost)
+            hold.answered(cost)
         self._selection.served()
         if self._call.early_stop is not None:
+            self._call.early_stop.failing.discard(id(self._call))
             self._call.early_stop.answered()
         if self._call.watch is not None:
-            attempted(self._call, sample.attempts, waited, sample.sending)
+            attempted(self._call, len(self._failures) + 1, waited, sample.sending)
         return sample
 
     def _failed(self, attempt: Attempt, error: LLMError, waited: float, hold: Hold | None) -> bool:
         """Judge a failure. Returns whether the call backs off by itself before its next request."""
         call, selection, scope = self._call, self._selection, self._selection.scope
-        sent, key = call.sent, selection.key
-        was_down = scope.outage.down_since is not None
-        alone = scope.ended(self._ticket, error, caller=self) or not retry.is_congestion(error)
+        key, now = selection.key, asyncio.get_running_loop().time()
+        suspect = self._is_suspect(error)
+        alone = scope.ended(self._ticket, error, caller=self, suspect=suspect)
+        alone = alone or not retry.is_congestion(error)
         cost = None
         if error.maybe_billed:
-            usage = attempt.usage
-            cost = self._sender.recorder.failed(self._call, error, self._bound, usage, attempt.cost)
-            self._costs += (cost,)
-            if usage is not None:
-                self._usage = usage if self._usage is None else self._usage + usage
+            cost = self._sender.recorder.failed(call, error, self._bound, attempt.usage, attempt.cost)
         if hold is not None:
             hold.failed(error, cost)
-        self._failures += (attempt.failure(waited),)
+        failure = attempt.failure(waited)
+        self._failures += (failure,)
+        call.sent.end(failure)
         self._outgoing.retries += 1
-        if sent is not None:
-            sent.unfailed -= 1
-            sent.failures += self._failures[-1:]
         down = scope.outage.down_since is not None
-        self._probed = down and was_down
-        if down and is_outage(error) and is_unbilled(error) and self._max_retries:
+        if down and is_outage(error) and is_unbilled(error) and not (suspect or self._holds_max_retries):
             # Only the patience of the call bounds how often it asks a provider that is down.
             self._free += 1
+        if len(self._failures) == 1:
+            self._failing_since = now
         self._verdict = retry.judge(
             error,
             attempts=len(self._failures) - self._free,
@@ -379,10 +383,17 @@ class _Sending:
             elsewhere=selection.failed(error),
             random_source=self._sender.random,
             budget=scope.retries,
-            now=asyncio.get_running_loop().time(),
+            now=now,
             deadline=self._call.deadline,
             down=down,
         )
+        if (
+            suspect
+            and len(self._failures) >= LEAST_FAILURES
+            and now - self._failing_since >= call.patience.seconds
+        ):
+            # An outage would be waited for no longer.
+            self._verdict = retry.FINAL
         if self._file_ids and not self._verdict.retry and not self._files_renewed:
             # The provider deleted a file that is remembered.
             self._files_renewed = self._sender.uploads.forget(call, key, self._file_ids, error)
@@ -390,6 +401,18 @@ class _Sending:
                 self._verdict = retry.Verdict(retry=True)
         self._tell(error, alone=alone)
         return alone
+
+    def _is_suspect(self, error: LLMError) -> bool:
+        """Whether the input is rather the reason for a failure than an outage of the provider.
+
+        A connection that cannot be opened has no such reason. Neither has a failure while other calls wait
+        for the same provider: they may tell more.
+        """
+        batch = self._call.early_stop
+        if batch is None or not is_outage(error) or retry.is_free(error):
+            return False
+        batch.failing.add(id(self._call))
+        return batch.blames_inputs and self._selection.scope.waiting < len(batch.failing)
 
     def _tell(self, error: LLMError, *, alone: bool) -> None:
         """Tell observers of a failed request, and the user of the wait for the next one."""
@@ -413,14 +436,11 @@ class _Sending:
         """The error as the user sees it: with the call's facts, without API keys and objects of the SDK."""
         error.provider = self._call.target.provider
         error.model = self._call.request.model
-        error.attempts, error.failures = len(self._failures), self._failures
-        error.maybe_billed |= any(failure.maybe_billed for failure in self._failures)
-        known = [cost for cost in self._costs if cost is not None]
-        if known and len(known) == len(self._costs):
-            error.cost = float(total(known))
-        error.usage = self._usage
-        facts = vars(error)
-        for key in self._selection.secrets:
+        error.attempts = len(self._failures)
+        facts, secrets = vars(error), self._selection.secrets
+        if self._call.target.route.adapter == "litellm":
+            secrets = [*secrets, *environment_secrets()]
+        for key in secrets:
             # Servers quote keys in messages, and may echo them as codes or as ids of requests.
             facts |= {name: _scrubbed(fact, key) for name, fact in facts.items()}
         if self._verdict.reason:

@@ -27,6 +27,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from .._runtime.leases import Lease, Leases
 from .._telemetry.waits import Waits
+from .sent_requests import SentRequests
 
 T = TypeVar("T")
 
@@ -36,19 +37,24 @@ class Shared(NamedTuple, Generic[T]):
 
     value: T
     paid: bool
-    """Whether this follower counts the request, because the call that sent it has been cancelled."""
+    """Whether this follower has taken over the request, because the call that sent it has been cancelled."""
 
 
 class Flight(Generic[T]):
     """A request under way: a context manager for its leader, which sets `result`."""
 
-    __slots__ = ("_abandoned", "_flights", "_followers", "_leader", "_lease", "key", "result")
+    __slots__ = (
+        "_abandoned", "_flights", "_followers", "_heir", "_leader", "_lease", "_sent", "key", "result",
+    )  # fmt: skip
 
-    def __init__(self, flights: Flights[T], key: str) -> None:
+    def __init__(self, flights: Flights[T], key: str, sent: SentRequests) -> None:
         self.key = key
         self.result: T
         self._flights = flights
-        self._followers: dict[asyncio.Future[Shared[T]], None] = {}
+        self._sent = sent
+        self._heir: SentRequests | None = None
+        """The requests of the call that pays for the leader."""
+        self._followers: dict[asyncio.Future[Shared[T]], SentRequests] = {}
         self._leader: asyncio.Task[Any]
         self._lease: Lease | None = None
         self._abandoned = False
@@ -84,15 +90,15 @@ class Flight(Generic[T]):
         self._flights.ended(self, self._leader)
         if self._lease is not None:
             self._lease.release(finished=error is None or isinstance(error, Exception))
+        if self._abandoned:
+            self._hand_over()
         followers, self._followers = self._followers, {}
         abandoned, self._abandoned = self._abandoned, False
-        paid = abandoned
-        for follower in followers:
+        for follower, sent in followers.items():
             if follower.done():
                 continue
             if error is None:
-                follower.set_result(Shared(self.result, paid))
-                paid = False
+                follower.set_result(Shared(self.result, paid=sent is self._heir))
             elif isinstance(error, asyncio.CancelledError):
                 follower.cancel()
             else:
@@ -100,19 +106,24 @@ class Flight(Generic[T]):
         if abandoned:
             raise asyncio.CancelledError
 
-    async def follow(self) -> Shared[T]:
+    async def follow(self, sent: SentRequests) -> Shared[T]:
         """Wait for the result of the leader's request.
+
+        Args:
+            sent: The requests of the call that waits. It may take over those of the leader.
 
         Raises:
             Exception: a copy of the exception that ended the request.
         """
         follower: asyncio.Future[Shared[T]] = asyncio.get_running_loop().create_future()
-        self._followers[follower] = None
+        self._followers[follower] = sent
         try:
             return await follower
         finally:
             self._followers.pop(follower, None)
-            if self._abandoned and not self._followers:
+            if self._abandoned and self._followers:
+                self._hand_over()
+            elif self._abandoned:
                 self._flights.cancel(self._leader)
             # The traceback of an exception holds this frame, and the future holds the exception.
             del follower
@@ -120,7 +131,21 @@ class Flight(Generic[T]):
     def abandon(self) -> bool:
         """Let the leader continue for its followers only; False if there are none."""
         self._abandoned = bool(self._followers)
+        if self._abandoned:
+            self._hand_over()
         return self._abandoned
+
+    def _hand_over(self) -> None:
+        """Let the first call that waits pay for the request, unless another call has told of it."""
+        if self._sent.is_told or (self._heir is not None and self._heir.is_told):
+            return
+        heir = next((sent for follower, sent in self._followers.items() if not follower.done()), None)
+        if heir is not self._heir:
+            if self._heir is not None:
+                self._heir.parts = tuple(part for part in self._heir.parts if part is not self._sent)
+            if heir is not None:
+                heir.parts += (self._sent,)
+            self._heir = heir
 
 
 class Flights(Generic[T]):
@@ -133,8 +158,8 @@ class Flights(Generic[T]):
     >>> async def call(flights):
     ...     flight = flights.under_way("key")
     ...     if flight is not None:
-    ...         return await flight.follow()
-    ...     with flights.lead("key") as flight:
+    ...         return await flight.follow(SentRequests())
+    ...     with flights.lead("key", SentRequests()) as flight:
     ...         print("sent")
     ...         await asyncio.sleep(0.01)
     ...         flight.result = "answer"
@@ -157,13 +182,14 @@ class Flights(Generic[T]):
         """The flight of a key, to follow; None if no call leads one."""
         return self._flights.get(key)
 
-    def lead(self, key: str) -> Flight[T]:
+    def lead(self, key: str, sent: SentRequests) -> Flight[T]:
         """A new flight, to be entered by the task that sends the request.
 
         Args:
             key: Calls with equal keys share a request. The caller has found nothing in the cache just before.
+            sent: Counts the requests of the flight.
         """
-        return Flight(self, key)
+        return Flight(self, key, sent)
 
     def cancel(self, task: asyncio.Task[Any]) -> None:
         """Cancel a task that may lead a flight. While others follow, it ends with its request."""

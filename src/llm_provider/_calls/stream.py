@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Generic, Self, TypeAlias
 
 from .._errors import LLMError
+from .._foreign_attributes import Hinting
 from .._runtime import event_loop
 from .._types.messages import Delta, Step, delta_of
 from .._types.response import Response, Result, T_co
@@ -24,7 +25,7 @@ Start: TypeAlias = Callable[[Callable[[Arrived], None]], Callable[[], object]]
 from another thread."""
 
 
-class _Running(Generic[T_co]):
+class _Running(Hinting, Generic[T_co]):
     """The common part of both kinds of stream: a call under way and its items."""
 
     def __init__(

@@ -27,7 +27,7 @@ from .._requests.request import Request
 from .._runtime.canonical_json import canonical
 from .._types.messages import Prompt
 from .._types.response import Response
-from .call import MAX_REQUEST_BYTES, Call, SentRequests
+from .call import MAX_REQUEST_BYTES, Call
 
 _STRANGE = ' \t\n"\\/é\u2028\U0001f600\x7f '
 """Characters that an encoder might trim, escape or rewrite. If it does, there is no template."""
@@ -65,7 +65,8 @@ class Template:
 
     def fits(self, prompt: object) -> bytes | None:
         """A prompt as JSON; None if it cannot be filled in. It is then encoded by itself, which may fail."""
-        if type(prompt) is not str or not prompt:
+        # Some providers refuse a blank prompt.
+        if type(prompt) is not str or not prompt or prompt.isspace():
             return None
         try:
             encoded = orjson.dumps(prompt)
@@ -104,8 +105,6 @@ class Template:
         call.request = Request(messages=messages, **self._asked_alike)
         call.encoded, call.started, call.first_key = filled, started, key
         call.body = b"".join((self._prefix, encoded, self._suffix))
-        if call.sent is not None:
-            call.sent = SentRequests()
         return call
 
 

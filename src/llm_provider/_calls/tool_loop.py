@@ -11,14 +11,13 @@ It is not the loop of the requests, which a slow function would block.
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from .._errors import APITimeoutError, LLMError, ToolRoundsExceededError
 from .._limits.concurrency import Concurrency
@@ -28,13 +27,17 @@ from .._types.messages import Delta, Prompt, ToolCall, ToolResult
 from .._types.response import Response, Result, ToolRounds
 from .._types.usage import Timing, Usage
 from .batch_lookup import with_metadata
-from .call import Call, cost_source_of
+from .call import Call
 from .delivery import Emit, whole
 from .engine import Engine
+from .sent_requests import SentRequests, sum_of_prices
 from .stream import Arrived, Start
 from .tool_runner import run_tools
 
 _Work: TypeAlias = Coroutine[Any, Any, Response]
+
+_Ended: TypeAlias = Response | BaseException
+"""How rounds ended. A task must not raise `KeyboardInterrupt`, which would end the event loop."""
 
 
 class _Rounds:
@@ -61,6 +64,8 @@ class _Rounds:
             else:
                 self._declared.update(_names_in(tool))
         self._messages = list(call.request.messages)
+        self._sent = SentRequests()
+        """The requests of all rounds."""
         self._responses: list[Response] = []
         self._results: list[ToolResult] = []
 
@@ -75,6 +80,13 @@ class _Rounds:
             APITimeoutError: the deadline has passed.
             LLMError: a round failed.
         """
+        try:
+            return await self._ask_until_answered(found)
+        except LLMError as error:
+            self._sent.write_to(error)
+            raise
+
+    async def _ask_until_answered(self, found: Response | None) -> Response:
         while True:
             response = await self._answer(found)
             found = None
@@ -97,10 +109,10 @@ class _Rounds:
         if found is None:
             found = await engine.lookup_soon(call)
         if found is None:
+            work = engine.run(call) if emit is None else engine.stream(call, emit)
+            self._sent.parts += (call.sent,)
             try:
-                return await event_loop.run(
-                    engine.run(call) if emit is None else engine.stream(call, emit), engine.cancel
-                )
+                return await event_loop.run(work, engine.cancel)
             except LLMError as error:
                 if self._responses:
                     error.add_note(f"It failed after {len(self._responses)} rounds of max_tool_rounds.")
@@ -136,7 +148,9 @@ class _Rounds:
             return False
         try:
             tool.parse(call)
-        except Exception:  # also of a validator of the user's; the model is told
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # also of a validator of the user's; the model is told
             return False
         return True
 
@@ -144,7 +158,11 @@ class _Rounds:
         deadline = self._call.deadline
         try:
             return await run_tools(
-                list(calls), self._tools, None if deadline is None else max(0.0, deadline.left), self._tell
+                list(calls),
+                self._tools,
+                None if deadline is None else max(0.0, deadline.left),
+                self._tell,
+                self._engine.observer.spans,
             )
         except TimeoutError as error:
             assert deadline is not None
@@ -153,8 +171,6 @@ class _Rounds:
                 f"{len(self._responses)}",
                 phase="deadline",
                 limit=deadline.allowed,
-                attempts=sum(response.timing.attempts for response in self._responses),
-                maybe_billed=not all(response.cached for response in self._responses),
                 **self._facts(),
             ) from None
 
@@ -171,28 +187,28 @@ class _Rounds:
         allowed = Concurrency(last.max_concurrent, last.at_once)
         call = self._engine.prepare(last.operation, request, allowed)
         call.deadline, call.patience, call.tracks = last.deadline, last.patience, last.tracks
+        call.metadata, call.streamed = last.metadata, last.streamed
         return call
 
     def _whole(self) -> Response:
         """The last answer, with the sums of all rounds."""
-        responses = self._responses
+        responses, sent = self._responses, self._sent.whole()
         timings = [response.timing for response in responses]
-        costs = [response.cost for response in responses if response.cost is not None]
-        cost = math.fsum(costs) if len(costs) == len(responses) else None
         whole = replace(
             responses[-1],
             usage=sum((response.usage for response in responses), Usage()),
-            cost=cost,
-            cost_source=cost_source_of(cast("Any", responses), cost),
+            cost=sent.cost,
+            cost_source=sent.cost_source,
+            price=sum_of_prices([response.price for response in responses]),
             cached=all(response.cached for response in responses),
             timing=Timing(
                 queue=sum(timing.queue for timing in timings),
                 first_token=timings[0].first_token,
                 total=time.perf_counter() - self._started,
-                attempts=sum(timing.attempts for timing in timings),
+                attempts=sent.attempts,
                 overhead=sum(timing.overhead for timing in timings),
             ),
-            failures=tuple(failure for response in responses for failure in response.failures),
+            failures=sent.failures,
             tool_rounds=ToolRounds(
                 responses=tuple(responses), messages=tuple(self._messages), results=tuple(self._results)
             ),
@@ -206,7 +222,6 @@ class _Rounds:
             f"the model still calls {names} after max_tool_rounds={self._most}: raise it, or continue the "
             "conversation of error.response",
             response=whole,
-            attempts=sum(response.timing.attempts for response in self._responses),
             **self._facts(),
         )
         return self._engine.observer.joined([whole], error)
@@ -265,7 +280,7 @@ def run_and_wait(engine: Engine, call: Call[Response], found: Response | None) -
         RuntimeError: this is the thread in which the rounds would run.
     """
     _own_loop.refuse_its_thread()
-    return event_loop.wait(_submit(_Rounds(engine, call).run(found)))
+    return _result(event_loop.wait(_submit(_Rounds(engine, call).run(found))))
 
 
 def started(engine: Engine, call: Call[Response], found: Response | None, *, here: bool) -> Start:
@@ -289,10 +304,8 @@ def started(engine: Engine, call: Call[Response], found: Response | None, *, her
     return start
 
 
-def _outcome(done: Future[Response]) -> Response | BaseException:
-    if done.cancelled():
-        return asyncio.CancelledError()
-    return done.exception() or done.result()
+def _outcome(done: Future[_Ended]) -> Response | BaseException:
+    return asyncio.CancelledError() if done.cancelled() else done.result()
 
 
 def batch_of(
@@ -331,7 +344,7 @@ def batch_of(
                 yield with_metadata(error, described)
 
     async def run_call(call: Call[Response]) -> Response:
-        return await asyncio.wrap_future(_submit(_Rounds(engine, call).run(), loop))
+        return _result(await asyncio.wrap_future(_submit(_Rounds(engine, call).run(), loop)))
 
     return lookup, run_call
 
@@ -377,9 +390,24 @@ class _OwnLoop:
 _own_loop = _OwnLoop()
 
 
-def _submit(rounds: _Work, loop: asyncio.AbstractEventLoop | None = None) -> Future[Response]:
+def _submit(rounds: _Work, loop: asyncio.AbstractEventLoop | None = None) -> Future[_Ended]:
     """Run rounds on a loop, by default on that of synchronous calls. Cancelling the future cancels them."""
-    return asyncio.run_coroutine_threadsafe(rounds, loop or _own_loop.started())
+    return asyncio.run_coroutine_threadsafe(_end(rounds), loop or _own_loop.started())
+
+
+async def _end(rounds: _Work) -> _Ended:
+    try:
+        return await rounds
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:
+        return error
+
+
+def _result(ended: _Ended) -> Response:
+    if isinstance(ended, BaseException):
+        raise ended
+    return ended
 
 
 if hasattr(os, "register_at_fork"):

@@ -5,23 +5,33 @@ tools. These wait for places of their own, one level deeper, so that no tool wai
 
 A thread cannot be interrupted. When a call is cancelled, its threads run to their end, and nobody waits for
 them, not even the exit of the process.
+
+Whatever a tool raises is told to the model, in one way for both kinds of tools. `KeyboardInterrupt` alone is
+the user's: it ends the call. An event loop stops where a task raises it or `SystemExit`, so both are carried
+as values.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import contextvars
+import functools
 import inspect
-import threading
+import json
 import weakref
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from .._errors import RequestError, ToolArgumentsError
 from .._requests.media import PART_TYPES, is_image, media_type, part_of
 from .._requests.tools import FunctionTool
+from .._runtime.canonical_json import canonical
+from .._runtime.daemon_thread import Outcome, run_in_thread
 from .._types.messages import ToolCall, ToolResult
+from .call import MAX_REQUEST_BYTES
+
+if TYPE_CHECKING:
+    from .._telemetry.spans import Spans
 
 MOST_AT_ONCE = 64
 
@@ -37,8 +47,9 @@ _places: MutableMapping[asyncio.AbstractEventLoop, dict[int, asyncio.Semaphore]]
 _RETURNED = ("image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf")
 """The media types of bytes that a tool may return."""
 
-_Outcome: TypeAlias = tuple[Any, BaseException | None]
-"""What a function returned, or what it raised."""
+
+class _InterruptedError(Exception):
+    """A tool raised `KeyboardInterrupt`, which is the cause. A task may raise this error."""
 
 
 async def run_tools(
@@ -46,6 +57,7 @@ async def run_tools(
     tools: Mapping[str, FunctionTool],
     seconds: float | None,
     emit: Callable[[ToolResult], object],
+    spans: Spans | None = None,
 ) -> list[ToolResult]:
     """Run the tools of one answer.
 
@@ -54,22 +66,29 @@ async def run_tools(
         tools: The tools that can be run, by name.
         seconds: The most seconds for all of them together.
         emit: Receives each result as soon as it is there.
+        spans: Makes a span for each tool; None if nobody reads spans.
 
     Returns:
         The results in the order of the calls. The exception of a tool is a result.
 
     Raises:
         TimeoutError: a tool runs longer. The asynchronous tools are cancelled.
+        KeyboardInterrupt: a tool raised it. The asynchronous tools are cancelled.
     """
 
     async def run(call: ToolCall) -> ToolResult:
-        result = await _run(call, tools)
+        result = await _run_in_span(call, tools, spans)
+        if isinstance(result.error, KeyboardInterrupt):
+            raise _InterruptedError from result.error
         emit(result)
         return result
 
     tasks = [asyncio.create_task(run(call)) for call in calls]
     try:
-        _, late = await asyncio.wait(tasks, timeout=seconds)
+        ended, late = await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
+        for task in ended:
+            if not task.cancelled() and (error := task.exception()) is not None:
+                raise error.__cause__ if isinstance(error, _InterruptedError) and error.__cause__ else error
         if late:
             names = sorted({call.name for call, task in zip(calls, tasks, strict=True) if task in late})
             raise TimeoutError(", ".join(names))
@@ -95,6 +114,21 @@ async def _end(tasks: Sequence[asyncio.Task[ToolResult]]) -> None:
         await asyncio.wait(unfinished, timeout=_GRACE)
 
 
+async def _run_in_span(call: ToolCall, tools: Mapping[str, FunctionTool], spans: Spans | None) -> ToolResult:
+    """Run the tool of one call in a span of its own, which is the parent of the tool's spans."""
+    if spans is None:
+        return await _run(call, tools)
+    described = tools[call.name]["function"] if call.name in tools else {}
+    started = spans.start_tool(call, described.get("description"))
+    try:
+        result = await _run(call, tools)
+    except BaseException as error:
+        spans.end_tool(started, error)
+        raise
+    spans.end_tool(started, result.error, result.content)
+    return result
+
+
 async def _run(call: ToolCall, tools: Mapping[str, FunctionTool]) -> ToolResult:
     """Run the tool of one call."""
     tool = tools.get(call.name)
@@ -103,26 +137,28 @@ async def _run(call: ToolCall, tools: Mapping[str, FunctionTool]) -> ToolResult:
         return _failed(call, LookupError(f"there is no tool {call.name!r}; the tools are: {known}"))
     try:
         arguments = tool.parse(call)
-    # The validators of a pydantic model may raise any exception.
-    except Exception as error:
-        return _failed(call, error)
-    assert tool.function is not None  # the calls of a class end the rounds
-    value, raised = await _value(tool.function, arguments)
-    if raised is None:
-        try:
+        assert tool.function is not None  # the calls of a class end the rounds
+        value, raised = await _value(tool.function, arguments)
+        if raised is None:
             return ToolResult(call=call, content=content_of(value))
-        except Exception as error:  # values of any class are converted by code of their own
-            raised = error
+    except asyncio.CancelledError:
+        raise
+    # Validators and values have code of the user's, which may raise anything.
+    except BaseException as error:
+        raised = error
     return _failed(call, raised)
 
 
 def _failed(call: ToolCall, error: BaseException) -> ToolResult:
     """The result of a call that failed. The model is told the type of the exception and its message."""
-    told = error.message if isinstance(error, ToolArgumentsError) else f"{type(error).__name__}: {error}"
-    return ToolResult(call=call, content=f"Error: {told}", error=error)
+    try:
+        told = error.message if isinstance(error, ToolArgumentsError) else f"{type(error).__name__}: {error}"
+    except BaseException:  # `__str__` is code of the user's
+        told = f"{type(error).__name__}, whose message cannot be read"
+    return ToolResult(call=call, content=_unicode(f"Error: {told}"), error=error)
 
 
-async def _value(function: Callable[..., Any], arguments: Mapping[str, Any]) -> _Outcome:
+async def _value(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Outcome:
     depth = _depth.get()
     places = _places.setdefault(asyncio.get_running_loop(), {}).setdefault(
         depth, asyncio.Semaphore(MOST_AT_ONCE)
@@ -135,53 +171,34 @@ async def _value(function: Callable[..., Any], arguments: Mapping[str, Any]) -> 
             return await _awaited(function, arguments)
         finally:
             places.release()
-    value, error = await _in_thread(function, arguments, places.release)
+    value, error = await run_in_thread(
+        functools.partial(function, **arguments), "llm_provider-tool", places.release
+    )
     if error is None and inspect.isawaitable(value):
         # A function that returns a coroutine, as many decorators do.
         return await _awaited(lambda: value, {})
     return value, error
 
 
-async def _awaited(function: Callable[..., Any], arguments: Mapping[str, Any]) -> _Outcome:
+async def _awaited(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Outcome:
     try:
         return await function(**arguments), None
-    # `sys.exit()` in a task would end the thread of the loop.
-    except (Exception, SystemExit) as error:
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
         return None, error
-
-
-async def _in_thread(
-    function: Callable[..., Any], arguments: Mapping[str, Any], release: Callable[[], None]
-) -> _Outcome:
-    """Call a function in a thread of its own, which keeps its place until it ends."""
-    loop = asyncio.get_running_loop()
-    outcome: asyncio.Future[_Outcome] = loop.create_future()
-    context = contextvars.copy_context()
-
-    def settle(found: _Outcome) -> None:
-        release()
-        if not outcome.done():
-            outcome.set_result(found)
-
-    def work() -> None:
-        found: _Outcome
-        try:
-            found = context.run(function, **arguments), None
-        except BaseException as error:  # given to the task that waits
-            found = None, error
-        with contextlib.suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(settle, found)
-
-    # The threads of asyncio's own pool would delay the exit of the process.
-    threading.Thread(target=work, name="llm_provider-tool", daemon=True).start()
-    return await outcome
+    except BaseException as error:
+        return None, error
 
 
 def content_of(value: Any) -> str | Sequence[Mapping[str, Any]]:
     """The content of a tool message for a value: a text as it is, media as parts, all else as JSON.
 
+    Half surrogate pairs, as in names of files that are not UTF-8, become U+FFFD.
+
     Raises:
-        TypeError: the value has no form in JSON.
+        TypeError: the value has no form in JSON, or is larger than a request may be.
 
     >>> content_of({"sunny": True}), content_of(None), content_of("warm")
     ('{"sunny":true}', 'null', 'warm')
@@ -190,22 +207,54 @@ def content_of(value: Any) -> str | Sequence[Mapping[str, Any]]:
     """
     if isinstance(value, str):
         # An enum of texts is told by its value.
-        return str.__str__(value)
+        return _sendable(str.__str__(value))
     if isinstance(value, (list, tuple)) and value and all(map(_is_part, value)):
-        return list(value)
+        return _sendable_parts(list(value))
     if isinstance(value, (bytes, bytearray, memoryview)) or is_image(value):
         return [_medium(value)]
     if isinstance(value, (list, tuple)) and any(map(is_image, value)):
         return [_medium(one) for one in value]
-    from pydantic_core import PydanticSerializationError, to_json
+    from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
     try:
-        return to_json(value, fallback=_plain).decode()
+        try:
+            return _sendable(to_json(value, fallback=_plain).decode())
+        except PydanticSerializationError:  # perhaps for half a surrogate pair
+            plain = to_jsonable_python(value, fallback=_plain)
+            return _sendable(json.dumps(plain, ensure_ascii=False, separators=(",", ":")))
     except (PydanticSerializationError, ValueError, TypeError) as error:
         raise TypeError(
             f"the tool returned a value of type {type(value).__name__}, which JSON cannot express ({error}): "
             "return a str, numbers, lists, dicts, a dataclass or a pydantic model"
         ) from None
+
+
+def _unicode(text: str) -> str:
+    """A text with U+FFFD for each half of a surrogate pair, which no request can hold."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _sendable(text: str) -> str:
+    if len(text) > MAX_REQUEST_BYTES:
+        raise TypeError(
+            f"the tool returned {len(text) / 1e6:.1f} MB, and a request has at most "
+            f"{MAX_REQUEST_BYTES / 1e6:.0f} MB: return a part of it"
+        )
+    return _unicode(text)
+
+
+def _sendable_parts(parts: list[Any]) -> list[Any]:
+    """Content parts that a request can hold."""
+    try:
+        canonical(parts)
+    except RequestError as error:
+        try:
+            # Half a surrogate pair is replaced. All else raises.
+            parts = json.loads(_unicode(json.dumps(parts, ensure_ascii=False)))
+            canonical(parts)
+        except (RequestError, TypeError, ValueError):
+            raise TypeError(f"the tool returned content parts that cannot be sent: {error}") from None
+    return parts
 
 
 def _is_part(value: Any) -> bool:

@@ -32,6 +32,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from .._errors import RequestError
+from .._runtime.database_safety import forbid_code
 from .._runtime.leases import Lease, hold
 from .._runtime.paths import file_remedy
 from .balance import Balance, BusyError, ended, reserved
@@ -279,7 +280,11 @@ class BalanceFile:
         return self._connection
 
     def _opened(self, patience: float) -> sqlite3.Connection:
-        return sqlite3.connect(self._path, timeout=patience, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(
+            self._path, timeout=patience, isolation_level=None, check_same_thread=False
+        )
+        forbid_code(connection)
+        return connection
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:

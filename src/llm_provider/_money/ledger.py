@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from .._errors import RequestError
+from .._foreign_attributes import Hinting
 from .._runtime.exact_decimal import total
 from .._types.usage import Usage
 from .ledger_rows import LedgerRow, row_of
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-class Ledger:
+class Ledger(Hinting):
     """The cost of calls by provider, model asked for, model served, tag and delivery.
 
     `client.usage`, `llm_provider.usage()` and `track` return a ledger that goes on counting. `Ledger.read`

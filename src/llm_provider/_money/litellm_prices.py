@@ -1,12 +1,14 @@
 """Costs by litellm's price map, for calls through litellm that `prices.csv` has no price for.
 
-litellm computes the cost of an answer itself. The most that a request can cost follows from the map: that of
-the loaded module, which the program may have extended, else the file that the installed litellm ships.
-Reading the file takes some 20 ms once, and importing litellm seconds.
+The map is that of the loaded module, which the program may have extended, else the file that the installed
+litellm ships. Reading the file takes some 20 ms once, and importing litellm seconds. A model that the map
+prices by the token becomes a row of prices, with those of its service level and of its prompt size. The
+others, such as those with prices by the second, litellm computes itself.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.util
 import re
@@ -15,6 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._runtime.exact_decimal import exact
+from .price_rows import PriceRow, PriceWarning
+from .pricing import PriceTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -24,6 +28,9 @@ if TYPE_CHECKING:
 
 _FILE = "model_prices_and_context_window_backup.json"
 
+_LARGE_PROMPT = re.compile(r"_above_(\d+)k_tokens")
+_SUFFIXES = {"standard": "", "batch": "_batches"}
+
 _READING = re.compile(r"(explicit_)?(input_cost_per|cache_(read|creation)_input)_([a-z]+_)?token(_|$).*")
 _WRITING = re.compile(r"(output_cost_per_([a-z]+_)?token|citation_cost_per_token).*")
 _OTHER_UNITS = re.compile(
@@ -31,19 +38,22 @@ _OTHER_UNITS = re.compile(
 )
 
 
-def litellm_cost(model: str, served: str | None, usage: Usage | None) -> Decimal | None:
-    """The USD that litellm computes for an answer; None if it knows no price.
+def litellm_cost(
+    model: str, served: str | None, usage: Usage | None, tier: str = "standard"
+) -> Decimal | None:
+    """The USD of an answer by litellm's price map; None if it has no price.
 
     Args:
         model: The model as litellm was asked for it.
         served: The model that the answer names, which tells the model of a deployment on Azure.
         usage: The usage of the answer.
+        tier: The service level, by its name in `prices.csv`.
 
     >>> litellm_cost("no-such-provider/model", None, None) is None
     True
     """
     litellm: Any = sys.modules.get("litellm")
-    if litellm is None or usage is None:
+    if litellm is None or usage is None or usage.unpriced_tools:
         return None
     try:
         name, provider, *_ = litellm.get_llm_provider(model)
@@ -51,14 +61,75 @@ def litellm_cost(model: str, served: str | None, usage: Usage | None) -> Decimal
     except Exception:
         return None
     for known in (name, served):
+        entry = prices_of(model if known == name else f"{provider}/{known}")
+        if entry is not None and _is_plain(entry):
+            return _by_token(entry, usage, tier)
         try:
             costs = litellm.cost_per_token(
-                model=known, custom_llm_provider=provider, usage_object=_usage(litellm, usage)
+                model=known,
+                custom_llm_provider=provider,
+                usage_object=_usage(litellm, usage),
+                service_tier=None if tier == "standard" else tier,
             )
         except Exception:  # noqa: S112  # the next name may have a price
             continue
         if any(cost > 0 for cost in costs):
             return _with_searches(exact().add(*map(_decimal, costs)), usage, prices_of(model))
+    return None
+
+
+def _is_plain(entry: Mapping[str, Any]) -> bool:
+    """Whether a model is billed by the token alone, at all times."""
+    return not entry.get("tiered_pricing") and not any(
+        "off_peak" in name or _OTHER_UNITS.fullmatch(name) for name, price in entry.items() if price
+    )
+
+
+def _by_token(entry: Mapping[str, Any], usage: Usage, tier: str) -> Decimal | None:
+    """The cost by the prices of a service level; None if the map does not have them."""
+    suffix = _SUFFIXES.get(tier, f"_{tier}")
+    if f"input_cost_per_token{suffix}" not in entry:
+        return None
+    sizes = {int(found[1]) for name in entry if (found := _LARGE_PROMPT.search(name))}
+    above = [
+        f"_above_{size}k_tokens" for size in sorted(sizes, reverse=True) if usage.input_tokens > 1000 * size
+    ]
+
+    def price(base: str, otherwise: Decimal | None = None) -> Decimal | None:
+        names = [base + size + end for size in above for end in (suffix, "")] + [base + suffix, base]
+        found = next((entry[name] for name in names if entry.get(name) is not None), None)
+        return otherwise if found is None else exact().scaleb(_decimal(found), 6)
+
+    read = price("input_cost_per_token")
+    cached, written = (
+        price("cache_read_input_token_cost", read), price("cache_creation_input_token_cost", read)
+    )  # fmt: skip
+    searches = (entry.get("search_context_cost_per_query") or {}).values()
+    row = PriceRow(
+        provider="litellm",
+        model="model",
+        variant="standard",
+        min_input_tokens=0,
+        input=read,
+        cache_read=cached,
+        cache_write=written,
+        cache_write_1h=price("cache_creation_input_token_cost_above_1hr", written),
+        output=price("output_cost_per_token"),
+        output_reasoning=price("output_cost_per_reasoning_token"),
+        input_audio=price("input_cost_per_audio_token"),
+        cache_read_audio=price("cache_read_input_audio_token_cost"),
+        output_audio=price("output_cost_per_audio_token"),
+        input_image=price("input_cost_per_image_token"),
+        output_image=price("output_cost_per_image_token"),
+        web_search=exact().scaleb(_decimal(max(searches)), 3) if searches else None,
+        request=exact().scaleb(_decimal(entry.get("input_cost_per_request") or 0), 3),
+        effective_from="",
+        source="litellm",
+        as_of="",
+    )
+    # If the user turns warnings into errors, the answer must not be lost: it is paid for.
+    with contextlib.suppress(PriceWarning):
+        return PriceTable((row,)).cost("litellm", "model", usage)
     return None
 
 
@@ -134,10 +205,16 @@ def _usage(litellm: Any, usage: Usage) -> Any:
             "cached_tokens": usage.cache_read_input_tokens,
             "audio_tokens": usage.audio_input_tokens,
             "image_tokens": usage.image_input_tokens,
+            "cache_creation_token_details": {
+                "ephemeral_5m_input_tokens": usage.cache_write_input_tokens
+                - usage.cache_write_1h_input_tokens,
+                "ephemeral_1h_input_tokens": usage.cache_write_1h_input_tokens,
+            },
         },
         completion_tokens_details={
             "reasoning_tokens": usage.reasoning_output_tokens,
             "audio_tokens": usage.audio_output_tokens,
+            "image_tokens": usage.image_output_tokens,
         },
         cache_read_input_tokens=usage.cache_read_input_tokens,
         cache_creation_input_tokens=usage.cache_write_input_tokens,

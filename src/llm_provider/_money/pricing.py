@@ -323,15 +323,18 @@ class PriceTable:
         row = self.find(provider, model, variant=variant, input_tokens=size, at=at)
         if row is None:
             return None
+        if usage.unpriced_tools:
+            self._warn_once(row, "unpriced_tools", "no price for tools that the provider bills by itself")
+            return None
         context = exact()
         # In USD per million, as the prices of tokens are; fees are USD per thousand.
         millions = context.multiply(row.request or 0, 1000 * requests)
         for column, count in _billed_once(usage, row).items():
+            if not count:
+                continue
             if count < 0:
                 self._warn_once(row, column, f"contradictory token counts, {usage}")
                 return None
-            if not count:
-                continue
             price = getattr(row, column)
             if price is None:
                 used = column if column == "web_search" else f"{column} tokens"
@@ -382,15 +385,20 @@ def _billed_once(usage: Usage, row: PriceRow) -> dict[str, int]:
         "output": usage.output_tokens,
         "web_search": usage.web_searches,
     }
-    for part, whole in PART_OF.items():
-        if getattr(row, part) is not None:
-            count = getattr(usage, _COUNTS[part])
-            if part == "input_audio":
-                # The usage includes audio that was read from the cache, which is a part of `cache_read`.
-                count -= usage.cache_read_audio_input_tokens
-            billed[part] = count
-            billed[whole] -= count
+    for part in _priced_apart(row):
+        count = getattr(usage, _COUNTS[part])
+        if part == "input_audio":
+            # The usage includes audio that was read from the cache, which is a part of `cache_read`.
+            count -= usage.cache_read_audio_input_tokens
+        billed[part] = count
+        billed[PART_OF[part]] -= count
     return billed
+
+
+@functools.lru_cache(maxsize=64)
+def _priced_apart(row: PriceRow) -> list[str]:
+    """The columns in `PART_OF` that have a price."""
+    return [part for part in PART_OF if getattr(row, part) is not None]
 
 
 def _in_effect(rows: Iterable[PriceRow], day: str) -> list[PriceRow]:

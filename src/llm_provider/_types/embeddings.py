@@ -7,19 +7,20 @@ from dataclasses import dataclass, field
 from typing import Any, overload
 
 from .._errors import FailedAttempt, MissingDependencyError
+from .._foreign_attributes import Hinting
 from .._runtime.frozen import quickly_made
 from .usage import NO_TIMING, CostSource, Timing, Usage, cost_text
 
 
 @quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Embeddings:
+class Embeddings(Hinting):
     """The vectors of some texts, in the order of the texts.
 
     `len()`, iteration and indexing work on `vectors`. `cost` is the real cost of this call in USD: 0 if all
-    vectors came from the cache, None if it is unknown. `cost_source` is that of `Response`. `usage` is the
-    sum over all texts. `cached` is true if all vectors came from the cache. `model` is the name that the
-    provider reports. `failures` are the requests that were sent for this call and failed.
+    vectors came from the cache, None if it is unknown. `cost_source` and `price` are as for `Response`.
+    `usage` is the sum over all texts. `cached` is true if all vectors came from the cache. `model` is the
+    name that the provider reports. `failures` are the requests that were sent for this call and failed.
 
     >>> embeddings = Embeddings(vectors=([0.6, 0.8], [1.0, 0.0]), usage=Usage(input_tokens=2), model="m",
     ...                         provider="p", cost=0.0)
@@ -36,6 +37,7 @@ class Embeddings:
     provider: str
     cost: float | None = None
     cost_source: CostSource | None = None
+    price: float | None = None
     cached: bool = False
     timing: Timing = NO_TIMING
     failures: tuple[FailedAttempt, ...] = field(default=(), repr=False)
@@ -44,6 +46,16 @@ class Embeddings:
     def dimensions(self) -> int:
         """How many numbers each vector has; 0 without vectors."""
         return len(self.vectors[0]) if self.vectors else 0
+
+    @property
+    def attempts(self) -> int:
+        """The number of requests that were sent for this call; 0 if all vectors came from the cache."""
+        return self.timing.attempts
+
+    @property
+    def maybe_billed(self) -> bool:
+        """Whether the provider may have charged for this call."""
+        return self.attempts > 0 or not self.cached
 
     def numpy(self) -> Any:
         """The vectors as a NumPy array: one row per text, float32.

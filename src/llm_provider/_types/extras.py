@@ -37,9 +37,13 @@ class Citation:
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
+_PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+"""The types that notebooks show."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GeneratedImage:
-    """An image that a model made. Notebooks show it.
+    """An image that a model made. Notebooks show it, or a link to its `url`.
 
     `data` is the file, which is empty if the provider gave only its `url`.
 
@@ -73,7 +77,14 @@ class GeneratedImage:
         return self.data if self.data and self.media_type == "image/jpeg" else None
 
     def _repr_html_(self) -> str:
-        return f'<img src="{html.escape(_address(self.media_type, self.data) or self.url or "")}">'
+        if self.data and self.media_type in _PICTURES:
+            return f'<img src="{_address(self.media_type, self.data)}">'
+        # A page would load an address by itself, and tell its server who reads the notebook. A picture of
+        # another type, such as SVG, may hold such addresses.
+        shown = html.escape(self.url or repr(self))
+        if (self.url or "").startswith(("https://", "http://")):
+            return f'<a href="{shown}" rel="noopener noreferrer" target="_blank">{shown}</a>'
+        return shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,9 +20,13 @@ from .._errors import (
     SchemaMismatchError,
     shown,
 )
+from .._foreign_attributes import NoMapping
 from .._json_values import json_value
 from .._runtime.frozen import quickly_made
-from .messages import FinishReason, Message, ToolCall, ToolResult
+from .._runtime.late_fields import with_late_field
+from .logprobs import TokenLogprob, token_from_dict
+from .messages import AssistantMessage, FinishReason, Message, ToolCall, ToolResult
+from .row_label import RowLabel
 from .usage import NO_TIMING, CostSource, Timing, Usage, cost_text, usage_from_dict
 
 if TYPE_CHECKING:
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
 
     from .._schemas.reading import ParsedFrom, Reading
     from .extras import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
+    from .messages import FinishReason as EndOfSample
 
     T_co = TypeVar("T_co", covariant=True, default=Any)
 else:
@@ -41,7 +46,7 @@ else:
 
 @quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class Choice(NoMapping):
     """One sample of an answer. `message` can be appended to the conversation."""
 
     text: str = ""
@@ -49,7 +54,10 @@ class Choice:
     tool_calls: tuple[ToolCall, ...] = ()
     finish_reason: FinishReason = "stop"
     message: Message = field(default_factory=dict)
-    logprobs: Any = None
+    logprobs: tuple[TokenLogprob, ...] | None = None
+
+
+with_late_field(Choice, "logprobs")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,19 +71,21 @@ class ToolRounds:
 
 @quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Response(Generic[T_co]):
+class Response(NoMapping, Generic[T_co]):
     """A complete answer. It is the same whether it was streamed, awaited or read from the cache.
 
     For type checkers, `Response[City]` is a response whose `parsed` is a `City`.
 
-    `cost` is the cost of this call in USD: 0 for a cache hit, None where it is unknown. `cost_source` tells
-    where it comes from: "reply" if the provider reported it, "prices" for the price table, "litellm" for
-    litellm's price map, None for a cache hit and an unknown cost. `model` is the model that answered, as the
-    provider names it. `failures` are the requests of this call that failed before
-    one succeeded, and those whose answers did not match `response_format`. `schema_in_prompt` says that the
-    provider could not enforce the schema, so the prompt asked for it. `raw` is the provider's unchanged
-    answer. `dropped` has the parameters that `unsupported="drop"` left out. `metadata` is that of the input
-    in its batch.
+    `cost` is the cost of this call in USD, the sum over all its requests, those that failed too. It is 0 for
+    a cache hit, and None if the cost of one request is unknown. `cost_source` tells where it comes from:
+    "reply" if the provider reported it, "prices" for the price table, "litellm" for litellm's price map, None
+    for a cache hit and an unknown cost. `price` is what the answer cost when it was bought: the `cost` of a
+    new answer, and of a stored one the cost of the call that stored it; None if that is unknown. `model` is
+    the model that answered, as the provider names it. `failures` are the requests of this call that failed
+    before one succeeded, and those whose answers did not match `response_format`. `schema_in_prompt` says
+    that the provider could not enforce the schema, so the prompt asked for it. `raw` is the provider's
+    unchanged answer. `dropped` has the parameters that `unsupported="drop"` left out. `metadata` is that of
+    the input in its batch.
 
     The answer to a call with `max_tool_rounds` is the last one of the model. Its `usage`, `cost`, `timing`
     and `failures` are the sums of all `rounds`, and `timing.total` contains the time of the tools.
@@ -88,12 +98,15 @@ class Response(Generic[T_co]):
     id: str | None = None
     cost: float | None = None
     cost_source: CostSource | None = None
+    price: float | None = None
     cached: bool = False
     timing: Timing = NO_TIMING
     failures: tuple[FailedAttempt, ...] = field(default=(), repr=False)
     body: bytes = field(default=b"null", repr=False)
     response_format: Any = field(default=None, repr=False, compare=False)
     metadata: Any = field(default=None, repr=False)
+    row_label: RowLabel | None = field(default=None, repr=False, compare=False)
+    """The label of the input in the index of its data frame or series; None for other inputs."""
     tool_rounds: ToolRounds | None = field(default=None, repr=False)
     dropped: tuple[str, ...] = ()
     schema_in_prompt: bool = field(default=False, repr=False)
@@ -119,7 +132,9 @@ class Response(Generic[T_co]):
         return self.choices[0].tool_calls
 
     @property
-    def finish_reason(self) -> FinishReason:
+    # Jedi 0.20 completes nothing behind an object with a property that evaluates to a `Literal`, so its type
+    # has a name for type checkers only.
+    def finish_reason(self) -> EndOfSample:
         """Why the first sample ended."""
         return self.choices[0].finish_reason
 
@@ -129,8 +144,11 @@ class Response(Generic[T_co]):
         return self.choices[0].message
 
     @property
-    def logprobs(self) -> Any:
-        """Log probabilities of the first sample in the provider's form, or None."""
+    def logprobs(self) -> tuple[TokenLogprob, ...] | None:
+        """The tokens of the first sample with their log probabilities; None if none were asked for.
+
+        They have one form for every provider. `raw` has the provider's own.
+        """
         return self.choices[0].logprobs
 
     @property
@@ -149,6 +167,16 @@ class Response(Generic[T_co]):
             replace(self, choices=(choice,), body=json.dumps(reply).encode())
             for choice, reply in zip(self.choices, replies, strict=True)
         ]
+
+    @property
+    def attempts(self) -> int:
+        """The number of requests that were sent for this call; 0 for a cache hit."""
+        return self.timing.attempts
+
+    @property
+    def maybe_billed(self) -> bool:
+        """Whether the provider may have charged for this call."""
+        return self.attempts > 0 or not self.cached
 
     @property
     def citations(self) -> list[Citation]:
@@ -251,12 +279,13 @@ class Response(Generic[T_co]):
     def _read(self, choice: Choice) -> Reading | None:
         if self.response_format is None or self.response_format == {"type": "text"}:
             return None
-        where: dict[str, Any] = {"provider": self.provider, "model": self.model}
         reason = choice.finish_reason
         if reason in ("refusal", "content_filter"):
-            raise RefusalError(f"there is nothing to parse: finish_reason is {reason!r}", **where)
+            raise self._paid(RefusalError(f"there is nothing to parse: finish_reason is {reason!r}"))
         if reason == "length":
-            raise LengthFinishReasonError("the answer was cut at its token limit; raise max_tokens", **where)
+            raise self._paid(
+                LengthFinishReasonError("the answer was cut at its token limit; raise max_tokens")
+            )
         # Most answers are not parsed, and a hit loads as little as possible.
         from .._schemas.reading import NoMatchError, read
         from .._schemas.structure import structure_of
@@ -267,14 +296,20 @@ class Response(Generic[T_co]):
         except NoMatchError as error:
             problem = str(error)
         called = ", and the model called tools" if choice.tool_calls else ""
-        raise SchemaMismatchError(
-            f"the answer does not match response_format: {problem}{called}",
-            text=choice.text,
-            validation_error=problem,
-            usage=self.usage,
-            cost=self.cost,
-            **where,
+        raise self._paid(
+            SchemaMismatchError(
+                f"the answer does not match response_format: {problem}{called}",
+                text=choice.text,
+                validation_error=problem,
+            )
         )
+
+    def _paid(self, error: OutputError) -> OutputError:
+        """An error about this answer, with what the answer cost."""
+        error.provider, error.model = self.provider, self.model
+        error.attempts, error.failures, error.maybe_billed = self.attempts, self.failures, self.maybe_billed
+        error.cost, error.usage = self.cost, self.usage
+        return error
 
     def to_dict(self) -> dict[str, Any]:
         """The response as JSON-ready values, from which `from_dict` makes an equal one.
@@ -333,6 +368,7 @@ class Response(Generic[T_co]):
             known["failures"] = READERS["failures"](known.get("failures") or ())
             known["body"] = _read(known.get("body", "null"))
             known["dropped"] = tuple(known.get("dropped") or ())
+            known["row_label"] = known.get("row_label") and RowLabel.from_dict(known["row_label"])
             known["tool_rounds"] = _tool_rounds(known.get("tool_rounds"))
             if response_format is not None:
                 known["response_format"] = response_format
@@ -394,7 +430,10 @@ _RESPONSE_FIELDS = tuple(entry.name for entry in fields(Response))
 
 def _choice(facts: Mapping[str, Any]) -> Choice:
     calls = tuple(ToolCall(**call) for call in facts["tool_calls"])
-    return Choice(**{**facts, "tool_calls": calls})
+    told = facts.get("logprobs")
+    logprobs = None if told is None else tuple(map(token_from_dict, told))
+    message = AssistantMessage(facts.get("message") or {})
+    return Choice(**{**facts, "tool_calls": calls, "message": message, "logprobs": logprobs})
 
 
 def _tool_rounds(facts: Mapping[str, Any] | None) -> ToolRounds | None:
@@ -448,7 +487,9 @@ def result_from_dict(facts: Mapping[str, Any]) -> Result:
     return LLMError.from_dict(facts) if facts.get("error") else Response.from_dict(facts)
 
 
+READERS["row_label"] = RowLabel.from_dict
 READERS["response"] = Response.from_dict
+READERS["samples"] = lambda samples: tuple(map(Response.from_dict, samples))
 READERS["results"] = lambda results: [
     result_from_dict(each) if isinstance(each, dict) else each for each in results
 ]

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Self, SupportsIndex, TypeVar, cast, overload
 
 from .._errors import BatchError, LLMError
+from .._foreign_attributes import Hinting, missing_attribute
 from .response import Response, Result
 from .usage import Usage
 
@@ -73,7 +74,7 @@ class Cost(float):
         return f"≥ ${dollars}, {self.unknown:,} unknown" if self else f"{self.unknown:,} unknown"
 
 
-class Results(list[ResultT], Generic[ResultT]):
+class Results(Hinting, list[ResultT], Generic[ResultT]):
     """The results of a batch in the order of its inputs: a list of `Response` and `LLMError`.
 
     Slices, copies and pickles are `Results` too.
@@ -117,12 +118,15 @@ class Results(list[ResultT], Generic[ResultT]):
         errors = [result for result in self if isinstance(result, LLMError)]
         if not errors:
             return cast("Results[Response[T]]", self)
-        unsent = sum(not error.attempts for error in errors)
-        raise BatchError(
+        unsent, sums = sum(not error.attempts for error in errors), Results(self)
+        error = BatchError(
             f"{len(errors)} of {len(self)} calls failed{_unsent(unsent)}; the first: {errors[0]}",
             results=self,
-            maybe_billed=True,
-        ) from errors[0]
+            attempts=sums.attempts,
+            maybe_billed=sums.maybe_billed,
+        )
+        error.cost, error.usage = None if sums.cost.unknown else float(sums.cost), sums.usage
+        raise error from errors[0]
 
     @property
     def texts(self) -> list[str | None]:
@@ -138,27 +142,63 @@ class Results(list[ResultT], Generic[ResultT]):
         return Cost.of(result.cost for result in self)
 
     @property
+    def price(self) -> Cost:
+        """USD that the answers cost when they were bought: of stored answers the cost of the calls before.
+
+        Errors have no answer, so their cost is no part of it. `unknown` counts the answers without a known
+        price, such as those that an older version stored.
+        """
+        return Cost.of(result.price for result in self if isinstance(result, Response))
+
+    @property
+    def saved(self) -> Cost:
+        """USD that stored answers, and those of equal calls, would have cost: their price, without `cost`.
+
+        `unknown` counts the stored answers whose price is not known.
+        """
+        found = [result for result in self if isinstance(result, Response)]
+        return Cost.of(
+            None if result.price is None or result.cost is None else result.price - result.cost
+            for result in found
+            if result.cached or result.price is not None
+        )
+
+    @property
+    def attempts(self) -> int:
+        """The number of requests that were sent for all calls."""
+        return sum(result.attempts for result in self)
+
+    @property
+    def maybe_billed(self) -> bool:
+        """Whether the provider may have charged for one of the calls."""
+        return any(result.maybe_billed for result in self)
+
+    @property
     def usage(self) -> Usage:
         """The sum of the usage of all results, stored answers included."""
         return sum((result.usage for result in self if result.usage is not None), Usage())
 
     def to_pandas(self) -> pd.DataFrame:
-        """A pandas DataFrame with one row for each result: metadata, text, error, tokens, USD and seconds.
+        """A pandas DataFrame with one row for each sample, and for each call that failed.
+
+        It has columns for the metadata, the position of the result and the number of the sample, both from 0,
+        for the text, each field of `parsed`, the error, tokens, USD and seconds. What the samples of a call
+        share, such as its cost, is in the row of the first one, so the sums of the table are right.
 
         Raises:
             MissingDependencyError: pandas is not installed.
         """
-        from .results_views import to_pandas
+        from .results_table import to_pandas
 
         return to_pandas(self)
 
     def to_polars(self) -> pl.DataFrame:
-        """A polars DataFrame with one row for each result, with the columns of `to_pandas`.
+        """A polars DataFrame with the rows and columns of `to_pandas`.
 
         Raises:
             MissingDependencyError: polars is not installed.
         """
-        from .results_views import to_polars
+        from .results_table import to_polars
 
         return to_polars(self)
 
@@ -199,6 +239,8 @@ class Results(list[ResultT], Generic[ResultT]):
     def __getitem__(self, index: SupportsIndex | slice) -> ResultT | Results[ResultT]:
         if isinstance(index, slice):
             return Results(super().__getitem__(index))
+        if isinstance(index, str):
+            raise TypeError(f"{missing_attribute(self, index)}; results[0] is the first result")
         return super().__getitem__(index)
 
     def __add__(self, other: list[Any]) -> Results[Any]:

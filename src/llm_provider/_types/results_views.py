@@ -1,4 +1,4 @@
-"""`Results` as data frames, JSON lines and HTML. Imported when the first of these is made."""
+"""`Results` as JSON lines and HTML. Imported when the first of these is made."""
 
 from __future__ import annotations
 
@@ -7,90 +7,22 @@ import json
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import _html
 from .._errors import LLMError, RequestError
 from .._json_values import json_value
-from .._runtime.imports import imported
+from .._runtime.json_pieces import LARGE
 from .response import Response, Result, call_text, result_from_dict
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
-
-_COLUMNS = (
-    "text", "error", "error_message", "finish_reason", "model", "provider", "cost", "cached", "input_tokens",
-    "output_tokens", "reasoning_output_tokens", "seconds", "attempts", "response_id",
-)  # fmt: skip
-
-
-def _row(result: Result) -> dict[str, Any]:
-    """The columns of one result without its metadata."""
-    if isinstance(result, LLMError):
-        return {
-            "error": type(result).__name__,
-            "error_message": str(result),
-            "model": result.model,
-            "provider": result.provider,
-            "cost": result.cost,
-            "cached": False,
-            "attempts": result.attempts,
-            "response_id": result.request_id,
-        }
-    return {
-        "text": result.text,
-        "finish_reason": result.finish_reason,
-        "model": result.model,
-        "provider": result.provider,
-        "cost": result.cost,
-        "cached": result.cached,
-        "input_tokens": result.usage.input_tokens,
-        "output_tokens": result.usage.output_tokens,
-        "reasoning_output_tokens": result.usage.reasoning_output_tokens,
-        "seconds": result.timing.total,
-        "attempts": result.timing.attempts,
-        "response_id": result.id,
-    }
-
-
-def _metadata(result: Result) -> dict[str, Any]:
-    """The metadata of a result as columns."""
-    found = result.metadata
-    if found is None:
-        return {}
-    if not isinstance(found, Mapping):
-        return {"metadata": found}
-    # A name that is taken gets a prefix, so that neither value is lost.
-    return {f"metadata_{name}" if name in _COLUMNS else str(name): value for name, value in found.items()}
-
-
-def columns(results: Sequence[Result]) -> dict[str, list[Any]]:
-    """The results by column, metadata first."""
-    metadata = [_metadata(result) for result in results]
-    rows = [_row(result) for result in results]
-    names = dict.fromkeys(name for facts in metadata for name in facts)
-    own = {name: [facts.get(name) for facts in metadata] for name in names}
-    return own | {name: [row.get(name) for row in rows] for name in _COLUMNS}
-
-
-def to_pandas(results: Sequence[Result]) -> pd.DataFrame:
-    """See `Results.to_pandas`."""
-    frame: pd.DataFrame = imported("pandas", "pip install pandas").DataFrame(columns(results))
-    return frame
-
-
-def to_polars(results: Sequence[Result]) -> pl.DataFrame:
-    """See `Results.to_polars`."""
-    # Metadata may mix numbers and text in a column.
-    frame: pl.DataFrame = imported("polars", "pip install polars").DataFrame(columns(results), strict=False)
-    return frame
+from .results_table import metadata_columns, row_count, table_rows
 
 
 def to_jsonl(results: Iterable[Result], path: str | os.PathLike[str]) -> None:
     """See `Results.to_jsonl`."""
-    lines = (json.dumps(result.to_dict(), ensure_ascii=False) + "\n" for result in results)
+    lines = (part for result in results for part in (*_parts_of_line(result), "\n"))
     # A link is kept, and the file behind it is replaced.
     goal = Path(os.path.realpath(Path(path).expanduser()))
     if goal.exists() and not stat.S_ISREG(goal.stat().st_mode):
@@ -109,6 +41,13 @@ def to_jsonl(results: Iterable[Result], path: str | os.PathLike[str]) -> None:
         with contextlib.suppress(OSError):
             part.unlink()
         raise
+
+
+def _parts_of_line(result: Result) -> Iterable[str]:
+    """The JSON of a result, in parts if it is large: in one, it would stop the other threads for so long."""
+    if isinstance(result, Response) and len(result.body) >= LARGE:
+        return json.JSONEncoder(ensure_ascii=False).iterencode(result.to_dict())
+    return (json.dumps(result.to_dict(), ensure_ascii=False),)
 
 
 def from_jsonl(path: str | os.PathLike[str]) -> Iterator[Result]:
@@ -132,50 +71,55 @@ _TITLES = {"input_tokens": "in", "output_tokens": "out", "cost": "cost $", "seco
 
 
 def as_html(results: Sequence[Result], summary: str) -> str:
-    """The results as an HTML table for a notebook: a line that sums them up, and the first of them.
+    """The results as an HTML table for a notebook: a line that sums them up, and the first samples.
 
-    If there are more results than rows, errors are chosen first.
+    If there are more samples than rows, errors are chosen first.
     """
-    chosen = list(range(len(results)))
-    if len(results) > _html.ROWS:
-        # The sort keeps the order among errors and among responses.
-        errors_first = sorted(chosen, key=lambda index: not isinstance(results[index], LLMError))
-        chosen = sorted(errors_first[: _html.ROWS])
-    cells = columns([results[index] for index in chosen])
-    metadata = [name for name in cells if name not in _COLUMNS]
-    answered = {result.model for result in map(results.__getitem__, chosen) if isinstance(result, Response)}
-    models = ["model"] if len(answered) > 1 else []
-    titles = [*metadata, *models, "text", "finish_reason", *_FIGURES]
-    rows = (
-        [_html.figure(str(index)), *(_cell(title, cells, place, results[index]) for title in titles)]
-        for place, index in enumerate(chosen)
+    # The sort keeps the order among errors and among responses.
+    errors_first = sorted(range(len(results)), key=lambda index: not isinstance(results[index], LLMError))
+    found = ((index, row) for index in errors_first for row in table_rows([results[index]]))
+    shown = sorted(islice(found, _html.ROWS), key=itemgetter(0))
+    own = [metadata_columns(results[index]) for index, _ in shown]
+    models = {row["model"] for _, row in shown if "error" not in row}
+    titles = [
+        *dict.fromkeys(name for facts in own for name in facts),
+        *(["sample"] if any(row["sample"] for _, row in shown) else ()),
+        *(["model"] if len(models) > 1 else ()),
+        "text",
+        "finish_reason",
+        *_FIGURES,
+    ]
+    cells = (
+        _cells(titles, facts | row, results[index], index)
+        for (index, row), facts in zip(shown, own, strict=True)
     )
     heads = ["", *(_TITLES.get(title, title) for title in titles)]
-    left_out = len(results) - len(chosen)
+    left_out = sum(map(row_count, results)) - len(shown)
     return _html.block(
-        _html.safe(summary), _html.table(heads, rows, wide="text", left_out=left_out) if results else ""
+        _html.safe(summary), _html.table(heads, cells, wide="text", left_out=left_out) if results else ""
     )
 
 
-def _cell(title: str, cells: Mapping[str, list[Any]], place: int, result: Result) -> str:
-    value = cells[title][place]
+def _cells(titles: Sequence[str], row: Mapping[str, Any], result: Result, index: int) -> list[str]:
+    label = str(index if result.row_label is None else result.row_label.value)
+    return [_html.figure(label), *(_cell(title, row, result) for title in titles)]
+
+
+def _cell(title: str, row: Mapping[str, Any], result: Result) -> str:
+    value = row.get(title)
     if title == "text":
-        if isinstance(result, LLMError):
+        if "error" in row:
             return _html.failed(f"{type(result).__name__}: {result}")
-        return _html.words(_described(result))
+        return _html.words(_described(result.samples[row["sample"]]))
     if title in _FIGURES:
-        if title == "cost" and cells["cached"][place]:
+        if title == "cost" and row["cached"]:
             return _html.figure("cached")
         unknown = "?" if title == "cost" else ""
         return _html.figure(unknown if value is None else _FIGURES[title](value))
     return _html.words("" if value is None else value if isinstance(value, str) else str(json_value(value)))
 
 
-def _described(result: Response) -> str:
-    """The text of a response, or its other parts if it has none."""
-    parts = [result.text] if result.text else [*map(call_text, result.tool_calls)]
-    if not parts:
-        parts = [f"[{image.media_type}]" for image in result.images]
-    if len(result.choices) > 1:
-        parts.append(f"(sample 1 of {len(result.choices)})")
-    return "\n".join(parts)
+def _described(sample: Response) -> str:
+    """The text of a sample, or its other parts if it has none."""
+    parts = [sample.text] if sample.text else [*map(call_text, sample.tool_calls)]
+    return "\n".join(parts or [f"[{image.media_type}]" for image in sample.images])

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Literal, TypeAlias
 
 from .._errors import READERS
+from .._foreign_attributes import NoMapping
 from .._runtime.frozen import quickly_made
 
 CostSource: TypeAlias = Literal["reply", "prices", "litellm"]
@@ -15,12 +16,12 @@ CostSource: TypeAlias = Literal["reply", "prices", "litellm"]
 
 @quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class Usage(NoMapping):
     """Token counts of one call, defined for every provider as in OpenTelemetry's GenAI conventions.
 
     Totals are inclusive: `input_tokens` contains the tokens read from and written to the provider's prompt
-    cache, `output_tokens` contains reasoning. All values are tokens, except `web_searches`. A count that the
-    provider does not report is 0.
+    cache, `output_tokens` contains reasoning. All values are tokens, except `web_searches` and
+    `unpriced_tools`. A count that the provider does not report is 0.
 
     >>> Usage(input_tokens=10, output_tokens=5) + Usage(input_tokens=1, reasoning_output_tokens=0)
     Usage(input_tokens=11, output_tokens=5)
@@ -43,6 +44,9 @@ class Usage:
     """Audio and images are parts of `output_tokens`."""
     web_searches: int = 0
     """Searches that the provider made for the model. They are billed by number."""
+    unpriced_tools: int = 0
+    """Uses of the provider's tools that it bills by prices that are not known, such as a container or a file
+    search. The cost is then not known either, unless the reply tells it."""
 
     @property
     def total_tokens(self) -> int:

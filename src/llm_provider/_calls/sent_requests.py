@@ -1,0 +1,172 @@
+"""`SentRequests`: the requests that were sent for one call, and what they cost.
+
+Every request is counted here as it begins and ends, and every charge where the ledger gets its line. Results
+and errors are made from these sums. So what the user reads is the sum over all requests of the call: those of
+all its samples, rounds and repairs, and those that failed.
+
+A request belongs to the call that sent it. An equal call that waits for its answer has sent nothing and pays
+nothing. If the call that sent it is cancelled, it has no result that could tell of the request. The first of
+those that wait then takes over the request and its cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from .._errors import APITimeoutError, FailedAttempt, LLMError
+from .._limits.timeouts import Deadline
+from .._runtime.exact_decimal import total
+from .._types.usage import CostSource, Usage
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+_LEAST_CERTAIN_FIRST: tuple[CostSource, ...] = ("litellm", "prices", "reply")
+
+
+class Charge(NamedTuple):
+    """What one request cost that was answered, or that failed and may have been billed."""
+
+    usd: Decimal | None
+    """None where it is not known."""
+    usage: Usage | None
+    source: CostSource
+
+
+class SentRequests:
+    """Counts the requests of one call, or of a part of it, which sends one request after the other."""
+
+    __slots__ = ("attempts", "charges", "failures", "is_told", "parts", "under_way")
+
+    def __init__(self) -> None:
+        self.attempts = 0
+        self.under_way = 0
+        self.failures: tuple[FailedAttempt, ...] = ()
+        self.charges: tuple[Charge, ...] = ()
+        self.parts: tuple[SentRequests, ...] = ()
+        """Requests that count here too, such as those for each of several samples."""
+        self.is_told = False
+        """Whether an error tells of them although one may be under way."""
+
+    def begin(self) -> None:
+        """Count a request that is sent now."""
+        self.attempts += 1
+        self.under_way += 1
+
+    def withdraw(self) -> None:
+        """Take back a request that was not sent after all."""
+        self.attempts -= 1
+        self.under_way -= 1
+
+    def end(self, failure: FailedAttempt | None = None) -> None:
+        """Note that a request has ended, and its failure if it failed."""
+        self.under_way -= 1
+        if failure is not None:
+            self.failures += (failure,)
+
+    def whole(self) -> SentRequests:
+        """These requests and those of all parts as one count."""
+        if not self.parts:
+            return self
+        every = SentRequests()
+        for one in _flat(self):
+            every.attempts += one.attempts
+            every.under_way += one.under_way
+            every.failures += one.failures
+            every.charges += one.charges
+        return every
+
+    @property
+    def cost(self) -> float | None:
+        """USD that the requests cost; None if that of one is not known, as while it is under way."""
+        return None if self.under_way else cost_of(self.charges)
+
+    @property
+    def cost_source(self) -> CostSource | None:
+        """The least certain source of the cost; None if nothing was paid, or if the cost is not known."""
+        charges = self.charges
+        if len(charges) == 1 and not self.under_way:
+            return None if charges[0].usd is None else charges[0].source
+        return None if self.cost is None else least_certain([charge.source for charge in charges])
+
+    @property
+    def usage(self) -> Usage | None:
+        """The usage that the provider reported for the requests; None if it reported none."""
+        if len(self.charges) == 1:
+            return self.charges[0].usage
+        found = [charge.usage for charge in self.charges if charge.usage is not None]
+        return sum(found[1:], found[0]) if found else None
+
+    def write_to(self, error: LLMError) -> None:
+        """Set what an error says of the requests of its call."""
+        sent = self.whole()
+        error.attempts, error.failures = sent.attempts, sent.failures
+        error.maybe_billed = bool(sent.charges or sent.under_way)
+        error.cost, error.usage = sent.cost, sent.usage
+
+    def tell(self) -> None:
+        """Note that an error tells of these requests now, so no other call does when they end."""
+        for one in _flat(self):
+            one.is_told = True
+
+    def missed(self, deadline: Deadline) -> APITimeoutError:
+        """The error of a call that was not answered by its deadline."""
+        sent = self.whole()
+        answered = sent.attempts - sent.under_way - len(sent.failures)
+        facts = ["nothing was sent"] if not sent.attempts else []
+        if sent.under_way:
+            facts.append("a request was under way")
+        elif answered > 0:
+            facts.append(f"{answered} {'request was' if answered == 1 else 'requests were'} answered")
+        if sent.failures:
+            facts.append(f"after {', '.join(failure.error for failure in sent.failures)}")
+        error = APITimeoutError(
+            f"not answered by the deadline of {deadline.allowed:g} s: {', '.join(facts)}",
+            phase="deadline",
+            limit=deadline.allowed,
+        )
+        sent.write_to(error)
+        return error
+
+
+NOTHING_SENT = SentRequests()
+"""The requests of a call that is not sent. Nothing is counted here."""
+
+
+def cost_of(charges: Sequence[Charge]) -> float | None:
+    """The sum of some charges in USD; None if one of them is not known.
+
+    >>> from decimal import Decimal
+    >>> known, unknown = Charge(Decimal("0.1"), None, "prices"), Charge(None, None, "prices")
+    >>> cost_of([]), cost_of([known] * 3), cost_of([known, unknown])
+    (0.0, 0.3, None)
+    """
+    if len(charges) == 1:  # as for nearly every call
+        usd = charges[0].usd
+        return None if usd is None else float(usd)
+    known = [charge.usd for charge in charges if charge.usd is not None]
+    return float(total(known)) if len(known) == len(charges) else None
+
+
+def sum_of_prices(prices: Collection[float | None]) -> float | None:
+    """The sum of some prices in USD as their decimals have it; None if one of them is not known.
+
+    >>> sum_of_prices([0.1, 0.2]), sum_of_prices([0.1, None])
+    (0.3, None)
+    """
+    from decimal import Decimal
+
+    known = [Decimal(repr(price)) for price in prices if price is not None]
+    return float(total(known)) if len(known) == len(prices) else None
+
+
+def _flat(sent: SentRequests) -> Iterator[SentRequests]:
+    yield sent
+    for part in sent.parts:
+        yield from _flat(part)
+
+
+def least_certain(sources: Collection[CostSource | None]) -> CostSource | None:
+    """The least certain of some sources of costs; None if there is none."""
+    return next((source for source in _LEAST_CERTAIN_FIRST if source in sources), None)

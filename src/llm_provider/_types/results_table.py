@@ -1,0 +1,196 @@
+"""`Results` as tables: a row for each sample, and for each input that failed.
+
+The sums of a table are those of its results: what the samples of one call share, such as its cost, is in the
+row of the first sample alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from .._errors import LLMError, OutputError
+from .._json_values import json_value
+from .._runtime.imports import imported
+from .response import Response, Result
+from .usage import Usage
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+_OF_SAMPLE = ("input_index", "sample", "text", "error", "error_message", "finish_reason")
+"""Columns that each row has for itself."""
+_OF_CALL = ("model", "provider", "cached", "response_id")
+"""Columns that the rows of one call have in common."""
+_TOKENS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "reasoning_output_tokens")
+_SUMS: dict[str, Any] = {
+    "cost": 0.0,
+    "price": 0.0,
+    **dict.fromkeys(_TOKENS, 0),
+    "attempts": 0,
+    "seconds": None,
+}
+"""Columns that only the first row of a call has, and the value that its other rows have instead."""
+COLUMNS = (*_OF_SAMPLE, *_OF_CALL, *_SUMS)
+"""All columns but those of the metadata and of `parsed`."""
+_TYPES: dict[str, type] = dict.fromkeys(("input_index", "sample", *_TOKENS, "attempts"), int)
+_TYPES |= {"cached": bool, "cost": float, "price": float, "seconds": float}
+"""A column has the same type if all its cells are empty, or if there are none."""
+_PARSED = "parsed"
+_ATOMS = ("date", "datetime", "time", "timedelta", "Decimal")
+"""Types besides those of JSON that a cell of a data frame can hold."""
+
+
+def table_rows(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
+    """The rows of a table without metadata, each with its own columns of `parsed`."""
+    for index, result in enumerate(results):
+        shared = _facts(result)
+        for sample in _samples(result):
+            yield {"input_index": index, **shared, **sample}
+            shared |= _SUMS
+
+
+def _samples(result: Result) -> Iterator[dict[str, Any]]:
+    """What each sample of a result has for itself."""
+    number = -1
+    # A call that failed has the samples that were answered before its error.
+    for number, one in enumerate(result.samples):
+        yield {"sample": number, "text": one.text, "finish_reason": one.finish_reason} | _parsed(one)
+    if isinstance(result, LLMError):
+        yield {"sample": number + 1, "error": type(result).__name__, "error_message": str(result)}
+
+
+def row_count(result: Result) -> int:
+    """The number of rows that a result has."""
+    return len(result.samples) + 1 if isinstance(result, LLMError) else len(result.choices)
+
+
+def _facts(result: Result) -> dict[str, Any]:
+    """What the samples of a result share."""
+    own: dict[str, Any]
+    if isinstance(result, LLMError):
+        own = {"response_id": result.request_id, "attempts": result.attempts}
+    else:
+        timing = result.timing
+        own = {"response_id": result.id, "attempts": timing.attempts, "seconds": timing.total}
+        own["price"] = result.price
+    usage = result.usage or Usage()
+    return own | {
+        "model": result.model,
+        "provider": result.provider,
+        "cached": result.cached,
+        "cost": result.cost,
+        **{name: getattr(usage, name) for name in _TOKENS},
+    }
+
+
+def _parsed(sample: Response) -> dict[str, Any]:
+    """The columns of a sample's `parsed`; none if it cannot be read."""
+    try:
+        found = sample.parsed
+    except OutputError:
+        return {}
+    return {} if found is None else dict(_cells(_PARSED, found))
+
+
+def _cells(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """A value as cells: the fields of an object have one each, under a dotted name."""
+    inner = _fields(value)
+    if not inner:
+        yield name, _cell(value)
+    for field, part in inner.items():
+        yield from _cells(f"{name}.{field}", part)
+
+
+def _fields(value: Any) -> Mapping[str, Any]:
+    if isinstance(value, Mapping):
+        return value
+    if is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    if hasattr(type(value), "model_fields"):
+        root = getattr(type(value), "__pydantic_root_model__", False)
+        # A pydantic model iterates over its fields.
+        return _fields(value.root) if root else dict(value)
+    named: Mapping[str, Any] = value._asdict() if hasattr(value, "_asdict") else {}
+    return named
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return _cell(value.value)
+    return value if type(value).__name__ in _ATOMS else json_value(value)
+
+
+def metadata_columns(result: Result) -> dict[str, Any]:
+    """The metadata of a result as columns."""
+    found = result.metadata
+    if found is None:
+        return {}
+    if not isinstance(found, Mapping):
+        return {"metadata": found}
+    # A name that is taken gets a prefix, so that neither value is lost.
+    taken = (name in COLUMNS or str(name).partition(".")[0] == _PARSED for name in found)
+    return {
+        f"metadata_{name}" if is_taken else str(name): value
+        for (name, value), is_taken in zip(found.items(), taken, strict=True)
+    }
+
+
+def columns(results: Sequence[Result]) -> dict[str, list[Any]]:
+    """The table by column, metadata first and `parsed` behind the text."""
+    rows = list(table_rows(results))
+    metadata = [metadata_columns(result) for result in results]
+    own = {
+        name: [metadata[row["input_index"]].get(name) for row in rows]
+        for name in dict.fromkeys(name for facts in metadata for name in facts)
+    }
+    parsed = [name for name in dict.fromkeys(name for row in rows for name in row) if name not in COLUMNS]
+    behind = COLUMNS.index("text") + 1
+    table = {
+        name: [row.get(name) for row in rows] for name in (*COLUMNS[:behind], *parsed, *COLUMNS[behind:])
+    }
+    for name in parsed:
+        # Where an object may be absent, its fields are columns, which are empty then.
+        if all(cell is None for cell in table[name]) and any(one.startswith(f"{name}.") for one in parsed):
+            del table[name]
+    return own | table
+
+
+def to_pandas(results: Sequence[Result]) -> pd.DataFrame:
+    """See `Results.to_pandas`."""
+    pandas = imported("pandas", "pip install pandas")
+    table = columns(results)
+    frame: pd.DataFrame = pandas.DataFrame(table).astype(_TYPES)
+    labels, names = _index(results, table["input_index"])
+    if len(names) > 1:
+        frame.index = pandas.MultiIndex.from_tuples(labels, names=names)
+    elif names:
+        frame.index = pandas.Index(labels, name=names[0], tupleize_cols=False)
+    return frame
+
+
+def to_polars(results: Sequence[Result]) -> pl.DataFrame:
+    """See `Results.to_polars`."""
+    polars = imported("polars", "pip install polars")
+    table = columns(results)
+    labels, names = _index(results, table["input_index"])
+    values = zip(*labels, strict=True) if len(names) > 1 else [labels]
+    for number, (name, column) in enumerate(zip(names, values, strict=bool(names))):
+        # As pandas names the columns that it makes of an index.
+        own = str(name) if name is not None else "index" if len(names) == 1 else f"level_{number}"
+        table = {f"index_{own}" if own in table else own: list(column)} | table
+    # Metadata may mix numbers and text in a column.
+    frame: pl.DataFrame = polars.DataFrame(table, strict=False, schema_overrides=_TYPES)
+    return frame
+
+
+def _index(results: Sequence[Result], places: Sequence[int]) -> tuple[list[Any], tuple[Any, ...]]:
+    """The label of each row and the names of the levels; none if the inputs had no index in common."""
+    labels = [result.row_label for result in results]
+    known = [label for label in labels if label is not None]
+    if len(known) < len(labels) or len({label.names for label in known}) != 1:
+        return [], ()
+    return [known[place].value for place in places], known[0].names

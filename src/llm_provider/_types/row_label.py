@@ -1,0 +1,24 @@
+"""The label of an input in the index of its data frame: `RowLabel`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class RowLabel:
+    """The label of an input in the index of a pandas object, and the names of the levels of the index.
+
+    `value` is a tuple if the index has several levels.
+    """
+
+    value: Any
+    names: tuple[Any, ...] = (None,)
+
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any]) -> RowLabel:
+        """The label that JSON has."""
+        value, names = facts["value"], tuple(facts["names"])
+        return cls(tuple(value) if len(names) > 1 else value, names)
