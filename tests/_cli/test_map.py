@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
 import json
 import signal
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from llm_provider import Cost
 from llm_provider.simulator import Fault, Simulator
 from support import Program, RunCommand, errors_of, wait_until
 
@@ -258,3 +261,86 @@ def test_after_a_kill_the_rest_is_sent(
     assert run(*words).code == 0
     assert simulator.ledger().requests == sent + 1
     assert [line["text"] for line in lines(target)] == [str(number + 1) for number in range(12)]
+
+
+def records(path: Path) -> list[dict[str, Any]]:
+    """The lines of an output, whose cells are text in a table."""
+    if path.suffix != ".csv":
+        return lines(path)
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("samples", [1, 4])
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv"])
+@pytest.mark.parametrize("form", ["txt", "jsonl", "csv"])
+@pytest.mark.parametrize("packed", ["", ".gz"])
+def test_a_row_is_asked_once_and_the_last_line_has_the_bill(
+    run: RunCommand,
+    simulator: Simulator,
+    tmp_path: Path,
+    suffix: str,
+    form: str,
+    packed: str,
+    samples: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ledger = tmp_path / "costs.jsonl"
+    monkeypatch.setenv("LLM_PROVIDER_LEDGER", str(ledger))
+    texts = [f"Say =1+{number}, please" for number in range(6)]
+    content = {
+        "txt": "\n".join(texts),
+        "jsonl": "\n".join(
+            [*map(json.dumps, texts[:3]), "{", *(json.dumps({"text": text}) for text in texts[3:])]
+        ),
+        "csv": "\n".join(
+            ["text,n", *(f'"{text}",1' for text in texts[:3]), "cut", *(f'"{text}",1' for text in texts[3:])]
+        ),
+    }[form].encode()
+    source, target = tmp_path / f"in.{form}{packed}", tmp_path / f"out{suffix}"
+    source.write_bytes(gzip.compress(content) if packed else content)
+    words = (
+        "map",
+        MODEL,
+        str(source),
+        str(target),
+        "--param",
+        f"n={samples}",
+        "--skip-invalid",
+    )
+    simulator.inject(Fault(status=400), match="=1+1,", times=None)
+    first = run(*words, "--limit", "2")
+    assert (first.code, "1 of 2 rows answered" in first.out) == (1, True), first.err
+    # The kill cuts the last line, of the failed row or not.
+    with target.open("ab") as file:
+        file.write(b'2,"Say' if suffix == ".csv" else b'{"index":2,"inp')
+    simulator.drop_faults()
+    second = run(*words)
+    assert (second.code, "6 of 6 rows answered" in second.out) == (0, True), second.err
+    assert second.err.count("llm-provider: skipped: ") == (form != "txt")
+    found = records(target)
+    assert [int(record["index"]) for record in found] == [
+        0,
+        1,
+        2,
+        *([3, 4, 5] if form == "txt" else [4, 5, 6]),
+    ]
+    assert len({record["request"] for record in found}) == 6
+    bill = Cost(json.loads(run("usage", str(ledger), "--json").out)["total"]["cost"])
+    assert "1 before this run, $" in second.out
+    assert second.out.endswith(f"in this run, {bill} for all answers of the file\n")
+    assert run(*words).out.endswith(f"{Cost()} in this run, {bill} for all answers of the file\n")
+    assert run(*words, "--limit", "3").code == 0
+    assert records(target) == found
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_a_full_disk_is_named_with_the_rows_and_the_remedy(
+    run: RunCommand, simulator: Simulator, source: Path
+) -> None:
+    ended = run("map", MODEL, str(source), "/dev/full", *TEMPLATE)
+    assert ended.code == 1
+    assert ended.err == (
+        "llm-provider: error: the disk of /dev/full is full (No space left on device): 0 of 12 rows "
+        "are answered in /dev/full; the same command asks the rest; free space first\n"
+    )

@@ -11,8 +11,11 @@ from typing import Any
 import pytest
 
 from llm_provider import Choice, RateLimitError, RequestError, Response, ToolCall, Usage
-from llm_provider._cli.map_output import OutputFile, json_line, line_of, line_token, request_name
+from llm_provider._cli.map_forms import JsonLines
+from llm_provider._cli.map_output import OutputFile, line_of, line_token, request_name
 from llm_provider._cli.map_rows import Row
+
+json_line = JsonLines().encode
 
 ROW = Row(3, "row 4", {"n": 7, "q": "Why?"}, {"n": 7, "q": "Why?"})
 
@@ -30,7 +33,7 @@ def written(path: Path, *lines: dict[str, Any], tail: bytes = b"") -> OutputFile
 def test_a_line_has_the_row_and_the_answer() -> None:
     answer = Response(
         choices=(Choice(text="4"), Choice(text="5", tool_calls=())), usage=Usage(input_tokens=2), model="m-1",
-        provider="p", cost=0.5,
+        provider="p", cost=0.5, price=0.75,
     )  # fmt: skip
     found = line_of(ROW, "abc", answer, "m", "n")
     assert list(found)[:3] == ["index", "id", "input"]
@@ -38,6 +41,7 @@ def test_a_line_has_the_row_and_the_answer() -> None:
     assert (found["text"], found["texts"], found["parsed"]) == ("4", ["4", "5"], None)
     assert (found["usage"]["input_tokens"], found["cost"], found["model"]) == (2, 0.5, "m-1")
     assert (found["cached"], found["error"], found["request"]) == (False, None, "abc")
+    assert found["price"] == 0.75
     called = Response(
         choices=(Choice(tool_calls=(ToolCall(id="1", name="f", arguments="{}"),)),), usage=Usage(),
         model="m", provider="p",
@@ -159,3 +163,22 @@ def test_the_place_of_the_file_must_exist(tmp_path: Path) -> None:
     nowhere.write(line(0))
     nowhere.close()
     assert (nowhere.answered(by_id=False), nowhere.arrange(1).rows) == (set(), 0)
+
+
+def test_a_full_disk_leaves_whole_lines(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    path = tmp_path / "out"
+    file = OutputFile(path)
+    file.open(overwrite=False)
+    file.write(line(0))
+    before, limits = path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 9, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            file.write(line(1))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert path.read_bytes() == before
+    file.write(line(1))
+    file.close()
+    assert file.arrange(2).rows == 2

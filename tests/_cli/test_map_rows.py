@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import sys
 import threading
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +18,19 @@ from llm_provider import RequestError
 from llm_provider._cli.map_rows import Format, PromptMaker, Row, RowFile
 
 
+def compressed_zstd(content: bytes) -> bytes:
+    data: bytes = pytest.importorskip("backports.zstd").compress(content)
+    return data
+
+
 def values(path: Path, content: bytes, form: Format | None = None) -> list[Any]:
     path.write_bytes(content)
     file = RowFile(str(path), form)
     try:
-        first = [row.value for row in file.rows()]
+        rows = list(file.rows())
+        first = [row.value for row in rows]
+        for problem in filter(None, (row.problem for row in rows)):
+            raise problem
         assert [row.value for row in file.rows()] == first
         return first
     finally:
@@ -62,6 +73,34 @@ def test_each_format_has_rows(tmp_path: Path) -> None:
 def test_a_line_that_is_no_row_is_named(tmp_path: Path, name: str, content: bytes, message: str) -> None:
     with pytest.raises(RequestError, match=message):
         values(tmp_path / name, content)
+
+
+@pytest.mark.parametrize(("name", "compress"), [(".gz", gzip.compress), (".zst", compressed_zstd)])
+@pytest.mark.parametrize(
+    ("form", "content"),
+    [
+        ("txt", b"a b\n\nc\n"),
+        ("jsonl", b'"a b"\n{"x": 1}\n'),
+        ("csv", b'q,r\n"a\nb",1\n'),
+        ("tsv", b"q\tr\n1\t2\n"),
+    ],
+)
+def test_a_compressed_file_has_the_rows_of_its_content(
+    tmp_path: Path, name: str, compress: Callable[[bytes], bytes], form: Format, content: bytes
+) -> None:
+    packed = compress(content)
+    assert values(tmp_path / f"a.{form}{name}", packed) == values(tmp_path / f"a.{form}", content)
+    assert values(tmp_path / f"a{name}", packed, form) == values(tmp_path / f"a.{form}", content)
+    for damaged in (packed[:-3], b"\x00" * 20):
+        with pytest.raises(RequestError, match="is damaged or cut off"):
+            values(tmp_path / f"a.{form}{name}", damaged)
+
+
+def test_a_line_that_is_no_row_does_not_hide_the_others(tmp_path: Path) -> None:
+    table = b'a,b\n1,2\n1\n3,"x"y\n\xff,1\n4,5\n'
+    (tmp_path / "a.csv").write_bytes(table)
+    with closing(RowFile(str(tmp_path / "a.csv"))) as file:
+        assert [row.problem is None for row in file.rows()] == [True, False, False, False, True]
 
 
 def test_the_format_must_be_known(tmp_path: Path) -> None:

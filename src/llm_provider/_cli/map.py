@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,9 +35,10 @@ if TYPE_CHECKING:
 
 _EPILOG = f"""\
 IN is a file of JSON lines (.jsonl), a table with a header (.csv, .tsv), a text with a prompt in each line
-(.txt), or - for standard input with --format. A JSON line is an object, a text or a list of messages. The
-prompt of a row is the --template filled with its fields, its --column, or else its field "prompt", "text" or
-"messages", the first that it has. Every row is checked before anything is sent.
+(.txt), one of these compressed (.gz, .zst), or - for standard input with --format. A JSON line is an object,
+a text or a list of messages. The prompt of a row is the --template filled with its fields, its --column, or
+else its field "prompt", "text" or "messages", the first that it has. Every row is checked before anything is
+sent.
 
   {PROGRAM} map gpt-6.1-sol prompts.txt answers.jsonl
   {PROGRAM} map claude-haiku-5-5 reviews.csv moods.jsonl --template "Good or bad? {{review}}" --id number
@@ -43,8 +47,9 @@ prompt of a row is the --template filled with its fields, its --column, or else 
   cat prompts.txt | {PROGRAM} map gpt-6.1-sol - - --format txt | jq -r .text
 
 OUT gets a line of JSON for each row as its answer arrives: index, id, input, text, parsed, finish_reason,
-model, usage, cost in USD, cached, and error, which is null or has type and message. At the end the lines have
-the order of IN. - is standard output, where the lines keep the order of the answers.
+model, usage, cost in USD, cached, and error, which is null or has type and message. An OUT that ends in .csv
+is a table with these columns. At the end the lines have the order of IN. - is standard output, where the
+lines keep the order of the answers.
 
 Run the same command again after Ctrl-C, a failure or a kill: rows that OUT answers are skipped, and the
 others, the failed ones too, are asked. An OUT with answers to other prompts, or from another model or other
@@ -58,6 +63,10 @@ _NOT_ASKED = frozenset(
     {*_DELIVERY_OPTIONS, "timeout", "max_retries", "outage_patience", "in_batch", "strict_model", "user"}
 )
 """Parameters that do not change an answer, so a later run may have others."""
+
+_FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
+_SHOWN = 10
+"""Rows that are not valid and that are shown."""
 
 
 @command("ask a model about every row of a file", _EPILOG)
@@ -74,6 +83,10 @@ _NOT_ASKED = frozenset(
 @click.option("--budget", metavar="USD", type=float, help="the most that this run may cost")
 @click.option("--max-concurrent", metavar="N", type=int, help="the most requests in flight at once")
 @click.option("--deadline", metavar="SECONDS", type=float, help="for all rows together")
+@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="only the first N rows of IN")
+@click.option(
+    "--skip-invalid", is_flag=True, help="leave out rows that cannot be read, and show the first ten"
+)
 @click.option("--overwrite", is_flag=True, help="replace OUT and ask every row")
 @click.option("--dry-run", is_flag=True, help="send nothing and print an estimate of tokens, cost and time")
 @click.option("--progress/--no-progress", default=None, help="a progress bar (default: on a terminal)")
@@ -89,6 +102,8 @@ def map_file(
     column: str | None,
     id_column: str | None,
     form: Any,
+    limit: int | None,
+    skip_invalid: bool,
     overwrite: bool,
     dry_run: bool,
     **options: Any,
@@ -115,8 +130,12 @@ def map_file(
         maker = PromptMaker(template, column)
         with when_interrupted("nothing was sent; the same command begins again"):
             file = stack.enter_context(closing(RowFile(source, form)))
-            work = _Work(file, maker, model, parameters, id_column)
-            work.check(output if isinstance(output, OutputFile) and not overwrite else None)
+            work = _Work(file, maker, model, parameters, id_column, limit=limit, skip_invalid=skip_invalid)
+            kept = output if isinstance(output, OutputFile) else None
+            work.check(None if overwrite else kept, kept.form.name if kept else None)
+        _report_invalid(work)
+        if kept is not None:
+            work.name_columns(kept)
         given = parameters | {name: value for name, value in delivery.items() if value is not None}
         if dry_run:
             return _estimate(work, given)
@@ -157,6 +176,8 @@ class _Work:
         model: The model.
         parameters: The parameters of every call.
         id_column: The column of the rows' ids, or None.
+        limit: The number of rows that are taken, from the first on; None takes all.
+        skip_invalid: Whether rows that are not valid are left out, in the place of an error.
     """
 
     def __init__(
@@ -166,10 +187,19 @@ class _Work:
         model: str,
         parameters: dict[str, Any],
         id_column: str | None,
+        *,
+        limit: int | None = None,
+        skip_invalid: bool = False,
     ) -> None:
         self.model = model
         self.id_column = id_column
         self.rows = self.before = 0
+        self.problems: list[str] = []
+        self.columns: dict[str, None] = {}
+        self.invalid: set[int] = set()
+        self._limit = limit
+        self._skip_invalid = skip_invalid
+        self._name_of: Callable[[Any], Any] = lambda name: name
         self._file = file
         self._maker = maker
         self._parameters = {name: parameters[name] for name in parameters if name not in _NOT_ASKED}
@@ -181,62 +211,117 @@ class _Work:
         """Whether rows are named by their ids, and not by their positions."""
         return self.id_column is not None
 
-    def _asked(self) -> Iterator[_Asked]:
+    @property
+    def positions(self) -> int:
+        """The number of rows with those that are left out."""
+        return self.rows + len(self.invalid)
+
+    def _valid(self) -> Iterator[_Asked]:
+        """The valid rows of the whole file."""
+        for row in self._file.rows():
+            if row.index not in self.invalid:
+                with contextlib.suppress(RequestError):
+                    yield self._ask(row)
+
+    def _ask(self, row: Row) -> _Asked:
         from .map_output import line_token, request_name
 
-        for row in self._file.rows():
-            prompt = self._maker(row)
-            request = request_name(self.model, prompt, self._parameters)
-            name = row.index if self.id_column is None else _id(row, self.id_column)
-            yield _Asked(row, prompt, request, line_token(name, request))
+        if row.problem is not None:
+            raise row.problem
+        prompt = self._maker(row)
+        request = request_name(self.model, prompt, self._parameters)
+        name = row.index if self.id_column is None else _id(row, self.id_column)
+        return _Asked(row, prompt, request, line_token(self._name_of(name), request))
 
-    def check(self, output: OutputFile | None) -> None:
+    def check(self, output: OutputFile | None, name_of: Callable[[Any], Any] | None = None) -> None:
         """Check every row, and find those that the output answers.
+
+        Args:
+            output: The file to continue; None begins anew.
+            name_of: Makes the names of rows into those of the output's lines.
 
         Raises:
             RequestError: a row has no valid prompt or id, or the output answers other requests.
         """
-        from .._requests.request import Request
-
+        self._name_of = name_of or self._name_of
         self._answered = set() if output is None else output.answered(by_id=self.by_id)
-        self.rows = self.before = 0
         ids: set[int] = set()
-        for asked in self._asked():
+        for row in self._file.rows():
+            if self.rows == self._limit:
+                break
             try:
-                Request.build(self.model, asked.prompt, {})
+                asked = self._check(row, ids)
             except RequestError as error:
-                raise RequestError(f"{asked.row.where}: {error.message}") from None
-            if self.id_column is not None:
-                # Hashes take less memory than ids, and the tokens of equal ids differ.
-                name = hash(json.dumps(_id(asked.row, self.id_column)))
-                if name in ids:
-                    raise RequestError(
-                        f"{asked.row.where} has the same {self.id_column!r} as a row before it: "
-                        f"{asked.row.fields[self.id_column]!r}"
-                    )
-                ids.add(name)
+                if not self._skip_invalid:
+                    raise
+                self.invalid.add(row.index)
+                if len(self.problems) < _SHOWN:
+                    self.problems.append(str(error))
+                continue
+            if isinstance(row.value, dict):
+                self.columns |= dict.fromkeys(row.fields)
             self.rows += 1
             self.before += asked.token in self._answered
         if output is not None and self.before < len(self._answered):
-            self._refuse(output)
+            self._refuse_other(output)
         if not self.rows:
-            raise RequestError(f"{self._file.name} has no rows")
+            raise RequestError(f"{self._file.name} has no {'valid ' if self.invalid else ''}rows")
 
-    def _refuse(self, output: OutputFile) -> None:
-        known = {asked.token for asked in self._asked()}
+    def _check(self, row: Row, ids: set[int]) -> _Asked:
+        from .._requests.request import Request
+
+        asked = self._ask(row)
+        try:
+            Request.build(self.model, asked.prompt, {})
+        except RequestError as error:
+            raise RequestError(f"{row.where}: {error.message}") from None
+        if self.id_column is not None:
+            # Hashes take less memory than ids, and the tokens of equal ids differ.
+            name = hash(json.dumps(_id(row, self.id_column)))
+            if name in ids:
+                raise RequestError(
+                    f"{row.where} has the same {self.id_column!r} as a row before it: "
+                    f"{row.fields[self.id_column]!r}"
+                )
+            ids.add(name)
+        return asked
+
+    def _refuse_other(self, output: OutputFile) -> None:
+        """Refuse an output with answers to other requests. It may answer rows behind the limit."""
+        known = {asked.token for asked in self._valid()}
         number = output.first_other(known, by_id=self.by_id)
+        if number is None:
+            return
         raise RequestError(
             f"{output.name} line {number} answers another request: the input, the model, the prompt or an "
             "option has changed. Choose another OUT, or give --overwrite, which asks every row again and "
             "pays only for answers that are not in the cache"
         )
 
+    def name_columns(self, output: OutputFile) -> None:
+        """Tell the columns to an output that is a table."""
+        from .map_forms import Table
+
+        if isinstance(output.form, Table):
+            output.form.name_columns(
+                self.columns,
+                _properties(self._parameters.get("response_format")),
+                by_id=self.by_id,
+                samples=self._parameters.get("n", 1) != 1,
+                tools="tools" in self._parameters,
+            )
+
     def __len__(self) -> int:
         return self.rows - self.before
 
+    @property
+    def answered_before(self) -> int:
+        """Rows that are not asked again. If few others fail, the provider is not the suspect."""
+        return self.before
+
     def __iter__(self) -> Iterator[Any]:
         number = 0
-        for asked in self._asked():
+        for asked in islice(self._valid(), self.rows):
             if asked.token not in self._answered:
                 self._pending[number] = asked
                 number += 1
@@ -245,6 +330,13 @@ class _Work:
     def take(self, number: int) -> _Asked:
         """The row of a result."""
         return self._pending.pop(number)
+
+
+def _properties(form: Any) -> list[str]:
+    """The names of the fields of the answers; none if they are not known."""
+    while isinstance(form, dict) and "properties" not in form:
+        form = form.get("json_schema", form.get("schema"))
+    return list(form["properties"]) if isinstance(form, dict) else []
 
 
 def _id(row: Row, column: str) -> Any:
@@ -259,6 +351,14 @@ def _id(row: Row, column: str) -> Any:
         columns = ", ".join(row.fields)
         raise RequestError(f"{row.where} has {found} for {column!r}, the column of --id; it has: {columns}")
     return value
+
+
+def _report_invalid(work: _Work) -> None:
+    for problem in work.problems:
+        say("skipped", problem)
+    if work.invalid:
+        shown = f"; the first {_SHOWN} are shown" if len(work.invalid) > _SHOWN else ""
+        say("warning", f"{len(work.invalid):,} of {work.positions:,} rows are not valid and left out{shown}")
 
 
 def _estimate(work: _Work, parameters: dict[str, Any]) -> int:
@@ -291,14 +391,23 @@ def _run(
     except KeyboardInterrupt as interrupt:
         interrupt.add_note(_kept(work, output, run, parameters))
         raise
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        kept = _kept(work, output, run, parameters)
+        raise OSError(
+            f"the disk of {output.name} is full ({error.strerror}): {kept}; free space first"
+        ) from None
     if isinstance(output, OutputFile):
-        tally = output.arrange(work.rows) if output.is_kept else tally
+        tally = output.arrange(max(work.positions, output.positions)) if output.is_kept else tally
         answered = tally.rows - tally.errors.total()
         parts = [f"{work.before:,} before this run"] if work.before else []
         parts += [f"{run.cached:,} from the cache"] if run.cached else []
-        print(
-            f"{answered:,} of {work.rows:,} rows answered in {output.name}: {', '.join([*parts, str(cost)])}"
-        )
+        parts.append(str(cost))
+        if str(tally.price) != str(cost):
+            parts[-1] += f" in this run, {tally.price} for all answers of the file"
+        total = max(work.rows, tally.rows)
+        print(f"{answered:,} of {total:,} rows answered in {output.name}: {', '.join(parts)}")
     return _verdict(work, tally)
 
 

@@ -1,4 +1,4 @@
-"""The file that `llm-provider map` writes: a line of JSON for each row, which a later run continues.
+"""The file that `llm-provider map` writes: a line for each row, which a later run continues.
 
 Each line is one write, made when its answer arrives, so a killed process leaves whole lines. At the end of a
 run the lines are put into the order of the input, and of a row that failed before only the last line stays.
@@ -17,17 +17,14 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
-
-import orjson
+from typing import IO, Any
 
 from .._errors import LLMError, OutputError, RequestError
 from .._json_values import json_value
 from .._types.response import Response, Result
-from .map_rows import Row
-
-_BEGINNING = b'{"index":'
-"""The beginning of every line."""
+from .._types.results import Cost
+from .map_forms import JsonLines, Table
+from .map_rows import COMPRESSED, Row
 
 
 def request_name(model: str, prompt: Any, parameters: dict[str, Any]) -> str:
@@ -75,6 +72,7 @@ def line_of(row: Row, request: str, result: Result, model: str, id_column: str |
     return line | {
         "usage": None if usage is None else asdict(usage),
         "cost": result.cost,
+        "price": result.price if isinstance(result, Response) else None,
         "cached": result.cached,
         "error": None if error is None else _facts(error),
         "request": request,
@@ -87,14 +85,6 @@ def _facts(error: LLMError) -> dict[str, Any]:
         for name in ("status", "code", "provider", "request_id", "attempts", "retryable", "maybe_billed")
     }
     return {"type": type(error).__name__, "message": str(error), **facts}
-
-
-def json_line(line: dict[str, Any]) -> bytes:
-    """A line as UTF-8, with its line break."""
-    try:
-        return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
-    except TypeError:  # a number of more than 64 bits, or a lone surrogate
-        return f"{json.dumps(line)}\n".encode()
 
 
 class StandardOutput:
@@ -115,11 +105,14 @@ class OutputFile:
         path: The file.
 
     Raises:
-        RequestError: it is a folder, or its folder does not exist.
+        RequestError: it is a folder, its folder does not exist, or its name is that of a compressed file.
     """
 
     def __init__(self, path: Path) -> None:
         self.name = str(path)
+        if path.suffix.lower() in COMPRESSED:
+            raise RequestError(f"{path}: a compressed file cannot be continued; leave out {path.suffix}")
+        self.form = Table() if path.suffix.lower() == ".csv" else JsonLines()
         # A link keeps pointing to the file that replaces the old one.
         self.path = path.resolve()
         if self.path.is_dir():
@@ -128,6 +121,7 @@ class OutputFile:
             raise RequestError(f"there is no folder {path.parent} for {path.name}")
         self._descriptor: int | None = None
         self._whole = 0
+        self.positions = 0
 
     @property
     def is_kept(self) -> bool:
@@ -144,7 +138,7 @@ class OutputFile:
             RequestError: a line is not one of these lines.
             OSError: the file cannot be read.
         """
-        self._whole = 0
+        self._whole = self.positions = 0
         return {token for _, token in self._tokens(by_id=by_id)} if self.is_kept else set()
 
     def first_other(self, known: set[bytes], *, by_id: bool) -> int | None:
@@ -154,26 +148,24 @@ class OutputFile:
     def _tokens(self, *, by_id: bool) -> Iterator[tuple[int, bytes]]:
         for number, _, line in self._lines():
             if line["error"] is None:
+                self.positions = max(self.positions, line["index"] + 1)
                 name = line.get("id") if by_id else line["index"]
-                yield number, line_token(name, line["request"])
+                yield number, line_token(name if by_id else self.form.name(name), line["request"])
 
     def _lines(self) -> Iterator[tuple[int, int, dict[str, Any]]]:
         """The number, the offset and the content of each whole line."""
         offset = 0
         with self.path.open("rb") as file:
-            for number, text in enumerate(file, start=1):
-                if not text.endswith(b"\n") and text[: len(_BEGINNING)] == _BEGINNING[: len(text)]:
-                    # The machine failed while this line was written.
-                    break
-                line = _parsed(text)
+            for number, (text, line) in enumerate(self.form.read(file), start=1):
                 if line is None:
                     raise RequestError(
                         f"{self.name} line {number} is not a line of `map`: choose another OUT, or give "
                         "--overwrite to replace the file"
                     )
-                yield number, offset, line
-                offset += len(text)
-                self._whole = offset
+                self._whole = offset + len(text)
+                if line:
+                    yield number, offset, line
+                offset = self._whole
 
     def open(self, *, overwrite: bool) -> None:
         """Begin to write: after the whole lines of the file, or in an empty file.
@@ -182,6 +174,8 @@ class OutputFile:
             RequestError: another process writes the file.
             OSError: the file cannot be written.
         """
+        if isinstance(self.form, Table) and self._whole and not overwrite:
+            self._widen(self.form)
         descriptor = os.open(
             self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666
         )
@@ -195,6 +189,22 @@ class OutputFile:
                 except BlockingIOError:
                     raise RequestError(f"another process writes {self.name}; wait for its end") from None
             os.ftruncate(descriptor, 0 if overwrite else self._whole)
+            if os.fstat(descriptor).st_size:
+                return
+        self._append(self.form.head)
+
+    def _widen(self, table: Table) -> None:
+        """Give the file the columns that are new. Those that it has stay."""
+        missing = [name for name in table.columns if name not in table.found]
+        if not missing:
+            table.columns = table.found
+            return
+        table.columns = [*table.columns, *(name for name in table.found if name not in table.columns)]
+        with self._replaced() as new:
+            new.write(table.head)
+            for _, _, line in self._lines():
+                new.write(table.encode(line))
+            self._whole = new.tell()
 
     def write(self, line: dict[str, Any]) -> None:
         """Append a line.
@@ -202,10 +212,20 @@ class OutputFile:
         Raises:
             OSError: the disk is full, or the file cannot be written.
         """
+        self._append(self.form.encode(line))
+
+    def _append(self, text: bytes) -> None:
         assert self._descriptor is not None
-        data = memoryview(json_line(line))
-        while data:
-            data = data[os.write(self._descriptor, data) :]
+        data = memoryview(text)
+        begin = os.fstat(self._descriptor).st_size
+        try:
+            while data:
+                data = data[os.write(self._descriptor, data) :]
+        except OSError:
+            # The disk took a part of the line.
+            if self.is_kept:
+                os.ftruncate(self._descriptor, begin)
+            raise
 
     def close(self) -> None:
         """Close the file."""
@@ -226,27 +246,35 @@ class OutputFile:
         if not self.is_kept:
             return tally
         offsets = array("q", [-1]) * rows
+        lengths = array("q", [0]) * rows
         last, ordered = -1, True
         for _, offset, line in self._lines():
             index = line["index"]
             ordered = ordered and index > last
             last = index
             if index < rows:
-                offsets[index] = offset
+                offsets[index], lengths[index] = offset, self._whole - offset
         if not ordered:
-            self._rewrite(offsets)
+            self._rewrite(offsets, lengths)
         for _, _, line in self._lines():
             tally.add(line)
         return tally
 
-    def _rewrite(self, offsets: array[int]) -> None:
+    def _rewrite(self, offsets: array[int], lengths: array[int]) -> None:
+        with self._replaced() as new, self.path.open("rb") as old:
+            new.write(self.form.head)
+            for offset, length in zip(offsets, lengths, strict=True):
+                if offset >= 0:
+                    old.seek(offset)
+                    new.write(old.read(length))
+
+    @contextlib.contextmanager
+    def _replaced(self) -> Iterator[IO[bytes]]:
+        """A file that takes the place of this one when it is complete."""
         beside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
         try:
-            with self.path.open("rb") as old, beside.open("wb") as new:
-                for offset in offsets:
-                    if offset >= 0:
-                        old.seek(offset)
-                        new.write(old.readline())
+            with beside.open("wb") as new:
+                yield new
                 new.flush()
                 os.fsync(new.fileno())
             shutil.copymode(self.path, beside)
@@ -264,17 +292,35 @@ class Tally:
         errors: The failed rows, by the class of their errors.
         incomplete: The answers that are not whole, by their finish reasons.
         first_error: The first failed row and its message.
+        price: USD that the answers cost when they were bought, and that the failed rows cost.
     """
 
     rows: int = 0
     errors: Counter[str] = field(default_factory=Counter)
     incomplete: Counter[str] = field(default_factory=Counter)
     first_error: str = ""
+    _bought: Cost = field(default_factory=Cost)
+    _requests: set[int] = field(default_factory=set)
+    _stored: dict[int, float | None] = field(default_factory=dict)
+
+    @property
+    def price(self) -> Cost:
+        # Rows that ask the same have one answer, which was bought once.
+        stored = (price for request, price in self._stored.items() if request not in self._requests)
+        return self._bought + Cost.of(stored)
 
     def add(self, line: dict[str, Any]) -> None:
         """Count a line."""
         self.rows += 1
         error, reason = line["error"], line.get("finish_reason")
+        request, price = hash(line["request"]), line.get("price")
+        if line.get("cached"):
+            self._stored[request] = price
+        else:
+            # Lines of older versions have no price.
+            self._bought += line.get("cost") if price is None else price
+            if error is None:
+                self._requests.add(request)
         if error is not None:
             self.errors[error["type"]] += 1
             if not self.first_error:
@@ -282,21 +328,3 @@ class Tally:
                 self.first_error = f"{name}: {error['message']}"
         elif reason in ("length", "refusal", "content_filter"):
             self.incomplete[reason] += 1
-
-
-def _parsed(text: bytes) -> dict[str, Any] | None:
-    """The content of a line; None if it is no line of this command."""
-    try:
-        line = orjson.loads(text)
-    except ValueError:
-        try:
-            line = json.loads(text)
-        except (ValueError, RecursionError):
-            return None
-    whole = (
-        isinstance(line, dict)
-        and type(line.get("index")) is int
-        and isinstance(line.get("request"), str)
-        and isinstance(line.get("error", 0), (dict, type(None)))
-    )
-    return line if whole else None

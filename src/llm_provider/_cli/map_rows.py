@@ -7,20 +7,22 @@ never in memory together. Standard input and other pipes are copied to a tempora
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
-import re
 import shutil
-import string
 import sys
 import tempfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Literal, TypeAlias
+from typing import IO, Any, Literal, TypeAlias, cast
 
 from .._errors import RequestError
+from .._requests.row_template import BRACES, parse_template
+from .._runtime.imports import imported, install_command
 
 Format: TypeAlias = Literal["jsonl", "csv", "tsv", "txt"]
 FORMATS: tuple[Format, ...] = ("jsonl", "csv", "tsv", "txt")
@@ -28,10 +30,11 @@ _SUFFIXES: dict[str, Format] = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv", ".txt": "txt",
 }  # fmt: skip
 
+COMPRESSED = (".gz", ".zst")
+"""The last suffixes of compressed files."""
+
 DEFAULT_COLUMNS = ("prompt", "text", "messages")
 """The columns that hold the prompt where none is named; the first that a row has."""
-
-_BRACES = "a brace that is text is written twice, as {{ or }}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +46,14 @@ class Row:
         where: Its place for messages.
         value: The row as the output repeats it.
         fields: Its values by column.
+        problem: Why it cannot be read; None if it can.
     """
 
     index: int
     where: str
     value: Any
     fields: Mapping[str, Any]
+    problem: RequestError | None = None
 
 
 class RowFile:
@@ -65,21 +70,36 @@ class RowFile:
 
     def __init__(self, path: str, form: Format | None = None) -> None:
         self.name = "standard input" if path == "-" else path
-        suffix = "" if path == "-" else Path(path).suffix.lower()
+        suffixes = [] if path == "-" else [suffix.lower() for suffix in Path(path).suffixes]
+        compressed = suffixes.pop() if suffixes and suffixes[-1] in COMPRESSED else ""
+        suffix = suffixes[-1] if suffixes else ""
         if form is None and suffix not in _SUFFIXES:
             known = "jsonl, csv, tsv or txt"
             raise RequestError(f"the format of {self.name} is not known by its name: give --format {known}")
         self.form: Format = form or _SUFFIXES[suffix]
-        self._source = open_source(path)
+        with ExitStack() as opened:
+            packed = opened.enter_context(open_source(path))
+            self._source, self._damages = _decompressed(packed, compressed)
+            opened.callback(self._source.close)
+            self._opened = opened.pop_all()
 
     def rows(self) -> Iterator[Row]:
-        """The rows from the beginning.
+        """The rows from the beginning. One that cannot be read has a problem.
 
         Raises:
-            RequestError: a row cannot be read. The message names it.
+            RequestError: the file cannot be read as a whole.
         """
-        self._source.seek(0)
+        try:
+            self._source.seek(0)
+            yield from self._rows()
+        except self._damages as error:
+            raise RequestError(f"{self.name} is damaged or cut off: {error}") from None
+
+    def _rows(self) -> Iterator[Row]:
         for index, (line, value) in enumerate(_READERS[self.form](self._source, self.name)):
+            if isinstance(value, RequestError):
+                yield Row(index, f"{self.name} row {index + 1} (line {line})", None, {}, value)
+                continue
             if isinstance(value, Mapping):
                 fields = value
             elif isinstance(value, str):
@@ -90,7 +110,7 @@ class RowFile:
 
     def close(self) -> None:
         """Close the file."""
-        self._source.close()
+        self._opened.close()
 
 
 def open_source(path: str) -> IO[bytes]:
@@ -108,60 +128,102 @@ def open_source(path: str) -> IO[bytes]:
         return copy
 
 
-def _lines(source: IO[bytes], name: str) -> Iterator[tuple[int, str]]:
+def _decompressed(source: IO[bytes], suffix: str) -> tuple[IO[bytes], tuple[type[Exception], ...]]:
+    """What a compressed file contains, and the errors of one that is damaged."""
+    if suffix == ".gz":
+        return cast("IO[bytes]", gzip.GzipFile(fileobj=source, mode="rb")), (
+            gzip.BadGzipFile, EOFError, zlib.error,
+        )  # fmt: skip
+    if suffix == ".zst":
+        zstd = imported("backports.zstd", install_command("zstd"))
+        return zstd.ZstdFile(source), (zstd.ZstdError, EOFError)
+    return source, ()
+
+
+def _lines(source: IO[bytes], name: str) -> Iterator[tuple[int, str | RequestError]]:
     """The lines that are not blank, with their numbers."""
     for number, line in enumerate(source, start=1):
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
         except UnicodeDecodeError:
-            raise RequestError(f"{name} line {number} is not UTF-8 text") from None
+            yield number, RequestError(f"{name} line {number} is not UTF-8 text")
+            continue
         if text.strip():
             yield number, text
 
 
 def _json_lines(source: IO[bytes], name: str) -> Iterator[tuple[int, Any]]:
     for number, text in _lines(source, name):
+        if isinstance(text, RequestError):
+            yield number, text
+            continue
         try:
             value = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise RequestError(f"{name} line {number} is not JSON: {error}") from None
+            yield number, RequestError(f"{name} line {number} is not JSON: {error}")
+            continue
         if not isinstance(value, (dict, str, list)):
-            raise RequestError(
+            value = RequestError(
                 f"{name} line {number} must be an object, a text or a list of messages, "
                 f"not {type(value).__name__}"
             )
         yield number, value
 
 
-def _table(source: IO[bytes], name: str, delimiter: str = ",") -> Iterator[tuple[int, dict[str, str]]]:
+def _table(
+    source: IO[bytes], name: str, delimiter: str = ","
+) -> Iterator[tuple[int, dict[str, str] | RequestError]]:
     csv.field_size_limit(2**31 - 1)
-    text = io.TextIOWrapper(source, encoding="utf-8-sig", newline="")
+    # What is not UTF-8 spoils its own row only.
+    text = io.TextIOWrapper(source, encoding="utf-8-sig", errors="surrogateescape", newline="")
     try:
         reader = csv.reader(text, delimiter=delimiter, strict=True)
-        header = next(reader, None)
+        try:
+            header = next(reader, None)
+        except csv.Error as error:
+            raise RequestError(f"{name} line {reader.line_num} is not valid CSV: {error}") from None
         if header is None:
             raise RequestError(f"{name} is empty: the first line names the columns")
+        if not _is_text(header):
+            raise RequestError(f"{name} line 1 is not UTF-8 text")
         twice = [column for place, column in enumerate(header) if column in header[:place]]
         if twice:
             raise RequestError(f"{name} has the column {twice[0]!r} twice")
-        for cells in reader:
-            if not cells:
-                continue
-            if len(cells) != len(header):
-                raise RequestError(
-                    f"{name} line {reader.line_num} has {len(cells)} values for {len(header)} columns"
+        while True:
+            try:
+                cells = next(reader, None)
+            except csv.Error as error:
+                yield (
+                    reader.line_num,
+                    RequestError(f"{name} line {reader.line_num} is not valid CSV: {error}"),
                 )
-            yield reader.line_num, dict(zip(header, cells, strict=True))
-    except UnicodeDecodeError as error:
-        raise RequestError(f"{name} is not UTF-8 text: {error.reason} after line {reader.line_num}") from None
-    except csv.Error as error:
-        raise RequestError(f"{name} line {reader.line_num} is not valid CSV: {error}") from None
+                continue
+            if cells is None:
+                return
+            if cells:
+                yield reader.line_num, _fields(header, cells, f"{name} line {reader.line_num}")
     finally:
         # The file stays open for the next reader.
         text.detach()
 
 
-def _tab_table(source: IO[bytes], name: str) -> Iterator[tuple[int, dict[str, str]]]:
+def _fields(header: list[str], cells: list[str], where: str) -> dict[str, str] | RequestError:
+    if len(cells) != len(header):
+        return RequestError(f"{where} has {len(cells)} values for {len(header)} columns")
+    if not _is_text(cells):
+        return RequestError(f"{where} is not UTF-8 text")
+    return dict(zip(header, cells, strict=True))
+
+
+def _is_text(cells: list[str]) -> bool:
+    try:
+        "".join(cells).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _tab_table(source: IO[bytes], name: str) -> Iterator[tuple[int, dict[str, str] | RequestError]]:
     return _table(source, name, "\t")
 
 
@@ -182,9 +244,10 @@ class PromptMaker:
     def __init__(self, template: str | None = None, column: str | None = None) -> None:
         if template is not None and column is not None:
             raise RequestError("give --template or --column, not both")
-        self._template = template
         self._column = column
-        self._fields = [] if template is None else _fields(template)
+        self._template, self._fields = template, list[str]()
+        if template is not None:
+            self._template, self._fields = parse_template(template, "the template", "{text}")
 
     def __call__(self, row: Row) -> Any:
         """The prompt: a text, or a list of messages.
@@ -210,7 +273,7 @@ class PromptMaker:
             if name not in row.fields:
                 raise RequestError(
                     f"{row.where} has no field {name!r}, which the template needs; it has: "
-                    f"{_names(row.fields)} ({_BRACES})"
+                    f"{_names(row.fields)} ({BRACES})"
                 )
             if row.fields[name] is None:
                 raise RequestError(f"{row.where} has no value for {name!r}, which the template needs")
@@ -236,21 +299,3 @@ def _prompt(row: Row, column: str, value: Any) -> Any:
 
 def _names(fields: Iterable[str]) -> str:
     return ", ".join(fields) or "nothing"
-
-
-def _fields(template: str) -> list[str]:
-    """The names of the fields of a template.
-
-    Raises:
-        RequestError: the template is not valid, or has no field.
-    """
-    try:
-        found = [name for _, name, _, _ in string.Formatter().parse(template) if name is not None]
-    except ValueError as error:
-        raise RequestError(f"the template is not valid: {error}; {_BRACES}") from None
-    names = list(dict.fromkeys(re.split(r"[.\[]", name)[0] for name in found))
-    if not names:
-        raise RequestError("the template has no field such as {text}, so all prompts would be equal")
-    if any(not name or name.isdigit() for name in names):
-        raise RequestError("every field of the template must name a column, as in {text}")
-    return names

@@ -8,8 +8,10 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Collection, Iterator, Sequence
-from typing import Any, TextIO
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, TextIO, cast
+
+from .._terminal_text import escape_controls
 
 PROGRAM = "llm-provider"
 
@@ -136,13 +138,39 @@ def warnings_in_one_line() -> Iterator[None]:
 
 @contextlib.contextmanager
 def flushed_output() -> Iterator[None]:
-    """Flushes standard output at the end, and escapes characters that its encoding lacks."""
+    """Flushes standard output at the end, and escapes what its encoding lacks or a terminal would execute."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
+    output, errors = sys.stdout, sys.stderr
+    if output is not None and output.isatty():
+        sys.stdout = cast("TextIO", _Shown(output))
+    if errors is not None:
+        sys.stderr = cast("TextIO", _Shown(errors))
     try:
         yield
     finally:
+        sys.stdout, sys.stderr = output, errors
         print(end="", flush=True)
+
+
+class _Shown:
+    """A stream that shows the control characters of models and servers in the place of executing them."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        # The movements of a progress bar are pieces of their own, or stand first.
+        begin = len(text) - len(text.lstrip("\r"))
+        moves = text.replace("\x1b[A", "").strip("\r\n") == ""
+        self._stream.write(text if moves else text[:begin] + escape_controls(text[begin:]))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        self.write("".join(lines))
 
 
 def abandon_output() -> None:

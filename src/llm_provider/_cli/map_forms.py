@@ -1,0 +1,176 @@
+"""The two forms of the file that `llm-provider map` writes: JSON lines, and a table for spreadsheets."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import IO, Any
+
+import orjson
+
+_BEGINNING = b'{"index":'
+"""The beginning of every line of JSON."""
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""A spreadsheet takes a text that begins with one of these for a formula, and executes it."""
+_TOKENS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "reasoning_output_tokens")
+_FACTS = (
+    "finish_reason", "model", *_TOKENS, "cost", "price", "cached", "error", "error_message", "request",
+)  # fmt: skip
+
+
+class JsonLines:
+    """A line of JSON for each row."""
+
+    head = b""
+
+    def encode(self, line: dict[str, Any]) -> bytes:
+        """A line as UTF-8, with its line break."""
+        try:
+            return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
+        except TypeError:  # a number of more than 64 bits, or a lone surrogate
+            return f"{json.dumps(line)}\n".encode()
+
+    def read(self, file: IO[bytes]) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
+        """Each whole line and its content, which is None if this command wrote no such line."""
+        for text in file:
+            if not text.endswith(b"\n") and text[: len(_BEGINNING)] == _BEGINNING[: len(text)]:
+                # The disk or the machine failed while this line was written.
+                return
+            yield text, _content(text)
+
+    def name(self, value: Any) -> Any:
+        """The id or the position of a row, as a line that was read has it."""
+        return value
+
+
+class Table:
+    """Comma-separated values under a header, as RFC 4180 describes them.
+
+    Attributes:
+        columns: The columns that are written.
+        found: The columns of the file that was read.
+    """
+
+    def __init__(self) -> None:
+        self.columns: Sequence[str] = ()
+        self.found: Sequence[str] = ()
+
+    @property
+    def head(self) -> bytes:
+        """The header."""
+        return _record(self.columns)
+
+    def name_columns(
+        self, inputs: Iterable[str], parsed: Iterable[str], *, by_id: bool, samples: bool, tools: bool
+    ) -> None:
+        """Choose the columns.
+
+        Args:
+            inputs: The fields of the rows; none if the rows are texts or messages.
+            parsed: The fields of the answers; none if they are not known.
+            by_id: Whether rows have ids.
+            samples: Whether an answer may have several texts.
+            tools: Whether an answer may call tools.
+        """
+        fields = [f"input.{name}" for name in inputs] or ["input"]
+        answers = [f"parsed.{name}" for name in parsed] or ["parsed"]
+        more = [*["texts"] * samples, *["tool_calls"] * tools]
+        names = ["index", *["id"] * by_id, *fields, "text", *more, *answers, *_FACTS]
+        self.columns = list(map(_cell, names))
+
+    def encode(self, line: dict[str, Any]) -> bytes:
+        """A line as UTF-8, with its line break. A text that a spreadsheet would execute begins with '."""
+        flat = dict(line)
+        for name in ("input", "parsed"):
+            if isinstance(line.get(name), dict) and name not in self.columns:
+                flat |= {f"{name}.{field}": value for field, value in line[name].items()}
+        flat |= line.get("usage") or {}
+        if isinstance(line.get("error"), dict):
+            flat |= {"error": line["error"]["type"], "error_message": line["error"]["message"]}
+        cells = {_cell(name): _cell(value) for name, value in flat.items()}
+        return _record([cells.get(name, "") for name in self.columns])
+
+    def read(self, file: IO[bytes]) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
+        """The header with no content, and each whole line with its content, but no piece at the end."""
+        csv.field_size_limit(2**31 - 1)
+        record, quotes = b"", 0
+        self.found = ()
+        for text in file:
+            record += text
+            quotes += text.count(b'"')
+            if quotes % 2 or not record.endswith(b"\r\n"):
+                # The cell goes on in the next line.
+                continue
+            cells = _cells(record)
+            if self.found:
+                yield record, _line(self.found, cells)
+            else:
+                known = cells[:1] == ["index"] and {"error", "request", "cost"} <= set(cells)
+                self.found = cells if known else ()
+                yield record, {} if known else None
+            record, quotes = b"", 0
+        if record and not self.found and record[:6] != b"index,"[: len(record)]:
+            yield record, None
+
+    def name(self, value: Any) -> str:
+        """The id or the position of a row, as a line that was read has it."""
+        return _cell(value)
+
+
+def _cell(value: Any) -> str:
+    """A value as the text of a cell. Numbers stay numbers."""
+    if isinstance(value, str):
+        return f"'{value}" if value.startswith(_FORMULA) else value
+    return "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _record(cells: Iterable[str]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text).writerow(cells)
+    return text.getvalue().encode("utf-8", "backslashreplace")
+
+
+def _cells(record: bytes) -> list[str]:
+    try:
+        return next(csv.reader(io.StringIO(record.decode(), newline=""), strict=True), [])
+    except (csv.Error, UnicodeDecodeError):
+        return []
+
+
+def _line(columns: Sequence[str], cells: list[str]) -> dict[str, Any] | None:
+    """The content of a line of a table, with the types that this command wrote."""
+    if len(cells) != len(columns):
+        return None
+    line: dict[str, Any] = dict(zip(columns, cells, strict=True))
+    try:
+        line["index"] = int(line["index"])
+        for name in ("cost", "price", *_TOKENS):
+            line[name] = json.loads(line[name]) if line.get(name) else None
+    except ValueError:
+        return None
+    line["cached"] = line.get("cached") == "true"
+    line["error"] = (
+        {"type": line["error"], "message": line.get("error_message", "")} if line["error"] else None
+    )
+    line["usage"] = {name: line.pop(name) or 0 for name in _TOKENS}
+    return line
+
+
+def _content(text: bytes) -> dict[str, Any] | None:
+    """The content of a line of JSON; None if it is no line of this command."""
+    try:
+        line = orjson.loads(text)
+    except ValueError:
+        try:
+            line = json.loads(text)
+        except (ValueError, RecursionError):
+            return None
+    whole = (
+        isinstance(line, dict)
+        and type(line.get("index")) is int
+        and isinstance(line.get("request"), str)
+        and isinstance(line.get("error", 0), (dict, type(None)))
+    )
+    return line if whole else None
