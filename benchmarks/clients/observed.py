@@ -95,6 +95,18 @@ class OursTraced(OursForUser):
         )
 
 
+class OursUnsampled(OursForUser):
+    """The same with a provider of spans whose sampler leaves every span out."""
+
+    def __init__(self, target: Target) -> None:
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
+
+        from llm_provider import Telemetry
+
+        super().__init__(target, telemetry=Telemetry(tracer_provider=TracerProvider(sampler=ALWAYS_OFF)))
+
+
 class OursSpans(OursTraced):
     """The same with spans alone."""
 
@@ -192,6 +204,9 @@ CLIENTS = [
     Offer("ours_observed", "ours-openai3", OursObserved, OURS, ("openai",), "this library, and a log"),
     Offer(
         "ours_untraced", "ours-openai2", OursUntraced, OURS, ("openai",), "this library, OpenTelemetry off"
+    ),
+    Offer(
+        "ours_unsampled", "ours-openai2", OursUnsampled, OURS, ("openai",), "this library, no span sampled"
     ),
     Offer("ours_spans", "ours-openai2", OursSpans, OURS, ("openai",), "this library, spans"),
     Offer("ours_metrics", "ours-openai2", OursMetrics, OURS, ("openai",), "this library, metrics"),

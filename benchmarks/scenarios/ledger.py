@@ -15,7 +15,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from llm_provider import Client, Ledger, LedgerRow, LLMError, Usage, track
+from llm_provider import Client, Ledger, LedgerRow, LLMError, Response, Usage, track
 from llm_provider._money.pricing import default_prices_path
 from llm_provider._requests.routing import COMPATIBLE_HOSTS
 from llm_provider.simulator import Fault, Simulator
@@ -68,8 +68,8 @@ class Chaos:
     route: Route
     random: random.Random
     made: Counter[str] = field(default_factory=Counter)
-    costs: list[float | None] = field(default_factory=list)
-    """The costs in the responses of calls that end by themselves; an abandoned call has no response."""
+    costs: list[float] = field(default_factory=list)
+    """What the responses of calls that end by themselves report; an abandoned call has no response."""
     number: int = 0
 
     async def run(self, calls: int) -> None:
@@ -113,7 +113,12 @@ class Chaos:
         with contextlib.suppress(LLMError):
             answer = await self.client.acall(model or self.route.ended, prompt, **given)
             if model is None:
-                self.costs.append(answer.cost)
+                self.note(answer)
+
+    def note(self, answer: Response) -> None:
+        """Note the cost of a response; the price of its tokens if a failed request has no known cost."""
+        priced = self.client.price(f"{answer.provider}/{answer.model}", answer.usage)
+        self.costs.append(float(priced or 0) if answer.cost is None else answer.cost)
 
     async def plain(self) -> int:
         await self.call(self.prompt())
@@ -126,7 +131,7 @@ class Chaos:
         answer = await asyncio.get_running_loop().run_in_executor(
             None, lambda: self.client.call(*arguments, **given)
         )
-        self.costs.append(answer.cost)
+        self.note(answer)
         return 1
 
     async def again(self) -> int:
@@ -193,7 +198,7 @@ class Chaos:
                     if stop:
                         return
             if model is None:
-                self.costs.append(deltas.response.cost)
+                self.note(deltas.response)
 
 
 class Checked(NamedTuple):
@@ -245,7 +250,7 @@ def chaos(calls: int, folder: Path, seed: int = 1) -> Findings:
         seed: Seed of all random choices.
     """
     made: Counter[str] = Counter()
-    costs: list[float | None] = []
+    costs: list[float] = []
     with Simulator(prices=default_prices_path(), chunk_interval=0.001) as simulator, _environment(simulator):
         simulator.configure(cached_tokens=3, reasoning_tokens=2)
         file = folder / "calls.jsonl"
@@ -266,7 +271,7 @@ def chaos(calls: int, folder: Path, seed: int = 1) -> Findings:
         f"{one.route}: the rest of the bill is outside the bounds" for one in checked if not one.within
     ]
     problems += _disagreements(client.usage, {"the track": tracked, "the file": Ledger.read(file)})
-    reported, spent = sum(cost or 0 for cost in costs), float(sum(one.spent for one in checked))
+    reported, spent = sum(costs), float(sum(one.spent + one.wasted for one in checked))
     # These are sums of rounded floats.
     if not math.isclose(reported, spent, rel_tol=1e-9):
         problems.append(f"the responses report {reported} USD, the ledger {spent}")

@@ -8,7 +8,9 @@ from ..provider import Provider
 from ..report import Result, Table
 from . import Options
 
-CLIENTS = ("ours_untraced", "ours_empty_span", "ours_spans", "ours_metrics", "ours_traced")
+CLIENTS = (
+    "ours_untraced", "ours_unsampled", "ours_empty_span", "ours_spans", "ours_metrics", "ours_traced"
+)  # fmt: skip
 """The first is without OpenTelemetry."""
 
 

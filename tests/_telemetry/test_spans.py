@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
 from opentelemetry.trace import SpanKind, StatusCode
 
 from llm_provider import BadRequestError, CacheMissError, Client, Telemetry, track
@@ -227,3 +229,116 @@ def test_the_sdks_add_no_spans(run_script: RunScript, simulator: Simulator) -> N
 @pytest.mark.skipif(find_spec("litellm") is None, reason="litellm is an extra")
 def test_litellm_adds_no_spans(run_script: RunScript, simulator: Simulator) -> None:
     one_span_for_each(run_script, simulator, ["litellm/openai/gpt-4.1"])
+
+
+TOOL_WAYS = ("call", "acall", "stream", "astream", "call_many", "acall_many")
+
+
+def run_tools(client: Client, way: str, prompt: str, **parameters: Any) -> None:
+    model = "claude-haiku-5-5"
+    parameters |= {"max_tool_rounds": 2, "max_tokens": 900}
+    if way == "call_many":
+        client.call_many(model, [prompt], **parameters)
+    elif way == "call":
+        client.call(model, prompt, **parameters)
+    elif way == "stream":
+        with client.stream(model, prompt, **parameters) as deltas:
+            list(deltas)
+    else:
+        asyncio.run(_run_tools(client, way, model, prompt, parameters))
+
+
+async def _run_tools(client: Client, way: str, model: str, prompt: str, parameters: dict[str, Any]) -> None:
+    if way == "astream":
+        async with client.astream(model, prompt, **parameters) as deltas:
+            _ = [delta async for delta in deltas]
+    elif way == "acall":
+        await client.acall(model, prompt, **parameters)
+    else:
+        await client.acall_many(model, [prompt], **parameters)
+
+
+@pytest.mark.parametrize("way", TOOL_WAYS)
+@pytest.mark.parametrize("content", [False, True])
+def test_each_tool_has_a_span(simulator: Simulator, own_cache: Path, way: str, content: bool) -> None:
+    traced = Traced(own_cache, log_content=content)
+    user = traced.provider.get_tracer("user")
+
+    def add(a: int, b: int) -> int:
+        """Add two numbers."""
+        with user.start_as_current_span("inner add"):
+            return a + b
+
+    async def fail(city: str) -> str:
+        with user.start_as_current_span("inner fail"):
+            await asyncio.sleep(0)
+        raise ValueError(f"no {city}")
+
+    prompt = (
+        'use the tool add({"a": 2, "b": 3}) and use the tool fail({"city": "Bern"}) and use the tool no({})'
+    )
+    with traced.client as client, user.start_as_current_span("outer") as outer:
+        run_tools(client, way, prompt, tools=[add, fail])
+    spans = {span.name: span for span in traced.spans()}
+    assert set(spans) == {
+        "chat claude-haiku-5-5", "execute_tool add", "execute_tool fail", "execute_tool no",
+        "inner add", "inner fail", "outer",
+    }  # fmt: skip
+    for name, span in spans.items():
+        parent = None if span.parent is None else span.parent.span_id
+        if name.startswith("inner"):
+            around = spans[name.replace("inner", "execute_tool")].context
+            assert around is not None
+            assert parent == around.span_id
+        elif name != "outer":
+            assert parent == outer.get_span_context().span_id
+    facts = dict(spans["execute_tool add"].attributes or {})
+    assert facts.pop("gen_ai.tool.call.id")
+    arguments = json.loads(facts.pop("gen_ai.tool.call.arguments")) if content else None
+    assert arguments == ({"a": 2, "b": 3} if content else None)
+    assert facts == {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "add",
+        "gen_ai.tool.type": "function",
+        "gen_ai.tool.description": "Add two numbers.",
+        **({"gen_ai.tool.call.result": "5"} if content else {}),
+    }
+    for name, error in (("fail", "ValueError"), ("no", "LookupError")):
+        span = spans[f"execute_tool {name}"]
+        assert dict(span.attributes or {})["error.type"] == error
+        assert span.status.status_code is StatusCode.ERROR
+        assert ("Bern" in span.to_json()) is (content and name == "fail")
+
+
+class CountingSampler(Sampler):
+    """Leaves every span out, and counts the attributes that it decides by."""
+
+    def __init__(self) -> None:
+        self.seen: list[set[str]] = []
+
+    def should_sample(self, *arguments: Any, **more: Any) -> SamplingResult:
+        self.seen.append(set(more.get("attributes") or arguments[4] or {}))
+        return SamplingResult(Decision.DROP)
+
+    def get_description(self) -> str:
+        return "counts"
+
+
+@pytest.mark.parametrize("way", TOOL_WAYS)
+def test_a_span_that_is_left_out_is_current_and_has_no_attributes_but_those_of_its_place(
+    simulator: Simulator, own_cache: Path, way: str
+) -> None:
+    sampler, current = CountingSampler(), []
+    provider = TracerProvider(sampler=sampler)
+
+    def add(a: int, b: int) -> int:
+        current.append(trace.get_current_span().is_recording())
+        return a + b
+
+    with Client(cache_dir=own_cache, telemetry=Telemetry(tracer_provider=provider)) as client:
+        run_tools(client, way, 'use the tool add({"a": 2, "b": 3})', tools=[add])
+        # Metrics are not made for a provider that does nothing.
+        assert client._engine.observer.metrics is None
+    assert current == [False]
+    chat = set(place("chat", "anthropic", "claude-haiku-5-5", "http://127.0.0.1:1"))
+    assert [seen for seen in sampler.seen if "gen_ai.tool.name" not in seen] == [chat, chat]

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from llm_provider import Client, RequestError
+from llm_provider._settings import RateControl
 from llm_provider._telemetry.logs import WAITS
 from llm_provider._telemetry.waits import LEAST_SECONDS, Waits
 from llm_provider.simulator import Fault, Simulator
@@ -106,6 +107,36 @@ def test_calls_that_wait_are_told(simulator: Simulator, caplog: pytest.LogCaptur
     assert len(lines) == 1, lines
     assert lines[0].startswith(f"openai {MODEL}: retrying in 1.3 s: rate limited (HTTP 429), attempt 1; ")
     assert lines[0].endswith(" more calls wait")
+
+
+@pytest.mark.parametrize("rate_control", ["adaptive", "shared", "independent"])
+def test_the_growth_of_our_own_rate_is_no_limit_of_the_provider(
+    simulator: Simulator, caplog: pytest.LogCaptureFixture, rate_control: RateControl
+) -> None:
+    caplog.set_level(logging.DEBUG, "llm_provider.waits")
+    simulator.configure(latency=2.5)
+
+    async def each() -> None:
+        async with Client(cache="off", rate_control=rate_control) as client:
+            await asyncio.gather(*(client.acall(MODEL, str(number)) for number in range(600)))
+
+    asyncio.run(each())
+    lines = [one.getMessage() for one in caplog.records if one.name == "llm_provider.waits"]
+    assert lines
+    assert not [line for line in lines if "rate limit" in line]
+    assert not [one for one in caplog.records if one.levelno >= logging.WARNING]
+
+
+@pytest.mark.parametrize("headers", [True, False])
+def test_a_limit_that_the_provider_shows_is_told(
+    simulator: Simulator,
+    caplog: pytest.LogCaptureFixture,
+    headers: bool,  # a parameter of the test
+) -> None:
+    simulator.configure(requests_per_minute=240, rate_limit_headers=headers)
+    with Client(cache="off") as client:
+        client.call_many(MODEL, [str(number) for number in range(260)], max_concurrent=200, deadline=12)
+    assert "for the provider's rate limit" in caplog.text
 
 
 def test_the_environment_switches_waits_off(monkeypatch: pytest.MonkeyPatch) -> None:

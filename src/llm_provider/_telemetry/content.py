@@ -47,6 +47,11 @@ def answer_json(outcome: Any) -> str | None:
     )
 
 
+def result_text(content: Any) -> str:
+    """What a tool returned, as the model is told: a text as it is, parts as JSON."""
+    return content if isinstance(content, str) else _dumped(_text(content))
+
+
 def _answer_parts(choice: Any) -> Iterable[dict[str, Any]]:
     if choice.reasoning:
         yield {"type": "reasoning", "content": choice.reasoning}

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .facts import CallFacts, Paid
-from .spans import ERROR_TYPE, OPERATION, REQUEST_MODEL, RESPONSE_MODEL, place, version
+from .spans import ERROR_TYPE, OPERATION, REQUEST_MODEL, RESPONSE_MODEL, SCHEMA_URL, place, version
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
@@ -66,19 +66,25 @@ class Metrics:
     """The instruments of one meter provider. All clients that use the provider share them.
 
     Args:
-        provider: The provider of meters; None for the global one.
+        provider: The provider of meters.
     """
 
-    def __init__(self, provider: MeterProvider | None) -> None:
+    def __init__(self, provider: MeterProvider) -> None:
         from opentelemetry import metrics
 
         self._observation = metrics.Observation
         self._pending: deque[tuple[Any, ...]] = deque()
-        meter = metrics.get_meter("llm_provider", version(), provider)
+        meter = metrics.get_meter("llm_provider", version(), provider, SCHEMA_URL)
         self._duration = meter.create_histogram(
             "gen_ai.client.operation.duration",
             unit="s",
             description="Duration of calls that were sent",
+            explicit_bucket_boundaries_advisory=DURATION_BUCKETS,
+        )
+        self._first_chunk = meter.create_histogram(
+            "gen_ai.client.operation.time_to_first_chunk",
+            unit="s",
+            description="Time from the request to the first part of a streamed answer",
             explicit_bucket_boundaries_advisory=DURATION_BUCKETS,
         )
         self._tokens = meter.create_histogram(
@@ -115,7 +121,8 @@ class Metrics:
     def ended(self, facts: CallFacts, seconds: float, outcome: Any) -> None:
         """Record the end of a call that was sent."""
         error = type(outcome).__name__ if isinstance(outcome, BaseException) else None
-        self._later((self._ended, facts, seconds, error, getattr(outcome, "model", None)))
+        first = getattr(getattr(outcome, "timing", None), "first_token", None) if facts.streamed else None
+        self._later((self._ended, facts, seconds, error, getattr(outcome, "model", None), first))
 
     def looked_up(self, facts: CallFacts, *, hit: bool) -> None:
         """Count a lookup in the cache."""
@@ -143,13 +150,17 @@ class Metrics:
                 return
             record(*facts)
 
-    def _ended(self, facts: CallFacts, seconds: float, error: str | None, served: str | None) -> None:
+    def _ended(
+        self, facts: CallFacts, seconds: float, error: str | None, served: str | None, first: float | None
+    ) -> None:
         names = place(facts.operation, facts.provider, facts.model, facts.base_url)
         if error is not None:
             names = {**names, ERROR_TYPE: error}
         elif served is not None and served != facts.model:
             names = {**names, RESPONSE_MODEL: served}
         self._duration.record(seconds, names)
+        if first is not None:
+            self._first_chunk.record(first, names)
 
     def _looked_up(self, facts: CallFacts, hit: bool) -> None:
         self._lookups.add(1, (*_names(facts), ("llm_provider.cache.result", "hit" if hit else "miss")))
@@ -205,14 +216,11 @@ _made: weakref.WeakSet[Metrics] = weakref.WeakSet()
 _by_provider: weakref.WeakKeyDictionary[Any, Metrics] = weakref.WeakKeyDictionary()
 
 
-def metrics_of(provider: MeterProvider | None) -> Metrics:
+def metrics_of(provider: MeterProvider) -> Metrics:
     """The metrics of a provider, made once: an instrument of the same name twice would be counted twice."""
-    from opentelemetry import metrics
-
-    key = metrics.get_meter_provider() if provider is None else provider
-    found = _by_provider.get(key)
+    found = _by_provider.get(provider)
     if found is None:
-        found = _by_provider[key] = Metrics(provider)
+        found = _by_provider[provider] = Metrics(provider)
     return found
 
 

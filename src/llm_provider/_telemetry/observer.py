@@ -16,14 +16,17 @@ from .._errors import LLMError
 from . import telemetry as setting
 from .facts import AskedCall, AttemptFacts, CallFacts, Paid
 from .logs import attempt_line, call_line, is_logging, outcome_of
-from .telemetry import Telemetry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from opentelemetry.metrics import MeterProvider
+    from opentelemetry.trace import TracerProvider
+
     from .._types.usage import Usage
     from .metrics import Metrics
     from .spans import Spans, Started
+    from .telemetry import Telemetry
 
 T = TypeVar("T")
 
@@ -42,7 +45,7 @@ class Observer:
     """
 
     __slots__ = (
-        "__weakref__", "_asked", "_content", "_searches", "_statistics", "idle", "is_on", "metrics",
+        "__weakref__", "_asked", "_content", "_statistics", "_telemetry", "idle", "is_on", "metrics",
         "reads_prompts", "spans",
     )  # fmt: skip
 
@@ -56,21 +59,20 @@ class Observer:
         self.metrics: Metrics | None = None
         self.idle = Watch(self, None, 0.0)
         """For calls that are observed and not sent."""
-        self.is_on = False
+        self.is_on = bool(telemetry)
         """Whether every call is observed, and not only those that are logged."""
         self.reads_prompts = content
         """Whether it needs the prompt of each call. Stored answers of a batch are else found without."""
         self._asked: OrderedDict[int, tuple[Any, AskedCall]] | None = None
-        self._searches = telemetry is None
-        """Whether the program may still configure OpenTelemetry."""
+        self._telemetry = telemetry
         if telemetry:
-            self._export(telemetry if isinstance(telemetry, Telemetry) else Telemetry())
+            self.found_providers()
 
     def found_providers(self) -> bool:
-        """Begin to export if the program has configured OpenTelemetry meanwhile. Returns whether it has."""
-        if self._searches and self.spans is None and (configured := setting.found()) is not None:
-            self._export(configured)
-        return self.spans is not None
+        """Begin to export to the providers that are configured by now. Returns whether there is one."""
+        if self.spans is None or self.metrics is None:
+            self._export(*setting.found_providers(self._telemetry))
+        return self.spans is not None or self.metrics is not None
 
     def remember_calls(self) -> None:
         """Keep the call of each result until `asked_for` is asked for it."""
@@ -97,15 +99,17 @@ class Observer:
             if len(self._asked) > _MOST_UNTOLD:
                 self._asked.popitem(last=False)
 
-    def _export(self, telemetry: Telemetry) -> None:
+    def _export(self, tracers: TracerProvider | None, meters: MeterProvider | None) -> None:
         # The modules of OpenTelemetry's API are for programs that use it.
-        from .metrics import metrics_of
-        from .spans import Spans
+        if tracers is not None and self.spans is None:
+            from .spans import Spans
 
-        self.spans = Spans(telemetry.tracer_provider, content=self._content)
-        self.metrics = metrics_of(telemetry.meter_provider)
-        self.metrics.watch(self)
-        self.is_on = True
+            self.spans, self.is_on = Spans(tracers, content=self._content), True
+        if meters is not None and self.metrics is None:
+            from .metrics import metrics_of
+
+            self.metrics, self.is_on = metrics_of(meters), True
+            self.metrics.watch(self)
 
     def statistics(self) -> list[Any]:
         """The state of the rate control of the client; empty after its end."""
@@ -135,6 +139,16 @@ class Observer:
         if missed and self.metrics is not None:
             self.metrics.looked_up(facts, hit=False)
         return Watch(self, facts, started)
+
+    def reads(self, watch: Watch) -> bool:
+        """Whether anybody reads what happens to a call. Nobody may, if a sampler left its span out."""
+        return (
+            watch.span is None
+            or watch.span.span.is_recording()
+            or self.metrics is not None
+            or self._asked is not None
+            or is_logging(INFO)
+        )
 
     def paid(self, facts: CallFacts, paid: Paid) -> None:
         """Note the tokens and the cost of a request."""
@@ -209,6 +223,11 @@ class Watch:
         self.span: Started | None = None
         if facts is not None and observer.spans is not None:
             self.span = observer.spans.start(facts, started)
+
+    def drop_span(self) -> None:
+        """End a span that was left out, in the task that started it."""
+        if self.span is not None and self.observer.spans is not None:
+            self.observer.spans.drop(self.span)
 
     def attempt(self, attempt: AttemptFacts) -> None:
         """Note a request that has ended."""

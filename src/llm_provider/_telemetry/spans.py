@@ -1,7 +1,9 @@
 """One OpenTelemetry span for each call, by the GenAI semantic conventions.
 
-The conventions are no stable part of OpenTelemetry's packages, so their names are constants here. Attributes
-of our own begin with `llm_provider.`.
+The conventions are no stable part of OpenTelemetry's packages, so their names are constants here.
+`SCHEMA_URL` says which revision has these names. Attributes of our own begin with `llm_provider.`.
+
+A span that a sampler leaves out costs its start and its end: its attributes are made for spans that record.
 """
 
 from __future__ import annotations
@@ -24,7 +26,12 @@ if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.trace import Span, TracerProvider
 
+    from .._types.messages import ToolCall
     from .._types.usage import Usage
+
+SCHEMA_URL = "https://opentelemetry.io/schemas/gen-ai-dev/1.42.0-dev"
+"""The revision of the GenAI conventions whose names are used here. Their repository is
+https://github.com/open-telemetry/semantic-conventions-genai, which names its revisions by such URLs."""
 
 OPERATION, PROVIDER = "gen_ai.operation.name", "gen_ai.provider.name"
 REQUEST_MODEL, RESPONSE_MODEL = "gen_ai.request.model", "gen_ai.response.model"
@@ -88,19 +95,19 @@ class Spans:
     """Makes the spans of calls.
 
     Args:
-        provider: The provider of tracers; None for the global one.
+        provider: The provider of tracers.
         content: Whether spans hold prompts and answers.
     """
 
-    def __init__(self, provider: TracerProvider | None, *, content: bool) -> None:
+    def __init__(self, provider: TracerProvider, *, content: bool) -> None:
         from opentelemetry import context, trace
         from opentelemetry.trace import SpanKind, Status, StatusCode
 
         self._attach, self._detach = context.attach, context.detach
         self._in_context = trace.set_span_in_context
-        self._client = SpanKind.CLIENT
+        self._client, self._internal = SpanKind.CLIENT, SpanKind.INTERNAL
         self._failed = functools.partial(Status, StatusCode.ERROR)
-        self._tracer = trace.get_tracer("llm_provider", version(), provider)
+        self._tracer = trace.get_tracer("llm_provider", version(), provider, SCHEMA_URL)
         self._content = content
 
     def start(self, facts: CallFacts, started: float) -> Started:
@@ -114,17 +121,64 @@ class Spans:
         return Started(span, self._attach(self._in_context(span)))
 
     def _open(self, facts: CallFacts, started: float) -> Span:
-        asked = place(facts.operation, facts.provider, facts.model, facts.base_url)
-        own = _parameters(facts)
-        return self._tracer.start_span(
+        span = self._tracer.start_span(
             f"{facts.operation} {facts.model}",
             kind=self._client,
-            attributes={**asked, **own} if own else asked,
+            # A sampler may decide by these.
+            attributes=place(facts.operation, facts.provider, facts.model, facts.base_url),
             start_time=time.time_ns() - int((time.perf_counter() - started) * 1e9),
         )
+        if span.is_recording() and (own := _parameters(facts)):
+            span.set_attributes(own)
+        return span
+
+    def start_tool(self, call: ToolCall, description: str | None) -> Started:
+        """Start the span of a tool that the user's program runs, and make it the current span of this task.
+
+        Args:
+            call: The call of the model.
+            description: What the tool is for, as the model was told.
+        """
+        attributes = {
+            OPERATION: "execute_tool",
+            "gen_ai.tool.name": call.name,
+            "gen_ai.tool.type": "function",
+            "gen_ai.tool.call.id": call.id,
+        }
+        if description:
+            attributes["gen_ai.tool.description"] = description
+        if self._content:
+            attributes["gen_ai.tool.call.arguments"] = call.arguments
+        name = f"execute_tool {call.name}"
+        span = self._tracer.start_span(name, kind=self._internal, attributes=attributes)
+        return Started(span, self._attach(self._in_context(span)))
+
+    def end_tool(self, started: Started, error: BaseException | None, content: Any = None) -> None:
+        """End the span of a tool, in the task that started it.
+
+        Args:
+            started: The span.
+            error: What the tool raised.
+            content: What the model is told; None if it is told nothing.
+        """
+        self._detach(started.token)
+        span = started.span
+        if span.is_recording():
+            if error is not None:
+                span.set_attribute(ERROR_TYPE, type(error).__name__)
+                told = self._content and isinstance(content, str)
+                span.set_status(self._failed(content if told else type(error).__name__))
+            elif self._content:
+                # Few programs set the switch.
+                from .content import result_text
+
+                span.set_attribute("gen_ai.tool.call.result", result_text(content))
+        span.end()
 
     def attempt(self, started: Started, attempt: AttemptFacts) -> None:
         """Add the event of a request that has ended."""
+        if not started.span.is_recording():
+            return
         failure = attempt.failure
         attributes: dict[str, Any] = {
             "llm_provider.attempt.number": attempt.number,
@@ -160,6 +214,11 @@ class Spans:
         """
         self._detach(started.token)
         self._close(started.span, facts, outcome, usage, usd)
+
+    def drop(self, started: Started) -> None:
+        """End a span that a sampler left out, in the task that started it."""
+        self._detach(started.token)
+        started.span.end()
 
     def hit(self, facts: CallFacts, started: float, outcome: Any) -> None:
         """The span of a call that the cache answered, or that it could not answer."""
@@ -222,7 +281,7 @@ def _parameters(facts: CallFacts) -> dict[str, Any]:
     if facts.tag:
         found["llm_provider.tag"] = facts.tag
     if facts.streamed:
-        found["llm_provider.streamed"] = True
+        found["gen_ai.request.stream"] = True
     return found
 
 
@@ -252,8 +311,8 @@ def _ended(facts: CallFacts, outcome: Any, usage: Usage | None, usd: float | Non
     attributes[RESPONSE_MODEL] = outcome.model
     attributes["llm_provider.attempts"] = timing.attempts
     attributes["llm_provider.queue.duration"] = timing.queue
-    if timing.first_token is not None:
-        attributes["llm_provider.first_token.duration"] = timing.first_token
+    if facts.streamed and timing.first_token is not None:
+        attributes["gen_ai.response.time_to_first_chunk"] = timing.first_token
     choices = getattr(outcome, "choices", ())
     if choices:
         attributes["gen_ai.response.finish_reasons"] = [choice.finish_reason for choice in choices]

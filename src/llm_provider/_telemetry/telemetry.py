@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .._errors import MissingDependencyError, RequestError
 from .._runtime.imports import install_command
@@ -82,17 +82,20 @@ def checked(value: bool | Telemetry | None) -> bool | Telemetry | None:
     return value
 
 
-def found() -> Telemetry | None:
-    """The global providers, if the program has configured one of them."""
-    if SDK not in sys.modules:
-        return None
+def found_providers(
+    telemetry: bool | Telemetry | None,
+) -> tuple[TracerProvider | None, MeterProvider | None]:
+    """The providers of spans and of metrics; None for one that the program has not configured."""
+    if telemetry is False or (telemetry is None and SDK not in sys.modules):
+        return None, None
     from opentelemetry import metrics, trace
 
-    providers: list[Any] = [trace.get_tracer_provider(), metrics.get_meter_provider()]
+    given = telemetry if isinstance(telemetry, Telemetry) else Telemetry()
+    tracers = given.tracer_provider or trace.get_tracer_provider()
+    meters = given.meter_provider or metrics.get_meter_provider()
     # The API's own providers are proxies, or do nothing.
-    if all(type(provider).__module__.startswith(_API) for provider in providers):
-        return None
-    return Telemetry()
+    return (None if _is_idle(tracers) else tracers), (None if _is_idle(meters) else meters)
 
 
-_API = ("opentelemetry.trace", "opentelemetry.metrics")
+def _is_idle(provider: object) -> bool:
+    return type(provider).__module__.startswith(("opentelemetry.trace", "opentelemetry.metrics"))

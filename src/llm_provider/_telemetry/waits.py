@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from .._runtime.clock_time import duration
+from .._terminal_text import escape_controls
 from .logs import WAITS, is_configured
 
 LEAST_SECONDS = 1.0
@@ -167,5 +168,5 @@ def _rounded(seconds: float) -> str:
 def _print(line: str) -> None:
     # Standard error may be closed, or absent. A line is not worth a failed call.
     with contextlib.suppress(Exception):
-        sys.stderr.write(f"llm_provider: {line}\n")
+        sys.stderr.write(f"llm_provider: {escape_controls(line)}\n")
         sys.stderr.flush()

@@ -1,0 +1,201 @@
+"""Every attribute and metric that is emitted has a name of the GenAI conventions, or one of our own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind
+
+from llm_provider import BadRequestError, Client, Telemetry
+from llm_provider._telemetry.spans import SCHEMA_URL
+from llm_provider.simulator import Fault, Simulator
+
+PAGE = Path(__file__).parents[2] / "docs" / "observability.md"
+
+# From the registry of https://github.com/open-telemetry/semantic-conventions-genai, revision `SCHEMA_URL`:
+# the attributes of the spans of inference, embeddings and tools, and the metrics of clients.
+ATTRIBUTES = frozenset({
+    "gen_ai.embeddings.dimension.count", "gen_ai.input.messages", "gen_ai.operation.name",
+    "gen_ai.output.messages", "gen_ai.output.type", "gen_ai.provider.name", "gen_ai.request.choice.count",
+    "gen_ai.request.encoding_formats", "gen_ai.request.frequency_penalty", "gen_ai.request.max_tokens",
+    "gen_ai.request.model", "gen_ai.request.presence_penalty", "gen_ai.request.reasoning.level",
+    "gen_ai.request.seed", "gen_ai.request.stop_sequences", "gen_ai.request.stream",
+    "gen_ai.request.temperature", "gen_ai.request.top_k", "gen_ai.request.top_p",
+    "gen_ai.response.finish_reasons", "gen_ai.response.id", "gen_ai.response.model",
+    "gen_ai.response.time_to_first_chunk", "gen_ai.system_instructions", "gen_ai.token.type",
+    "gen_ai.tool.call.arguments", "gen_ai.tool.call.id", "gen_ai.tool.call.result",
+    "gen_ai.tool.definitions", "gen_ai.tool.description", "gen_ai.tool.name", "gen_ai.tool.type",
+    "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_write.input_tokens",
+    "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens", "gen_ai.usage.reasoning.output_tokens",
+    "error.type", "http.response.status_code", "server.address", "server.port",
+})  # fmt: skip
+METRICS = frozenset({
+    "gen_ai.client.operation.duration", "gen_ai.client.operation.time_per_output_chunk",
+    "gen_ai.client.operation.time_to_first_chunk", "gen_ai.client.token.usage",
+})  # fmt: skip
+
+MODELS: dict[str, dict[str, Any]] = {
+    "gpt-5.5": {
+        "reasoning_effort": "none",
+        "response_format": {"type": "json_object"},
+        "temperature": 0.5,
+        "seed": 1,
+    },
+    "claude-haiku-4-5": {"max_tokens": 900, "top_k": 5},
+    "gemini-2.5-flash": {"top_k": 5, "top_p": 0.5, "frequency_penalty": 0.5, "presence_penalty": 0.5},
+}
+
+
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+TOOLS: dict[str, Any] = {"tools": [add], "max_tool_rounds": 2}
+WITH_TOOL = 'use the tool add({"a": 2, "b": 3})'
+
+
+def fail(client: Client, simulator: Simulator, model: str, parameters: dict[str, Any]) -> None:
+    simulator.inject(Fault(status=400), times=1)
+    with pytest.raises(BadRequestError):
+        client.call(model, "bad", **parameters)
+
+
+def hit(client: Client, simulator: Simulator, model: str, parameters: dict[str, Any]) -> None:
+    client.call(model, "Hi", **parameters)
+    with client.stream(model, "Hi", **parameters) as deltas:
+        list(deltas)
+    assert deltas.response.cached
+
+
+def stream(client: Client, simulator: Simulator, model: str, parameters: dict[str, Any]) -> None:
+    with client.stream(model, "Hi", **parameters) as deltas:
+        list(deltas)
+
+
+def astream(client: Client, simulator: Simulator, model: str, parameters: dict[str, Any]) -> None:
+    async def read() -> None:
+        async with client.astream(model, "Hi", **parameters) as deltas:
+            _ = [delta async for delta in deltas]
+
+    asyncio.run(read())
+
+
+WAYS: dict[str, Callable[[Client, Simulator, str, dict[str, Any]], object]] = {
+    "call": lambda client, _, model, parameters: client.call(model, "Hi", **parameters),
+    "acall": lambda client, _, model, parameters: asyncio.run(client.acall(model, "Hi", **parameters)),
+    "stream": stream,
+    "astream": astream,
+    "call_many": lambda client, _, model, parameters: client.call_many(model, ["a", "b"], **parameters),
+    "tools": lambda client, _, model, parameters: client.call(model, WITH_TOOL, **parameters, **TOOLS),
+    "embed": lambda client, *_: client.embed("text-embedding-3-small", ["a"], dimensions=8),
+    "batch": lambda client, _, model, parameters: client.call_many(
+        model, ["a"], delivery="batch", **parameters
+    ),
+    "hit": hit,
+    "error": fail,
+}
+
+
+class Exported:
+    """A client whose spans and metrics are kept."""
+
+    def __init__(self, cache: Path, **settings: Any) -> None:
+        self.exporter, self._reader = InMemorySpanExporter(), InMemoryMetricReader()
+        tracers = TracerProvider()
+        tracers.add_span_processor(SimpleSpanProcessor(self.exporter))
+        telemetry = Telemetry(
+            tracer_provider=tracers, meter_provider=MeterProvider(metric_readers=[self._reader])
+        )
+        self.client = Client(cache_dir=cache, telemetry=telemetry, **settings)
+
+    def scopes(self) -> list[dict[str, Any]]:
+        """The metrics of each scope."""
+        data = self._reader.get_metrics_data()
+        assert data is not None
+        scopes: list[dict[str, Any]] = json.loads(data.to_json())["resource_metrics"][0]["scope_metrics"]
+        return scopes
+
+
+@pytest.fixture(params=[False, True], ids=["without content", "with content"])
+def exported(request: pytest.FixtureRequest, simulator: Simulator, own_cache: Path) -> Iterator[Exported]:
+    exported = Exported(own_cache, log_content=request.param)
+    with exported.client:
+        yield exported
+
+
+def foreign(names: Iterable[str]) -> set[str]:
+    """The names that are not our own."""
+    return {name for name in names if not name.startswith("llm_provider.")}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("model", MODELS)
+def test_every_name_is_of_the_conventions(
+    exported: Exported, simulator: Simulator, model: str, way: str
+) -> None:
+    WAYS[way](exported.client, simulator, model, MODELS[model])
+    spans = exported.exporter.get_finished_spans()
+    assert bool(spans) is (way != "batch")
+    for span in spans:
+        assert span.instrumentation_scope is not None
+        assert span.instrumentation_scope.schema_url == SCHEMA_URL
+        names = {
+            *(span.attributes or {}),
+            *(name for event in span.events for name in event.attributes or {}),
+        }
+        assert {name for name in names if not name.startswith("llm_provider.")} <= ATTRIBUTES
+        operation = (span.attributes or {})["gen_ai.operation.name"]
+        of_what = "gen_ai.tool.name" if operation == "execute_tool" else "gen_ai.request.model"
+        assert span.name == f"{operation} {(span.attributes or {})[of_what]}"
+        assert span.kind is (SpanKind.INTERNAL if operation == "execute_tool" else SpanKind.CLIENT)
+    (scope,) = exported.scopes()
+    assert scope["schema_url"] == scope["scope"]["schema_url"] == SCHEMA_URL
+    for metric in scope["metrics"]:
+        assert metric["name"] in METRICS or metric["name"].startswith("llm_provider.")
+        for point in metric["data"]["data_points"]:
+            assert {
+                name for name in point["attributes"] if not name.startswith("llm_provider.")
+            } <= ATTRIBUTES
+
+
+@pytest.mark.parametrize("way", ["call", "acall", "stream", "astream", "call_many", "hit"])
+@pytest.mark.parametrize("model", MODELS)
+def test_only_streams_have_a_first_chunk(
+    exported: Exported, simulator: Simulator, model: str, way: str
+) -> None:
+    WAYS[way](exported.client, simulator, model, MODELS[model])
+    facts = [dict(span.attributes or {}) for span in exported.exporter.get_finished_spans()]
+    streamed = {"stream": [True], "astream": [True], "hit": [None, True]}.get(way, [None] * len(facts))
+    assert [one.get("gen_ai.request.stream") for one in facts] == streamed
+    is_sent = way.endswith("stream")
+    seconds = [one["gen_ai.response.time_to_first_chunk"] for one in facts if
+               "gen_ai.response.time_to_first_chunk" in one]  # fmt: skip
+    assert len(seconds) == is_sent
+    (scope,) = exported.scopes()
+    points = [
+        point
+        for metric in scope["metrics"]
+        if metric["name"] == "gen_ai.client.operation.time_to_first_chunk"
+        for point in metric["data"]["data_points"]
+    ]
+    assert [point["sum"] for point in points] == seconds
+    assert all(second > 0 for second in seconds)
+
+
+def test_the_page_names_the_revision_and_every_name() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert SCHEMA_URL in page
+    for name in ("gen_ai.request.stream", "gen_ai.response.time_to_first_chunk", "execute_tool",
+                 "gen_ai.client.operation.time_to_first_chunk", "gen_ai.tool.call.result"):  # fmt: skip
+        assert name in page
