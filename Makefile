@@ -18,7 +18,7 @@ PARALLEL := --numprocesses 5 --dist worksteal
 WITH_LONG := -m "not integration and not cluster and not plugins and not matrix and not install"
 
 # Those of .venv. dspy, inspect and llm are in .venv-plugins, because llm needs openai 3, and litellm openai 2.
-EXTRAS := --extra litellm --extra otel --extra plot --extra simulator --extra valkey
+EXTRAS := --extra litellm --extra otel --extra plot --extra simulator --extra valkey --extra zstd
 
 UV := .venv/bin/uv
 RUN := .venv/bin/python
@@ -27,7 +27,7 @@ UPGRADE ?= --upgrade
 COMPILE := $(UV) pip compile --quiet $(UPGRADE) --prerelease if-necessary-or-explicit --universal --python-version 3.11 --no-header --no-annotate
 
 # Every extra but `ray`, which has 300 MB and an environment of its own, .venv-cluster.
-EXTRAS := --extra litellm --extra otel --extra plot --extra simulator --extra valkey
+EXTRAS := --extra litellm --extra otel --extra plot --extra simulator --extra valkey --extra zstd
 
 # The caller's interpreter settings have no effect, and uv never downloads an interpreter.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV CONDA_PREFIX UV_PYTHON UV_PROJECT_ENVIRONMENT
@@ -118,7 +118,7 @@ lock: .venv/.uv ## resolve every file of constraints/ anew; UPGRADE= keeps pins 
 	@mkdir -p build && cp constraints/*.txt build/
 	@$(call lock,with-litellm,pyproject.toml $(EXTRAS) --group build --group lint --group test --group notebook --group telemetry)
 	@$(call lock,highest,pyproject.toml --extra simulator --group build --group test)
-	@$(COMPILE) pyproject.toml --extra litellm --extra otel --extra plot --extra valkey --no-deps --resolution lowest-direct -o build/floors.txt
+	@$(COMPILE) pyproject.toml --extra litellm --extra otel --extra plot --extra valkey --extra zstd --no-deps --resolution lowest-direct -o build/floors.txt
 	@$(call lock,lowest,pyproject.toml $(EXTRAS) --group build --group test -c build/floors.txt)
 	@$(call lock,integration,pyproject.toml --extra simulator --group build --group test --group integration)
 	@$(call lock,plugins,pyproject.toml --extra simulator --extra dspy --extra inspect --extra llm --group build --group test)

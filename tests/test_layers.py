@@ -16,7 +16,9 @@ PACKAGE = Path(__file__).parents[1] / "src" / "llm_provider"
 # this list only. "" is llm_provider/__init__.py.
 LAYERS: tuple[str, ...] = (
     "_json_values",
+    "_terminal_text",
     "_html",
+    "_foreign_attributes",
     "_errors",
     "_runtime",
     "_schemas",

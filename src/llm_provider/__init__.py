@@ -74,6 +74,7 @@ if TYPE_CHECKING:
         UnsupportedParameterError,
     )
     from ._estimates.estimate import Estimate
+    from ._estimates.estimates import Estimates
     from ._limits.scopes import ScopeStatistics
     from ._limits.shared_controller import SharedControllerWarning
     from ._limits.timeouts import Timeouts
@@ -92,6 +93,7 @@ if TYPE_CHECKING:
     from ._tokens.range import Range
     from ._types.embeddings import Embeddings
     from ._types.extras import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
+    from ._types.logprobs import TokenLogprob
     from ._types.messages import (
         Content,
         Delta,
@@ -136,6 +138,7 @@ __all__ = [
     "EmbedParameters",
     "Embeddings",
     "Estimate",
+    "Estimates",
     "Explanation",
     "FailedAttempt",
     "FinishReason",
@@ -183,6 +186,7 @@ __all__ = [
     "Timeouts",
     "Timing",
     "TokenCount",
+    "TokenLogprob",
     "ToolArgumentsError",
     "ToolCall",
     "ToolCallDelta",
@@ -223,6 +227,7 @@ _HOMES = (
     "_types.messages",
     "_types.embeddings",
     "_types.extras",
+    "_types.logprobs",
     "_types.results",
     "_types.token_count",
     "_errors",
@@ -244,6 +249,7 @@ _HOMES = (
     "_calls.stream",
     "_limits.scopes",
     "_estimates.estimate",
+    "_estimates.estimates",
     "_money.budget",
     "_telemetry.telemetry",
     "_telemetry.facts",
@@ -270,7 +276,8 @@ def _warn_of_the_other_distribution() -> None:
 
                 warnings.warn(
                     f"another project named 'llm-provider' is installed in {folder}, and has the same import "
-                    "name as this one: pip uninstall llm-provider, then install llm-provider-call again",
+                    "name as this one: pip uninstall llm-provider, then pip install . in a checkout of this "
+                    "project",
                     stacklevel=3,
                 )
                 return
@@ -279,14 +286,37 @@ def _warn_of_the_other_distribution() -> None:
 _warn_of_the_other_distribution()
 
 
+def _wait_for_imports() -> None:
+    from ._runtime.forks import wait_for_imports
+
+    wait_for_imports()
+
+
+if hasattr(_os, "register_at_fork"):
+    # Here, because another thread may import the rest of the package for the first time.
+    _os.register_at_fork(before=_wait_for_imports)
+
+
 def __getattr__(name: str) -> object:
     if name in __all__:
-        for home in _HOMES:
-            names = vars(_import_module(f"{__name__}.{home}"))
-            if name in names:
-                globals()[name] = names[name]
-                return names[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from ._runtime.imports import hold_interrupts
+
+        with hold_interrupts():
+            for home in _HOMES:
+                names = vars(_import_module(f"{__name__}.{home}"))
+                if name in names:
+                    globals()[name] = names[name]
+                    return names[name]
+    from ._foreign_attributes import remedy_for
+
+    remedy = remedy_for((__name__,), name, __all__)
+    caller = _sys._getframe(1)  # noqa: SLF001 - the documented way to see the caller, and quick
+    if remedy and caller.f_code.co_filename == "<frozen importlib._bootstrap>":
+        # `from llm_provider import name` would replace the message of an AttributeError.
+        raise ImportError(
+            f"cannot import name {name!r} from {__name__!r}{remedy}", name=__name__, path=__file__
+        )
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{remedy}")
 
 
 def __dir__() -> list[str]:

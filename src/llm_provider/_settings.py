@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from ._errors import RequestError, shown
 from ._json_values import plain_number
+from ._limits.retry import DEFAULT_MAX_RETRIES
 from ._limits.timeouts import DEFAULT_TIMEOUTS, Timeouts
 from ._requests.api_keys import Accounts, KeyList, sealed
 from ._requests.checks import flag, number
@@ -47,6 +48,8 @@ class Settings:
 
     timeout: Timeouts
     max_retries: int
+    holds_max_retries: bool
+    """Whether the user has set `max_retries`, which then bounds the requests of a call in an outage too."""
     outage_patience: float | None
     """Seconds; None means 60 for a call and 3,600 for a batch."""
     max_response_bytes: int
@@ -76,7 +79,7 @@ class Settings:
 def decide(
     *,
     timeout: float | Timeouts,
-    max_retries: int,
+    max_retries: int | None,
     outage_patience: float | None,
     max_response_bytes: int,
     cache: object,
@@ -100,7 +103,8 @@ def decide(
     mode, second_level = _cache_of(cache)
     return Settings(
         timeout=check("timeout", timeout).over(DEFAULT_TIMEOUTS),
-        max_retries=check("max_retries", max_retries),
+        max_retries=DEFAULT_MAX_RETRIES if max_retries is None else check("max_retries", max_retries),
+        holds_max_retries=max_retries is not None,
         outage_patience=None if outage_patience is None else check("outage_patience", outage_patience),
         max_response_bytes=int(_size("max_response_bytes", max_response_bytes)),
         cache=mode,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -149,3 +150,9 @@ for name in ("openai", "anthropic", "google.genai", "aiohttp", "httpx2", "h2", "
 """
     found = run(installed / "python", "-I", "-c", program, folder=tmp_path)
     assert found.split() == ["openai", "anthropic", "google.genai", "aiohttp", "httpx2", "h2"]
+
+
+def test_nothing_says_to_install_what_is_not_published() -> None:
+    files = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "src").rglob("*.py")]
+    told = re.compile(r"install\s+'?llm-provider-call|llm-provider-call\[")
+    assert [str(file) for file in files if told.search(file.read_text(encoding="utf-8"))] == []

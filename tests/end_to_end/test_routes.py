@@ -538,8 +538,10 @@ def test_logprobs(simulator: Simulator, client: Client, way: Way, how: str) -> N
         refused(simulator, client, way.model, "logprobs", logprobs=True, **where)
         return
     response, _ = ask(client, how, way.model, logprobs=True, top_logprobs=2, **where)
-    # Each host has a form of its own for them, handed on as it is.
-    assert "echo" in json.dumps(response.logprobs)
+    assert response.logprobs is not None
+    assert "".join(token.token for token in response.logprobs) == response.text
+    assert all(token.logprob <= 0 and len(token.top) <= 2 for token in response.logprobs)
+    assert client.call(way.model, "Hi", logprobs=True, top_logprobs=2, **where).logprobs is not None
 
 
 @pytest.mark.parametrize("how", ["call", "stream"])

@@ -106,7 +106,7 @@ VALUES = [
     *of(
         "tools", "'type': 'function'", [5], [None], [{"type": "function"}], [{"name": "x", "parameters": {}}]
     ),
-    *of("tool_choice", "'auto', 'none', 'required'", "any", "Auto", 5, {"name": "x"}),
+    *of("tool_choice", "'auto', 'none', 'required'", "all", "Auto", 5, {"name": "x"}),
     *of("allowed_tools", "such as ['search']", "search", [5]),
     *of("max_tool_rounds", "an int from 0", -1, True),
     *of("max_repairs", "an int from 0 to 10", -1, 1.5),
@@ -255,11 +255,11 @@ PROMPTS = [
     message("role function", "'role': 'tool'", "'function'", role="function", content="Hi"),
     message("no role", "'role': 'user'", "None", content="Hi"),
     message("no content", "give 'content'", "no content", role="user"),
-    message("Gemini's parts", "instead of 'parts'", "no content", role="user", parts=[{"text": "Hi"}]),
+    message("text", "instead of 'text'", "no content", role="user", text="Hi"),
     message("content of None", "give 'content'", "no content", role="user", content=None),
     message("content of a number", "str(value)", "int", role="user", content=5),
     message("content of a part", "write [part]", "dict", role="user", content={"type": "text", "text": "a"}),
-    message("empty content", "give some text", "empty", role="user", content=""),
+    message("empty content", "give some text", "empty", role="system", content=""),
     message("no tool_call_id", "'tool_call_id'", "role 'tool'", role="tool", content="x"),
     message("tool calls of text", "a list", "'x'", role="assistant", content=None, tool_calls="x"),
     part("no type", {"text": "a"}, "{'type': 'text'", "'type'"),

@@ -100,7 +100,7 @@ def test_a_stream_gives_the_same_answer_word_by_word(llama: LlamaServer) -> None
 def test_log_probabilities_arrive(llama: LlamaServer) -> None:
     # This server reads `top_logprobs` and ignores `logprobs`.
     answer = call(llama.model, PROMPT, base_url=llama.base_url, max_tokens=3, logprobs=True, top_logprobs=2)
-    assert [len(token["top_logprobs"]) for token in answer.logprobs["content"]] == [2, 2, 2]
+    assert [len(token.top) for token in answer.logprobs or ()] == [2, 2, 2]
 
 
 def test_a_conversation_beyond_the_context_is_told_apart(llama: LlamaServer) -> None:
@@ -169,10 +169,10 @@ def test_a_stream_that_fails_before_its_first_word_raises(llama: LlamaServer) ->
 
 def test_log_probabilities_are_those_of_the_tokens(llama: LlamaServer) -> None:
     answer = call(llama.model, PROMPT, base_url=llama.base_url, max_tokens=4, temperature=0, top_logprobs=3)
-    tokens = answer.logprobs["content"]
+    tokens = answer.logprobs or ()
     assert "".join(token["token"] for token in tokens) == answer.text
     for token in tokens:
-        best, *others = (entry["logprob"] for entry in token["top_logprobs"])
+        best, *others = (entry.logprob for entry in token.top)
         assert token["logprob"] == best <= 0.0
         assert all(other <= best for other in others)
 

@@ -28,6 +28,7 @@ from llm_provider import (
     Cost,
     Delta,
     Estimate,
+    Estimates,
     Explanation,
     GeneratedAudio,
     GeneratedImage,
@@ -51,6 +52,7 @@ from llm_provider import (
     Timeouts,
     Timing,
     TokenCount,
+    TokenLogprob,
     ToolArgumentsError,
     ToolCall,
     ToolCallDelta,
@@ -127,6 +129,7 @@ def media(picture: PIL.Image.Image) -> None:
     call("gpt-6.1-sol", [{"role": "user", "content": ["What is this?", Path("a.png")]}])
     answer = call("gpt-6.1-sol", "Draw it")
     assert_type(answer.citations, list[Citation])
+    assert_type(answer.logprobs, tuple[TokenLogprob, ...] | None)
     assert_type(answer.citations[0].start, int | None)
     assert_type(answer.images[0], GeneratedImage)
     assert_type(answer.images[0].data, bytes)
@@ -193,7 +196,7 @@ def results(on_error: Literal["return", "raise"]) -> None:
     sweep = call_many(["gpt-6.1-sol", "claude-sonnet-5-5"], ["a"])
     assert_type(sweep, dict[str, Results[Response | LLMError]])
     assert_type(call_many(("gpt-6.1-sol",), ["a"], on_error="raise"), dict[str, Results[Response]])
-    assert_type(Client().call_many(["gpt-6.1-sol"], ["a"], dry_run=True), dict[str, Estimate])
+    assert_type(Client().call_many(["gpt-6.1-sol"], ["a"], dry_run=True), Estimates)
     either = call_many("gpt-6.1-sol", ["a"], on_error=on_error)
     assert_type(either, Results[Response | LLMError] | Results[Response])
 
@@ -273,6 +276,8 @@ def client() -> None:
 def parameters() -> None:
     answer = call("gpt-5.5", "Hi", service_tier="flex", verbosity="low", user="u", logit_bias={5: -1})
     assert_type(answer.dropped, tuple[str, ...])
+    call("gpt-5.6", "Hi", reasoning_context="all_turns")
+    call("gemini-2.5-flash", "Hi", thinking_budget="adaptive", cached_content="cachedContents/abc")
     call("gemini-2.5-flash", "Hi", thinking_budget=0, safety_settings={"a": "b"}, modalities=["text"])
     with Client(api_key="key", base_url="http://localhost", temperature=0, unsupported="drop") as own:
         assert_type(own.with_options(max_tokens=5, cache="off", timeout=3), Client)

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from .._calls.call import Operation
 from .._calls.embed import EMBED
+from .._calls.preload import SHORTAGES, shortage
 from .._errors import LLMError, RequestError
+from .._foreign_attributes import Hinting
 from .._limits.concurrency import Concurrency
 from .._settings import callback
 
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Answers(ABC):
+class Answers(Hinting, ABC):
     """The steps that all methods of a client share. `Client` has the attributes that they use."""
 
     _engine: Engine
@@ -92,6 +94,8 @@ class Answers(ABC):
         except LLMError as error:
             self._tell(error)
             raise
+        except OSError as error:
+            raise (shortage() if error.errno in SHORTAGES else error) from None
         if self._on_result is not None:
             self._tell(result)
         return result
@@ -128,6 +132,8 @@ class Answers(ABC):
         except LLMError as error:
             self._tell(error)
             raise
+        except OSError as error:
+            raise (shortage() if error.errno in SHORTAGES else error) from None
         if self._on_result is not None:
             self._tell(result)
         return result
@@ -189,6 +195,7 @@ class Answers(ABC):
         call = self._prepare(model, messages, parameters, allowed, name)
         if call.request.in_batch is not None:
             raise RequestError(f"in_batch cannot be {call.request.in_batch!r} for a stream: use call()")
+        call.streamed = True
         hit = self._engine.lookup(call)
         rounds = call.request.max_tool_rounds
         if hit is not None and rounds is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from .._errors import RequestError, shown
@@ -93,7 +94,9 @@ def for_each(models: Sequence[str], asked: BatchInputs) -> list[tuple[str, Batch
         )
     prompts = list(asked.prompts)
     metadata = None if asked.metadata is None else [asked.metadata(prompt) for prompt in prompts]
-    return [(model, batch_inputs(prompts, metadata=metadata)) for model in models]
+    return [
+        (model, replace(batch_inputs(prompts, metadata=metadata), labels=asked.labels)) for model in models
+    ]
 
 
 def by_model(models: Sequence[str], results: Results[Result]) -> dict[str, Results[Result]]:

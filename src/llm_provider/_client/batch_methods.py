@@ -15,6 +15,7 @@ from collections.abc import (
 )
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, cast, overload
 
+from .._calls.preload import load_for_batch, name_shortage
 from .._limits.concurrency import concurrency
 from .._limits.timeouts import DEFAULT_BATCH_PATIENCE
 from .._requests.inputs import BatchInputs, Inputs
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from .._calls.batch import Work
     from .._calls.call import Call
     from .._estimates.estimate import Estimate, Estimator
+    from .._estimates.estimates import Estimates
     from .._money.pricing import PriceTable
     from .._requests.parameters import BatchParameters, Parameters
     from .._settings import Settings
@@ -53,13 +55,19 @@ class BatchMethods(Answers):
         """See `llm_provider.iter_many`."""
         seal(parameters)
         one_model("iter_many", model)
-        return self._iterate([(model, taken("iter_many", inputs, parameters))], parameters)
+        with name_shortage():
+            from .._calls.batch import labelled
+
+        asked = taken("iter_many", inputs, parameters)
+        found = self._iterate([(model, asked)], parameters)
+        return found if asked.labels is None else labelled(found, asked.labels)
 
     def _iterate(
         self, asked: Sequence[tuple[str, BatchInputs]], parameters: BatchParameters
     ) -> Iterator[tuple[int, Result]]:
-        from .._calls.batch import iterate
-        from .._calls.progress import Progress, watched
+        with name_shortage():
+            from .._calls.batch import iterate
+            from .._calls.progress import Progress, watched
 
         delivery = self._delivery([one for one, _ in asked], asked[0][1].prompts, parameters)
         show = parameters.pop("progress", None)
@@ -82,14 +90,19 @@ class BatchMethods(Answers):
         """See `llm_provider.aiter_many`."""
         seal(parameters)
         one_model("aiter_many", model)
+        with name_shortage():
+            from .._calls.batch import alabelled
+
         asked = taken("aiter_many", inputs, parameters, awaited=True)
-        return self._aiterate([(model, asked)], parameters)
+        found = self._aiterate([(model, asked)], parameters)
+        return found if asked.labels is None else alabelled(found, asked.labels)
 
     def _aiterate(
         self, asked: Sequence[tuple[str, BatchInputs]], parameters: BatchParameters
     ) -> AsyncIterator[tuple[int, Result]]:
-        from .._calls.batch import aiterate
-        from .._calls.progress import Progress, awatched
+        with name_shortage():
+            from .._calls.batch import aiterate
+            from .._calls.progress import Progress, awatched
 
         delivery = self._delivery([one for one, _ in asked], asked[0][1].prompts, parameters)
         show = parameters.pop("progress", None)
@@ -108,10 +121,11 @@ class BatchMethods(Answers):
         """The batch of each model, with its prompts. They share one budget."""
         if parameters.get("budget") is not None:
             parameters["budget"] = check("budget", parameters["budget"])
-        return [
-            (self._batch(name, model, parameters.copy(), inputs.metadata), inputs.prompts)
-            for model, inputs in asked
-        ]
+        with name_shortage():
+            return [
+                (self._batch(name, model, parameters.copy(), inputs.metadata), inputs.prompts)
+                for model, inputs in asked
+            ]
 
     def _batch(
         self, name: str, model: str, parameters: BatchParameters, metadata: Callable[[Prompt], Any] | None
@@ -145,7 +159,6 @@ class BatchMethods(Answers):
         self._start()
         lookup, engine = batch_lookup(self._engine, prepare, metadata), self._engine
         run: Callable[[Call[Response]], Awaitable[Response]] = self._run
-        load: Callable[[Call[Response]], object] = engine.load
         # `prepare` has set it.
         request = cast("Call[Response]", first).request
         # Each round of tools marks its own prefix, which the next round reads.
@@ -155,9 +168,9 @@ class BatchMethods(Answers):
             from .._calls import tool_loop
 
             lookup, run = tool_loop.batch_of(engine, prepare, metadata, here=name == "aiter_many")
-            load = _load_nothing
         if metadata is not None:
             run = functools.partial(run_described, run)
+        load = functools.partial(load_for_batch, engine)
         return Work(lookup, run, engine.cancel, allowed.most, load, early_stop, caches_prompts)
 
     def _estimator(self, model: str, parameters: BatchParameters, *, counted: bool = True) -> Estimator:
@@ -254,7 +267,7 @@ class BatchMethods(Answers):
         dry_run: Literal[True],
         wait: bool = True,
         **parameters: Unpack[BatchParameters],
-    ) -> dict[str, Estimate]: ...
+    ) -> Estimates: ...
 
     @with_parameters
     def call_many(
@@ -272,22 +285,26 @@ class BatchMethods(Answers):
         check_choices(on_error, wait, dry_run)
         if dry_run:
             if isinstance(model, (list, tuple)):
+                from .._estimates.estimates import Estimates
+
                 each = for_each(model, taken("call_many", inputs, parameters))
-                return {
-                    one: self.estimate(one, cast("Inputs", part.prompts), **parameters) for one, part in each
-                }
+                return Estimates(
+                    (one, self.estimate(one, cast("Inputs", part.prompts), **parameters))
+                    for one, part in each
+                )
             return self.estimate(model, inputs, **parameters)
-        from .._calls.batch import in_order
+        with name_shortage():
+            from .._calls.batch import in_order, labelled
 
         asked = taken("call_many", inputs, parameters)
         each = for_each(model, asked) if isinstance(model, (list, tuple)) else [(model, asked)]
         if not wait:
             front = self._front([one for one, _ in each], asked.prompts, parameters)
             lookup = self._batch("call_many", each[0][0], parameters, asked.metadata).lookup
-            return front.handle(lookup, cast("Iterable[Prompt]", asked.prompts), on_error)
+            return front.handle(lookup, cast("Iterable[Prompt]", asked.prompts), on_error, asked.labels)
         for one, _ in each:
             self._show_estimate(one, asked.prompts, parameters)
-        ordered = in_order(dict(self._iterate(each, parameters)), on_error)
+        ordered = in_order(dict(labelled(self._iterate(each, parameters), asked.labels)), on_error)
         return by_model(model, ordered) if isinstance(model, (list, tuple)) else ordered
 
     @overload
@@ -372,7 +389,7 @@ class BatchMethods(Answers):
         dry_run: Literal[True],
         wait: bool = True,
         **parameters: Unpack[BatchParameters],
-    ) -> dict[str, Estimate]: ...
+    ) -> Estimates: ...
 
     @with_parameters
     async def acall_many(
@@ -393,22 +410,26 @@ class BatchMethods(Answers):
 
             asked = taken("acall_many", inputs, parameters, awaited=True)
             if isinstance(model, (list, tuple)):
-                return {
-                    one: await aestimate(self._estimator(one, parameters.copy()), part.prompts)
-                    for one, part in for_each(model, asked)
-                }
+                from .._estimates.estimates import Estimates
+
+                found = Estimates()
+                for one, part in for_each(model, asked):
+                    found[one] = await aestimate(self._estimator(one, parameters.copy()), part.prompts)
+                return found
             return await aestimate(self._estimator(model, parameters), asked.prompts)
-        from .._calls.batch import in_order
+        with name_shortage():
+            from .._calls.batch import alabelled, in_order
 
         asked = taken("acall_many", inputs, parameters, awaited=True)
         each = for_each(model, asked) if isinstance(model, (list, tuple)) else [(model, asked)]
         if not wait:
             front = self._front([one for one, _ in each], asked.prompts, parameters)
             lookup = self._batch("acall_many", each[0][0], parameters, asked.metadata).lookup
-            return await front.ahandle(lookup, asked.prompts, on_error)
+            return await front.ahandle(lookup, asked.prompts, on_error, asked.labels)
         for one, _ in each:
             self._show_estimate(one, asked.prompts, parameters)
-        results = {index: result async for index, result in self._aiterate(each, parameters)}
+        arrived = alabelled(self._aiterate(each, parameters), asked.labels)
+        results = {index: result async for index, result in arrived}
         ordered = in_order(results, on_error)
         return by_model(model, ordered) if isinstance(model, (list, tuple)) else ordered
 
@@ -432,10 +453,6 @@ class BatchMethods(Answers):
                     inputs,
                     self._show_estimate_above,
                 )
-
-
-def _load_nothing(_: Call[Response]) -> None:
-    """Each round loads its adapter by itself."""
 
 
 def _length(batches: Sequence[tuple[Work, object]]) -> int | None:

@@ -21,6 +21,7 @@ from llm_provider._client.batch_arguments import OnError
 from llm_provider._errors import LLMError
 from llm_provider._estimates.estimate import Estimate
 from llm_provider._estimates.estimate import Estimator
+from llm_provider._estimates.estimates import Estimates
 from llm_provider._limits.timeouts import Timeouts
 from llm_provider._money.budget import Budget
 from llm_provider._money.pricing import PriceTable
@@ -29,6 +30,7 @@ from llm_provider._requests.checks import DeliveryMode
 from llm_provider._requests.checks import Endpoint
 from llm_provider._requests.checks import InBatch
 from llm_provider._requests.checks import Modality
+from llm_provider._requests.checks import ReasoningContext
 from llm_provider._requests.checks import ReasoningEffort
 from llm_provider._requests.checks import ReasoningSummary
 from llm_provider._requests.checks import Resend
@@ -77,8 +79,9 @@ class BatchMethods(Answers):
         response_format: TypeForm[T],
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -87,6 +90,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -142,10 +146,12 @@ class BatchMethods(Answers):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -158,6 +164,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -222,8 +230,9 @@ class BatchMethods(Answers):
         response_format: Any = None,
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -232,6 +241,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -287,10 +297,12 @@ class BatchMethods(Answers):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -303,6 +315,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -374,8 +388,9 @@ class BatchMethods(Answers):
         response_format: TypeForm[T],
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -384,6 +399,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -439,10 +455,12 @@ class BatchMethods(Answers):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -455,6 +473,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -519,8 +539,9 @@ class BatchMethods(Answers):
         response_format: Any = None,
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -529,6 +550,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -584,10 +606,12 @@ class BatchMethods(Answers):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -600,6 +624,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -705,8 +731,9 @@ class BatchMethods(Answers):
         response_format: TypeForm[T],
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -715,6 +742,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -770,10 +798,12 @@ class BatchMethods(Answers):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -786,6 +816,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -853,8 +885,9 @@ class BatchMethods(Answers):
         response_format: Any = None,
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -863,6 +896,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -918,10 +952,12 @@ class BatchMethods(Answers):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -934,6 +970,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -1001,8 +1039,9 @@ class BatchMethods(Answers):
         response_format: TypeForm[T],
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -1011,6 +1050,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -1066,10 +1106,12 @@ class BatchMethods(Answers):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -1082,6 +1124,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -1149,8 +1193,9 @@ class BatchMethods(Answers):
         response_format: Any = None,
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -1159,6 +1204,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -1214,10 +1260,12 @@ class BatchMethods(Answers):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -1230,6 +1278,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -1297,8 +1347,9 @@ class BatchMethods(Answers):
         response_format: Any = None,
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -1307,6 +1358,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -1362,10 +1414,12 @@ class BatchMethods(Answers):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -1378,6 +1432,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -1445,8 +1501,9 @@ class BatchMethods(Answers):
         response_format: Any = None,
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -1455,6 +1512,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -1510,10 +1568,12 @@ class BatchMethods(Answers):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -1526,6 +1586,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -1593,8 +1655,9 @@ class BatchMethods(Answers):
         response_format: TypeForm[T],
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -1603,6 +1666,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -1658,10 +1722,12 @@ class BatchMethods(Answers):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -1674,6 +1740,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -1741,8 +1809,9 @@ class BatchMethods(Answers):
         response_format: Any = None,
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -1751,6 +1820,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -1806,10 +1876,12 @@ class BatchMethods(Answers):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -1822,6 +1894,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -1889,8 +1963,9 @@ class BatchMethods(Answers):
         response_format: TypeForm[T],
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -1899,6 +1974,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -1954,10 +2030,12 @@ class BatchMethods(Answers):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -1970,6 +2048,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -2037,8 +2117,9 @@ class BatchMethods(Answers):
         response_format: Any = None,
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -2047,6 +2128,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -2102,10 +2184,12 @@ class BatchMethods(Answers):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -2118,6 +2202,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -2185,8 +2271,9 @@ class BatchMethods(Answers):
         response_format: Any = None,
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -2195,6 +2282,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -2218,7 +2306,7 @@ class BatchMethods(Answers):
         resend: Resend | None = None,
         rows: Any = None,
         metadata: Mapping[str, str] | Iterable[Any] | Callable[[Any], Any] | None = None,
-    ) -> dict[str, Estimate]:
+    ) -> Estimates:
         """See `llm_provider.call_many`.
 
     Args:
@@ -2250,10 +2338,12 @@ class BatchMethods(Answers):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -2266,6 +2356,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -2333,8 +2425,9 @@ class BatchMethods(Answers):
         response_format: TypeForm[T],
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -2343,6 +2436,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -2398,10 +2492,12 @@ class BatchMethods(Answers):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -2414,6 +2510,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -2481,8 +2579,9 @@ class BatchMethods(Answers):
         response_format: Any = None,
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -2491,6 +2590,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -2546,10 +2646,12 @@ class BatchMethods(Answers):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -2562,6 +2664,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -2629,8 +2733,9 @@ class BatchMethods(Answers):
         response_format: TypeForm[T],
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -2639,6 +2744,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -2694,10 +2800,12 @@ class BatchMethods(Answers):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -2710,6 +2818,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -2777,8 +2887,9 @@ class BatchMethods(Answers):
         response_format: Any = None,
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -2787,6 +2898,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -2842,10 +2954,12 @@ class BatchMethods(Answers):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -2858,6 +2972,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -2925,8 +3041,9 @@ class BatchMethods(Answers):
         response_format: Any = None,
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -2935,6 +3052,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -2990,10 +3108,12 @@ class BatchMethods(Answers):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -3006,6 +3126,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -3073,8 +3195,9 @@ class BatchMethods(Answers):
         response_format: Any = None,
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -3083,6 +3206,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -3138,10 +3262,12 @@ class BatchMethods(Answers):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -3154,6 +3280,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -3221,8 +3349,9 @@ class BatchMethods(Answers):
         response_format: TypeForm[T],
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -3231,6 +3360,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -3286,10 +3416,12 @@ class BatchMethods(Answers):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -3302,6 +3434,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -3369,8 +3503,9 @@ class BatchMethods(Answers):
         response_format: Any = None,
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -3379,6 +3514,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -3434,10 +3570,12 @@ class BatchMethods(Answers):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -3450,6 +3588,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -3517,8 +3657,9 @@ class BatchMethods(Answers):
         response_format: TypeForm[T],
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -3527,6 +3668,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -3582,10 +3724,12 @@ class BatchMethods(Answers):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -3598,6 +3742,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -3665,8 +3811,9 @@ class BatchMethods(Answers):
         response_format: Any = None,
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -3675,6 +3822,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -3730,10 +3878,12 @@ class BatchMethods(Answers):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -3746,6 +3896,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -3813,8 +3965,9 @@ class BatchMethods(Answers):
         response_format: Any = None,
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -3823,6 +3976,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -3846,7 +4000,7 @@ class BatchMethods(Answers):
         resend: Resend | None = None,
         rows: Any = None,
         metadata: Mapping[str, str] | Iterable[Any] | Callable[[Any], Any] | None = None,
-    ) -> dict[str, Estimate]:
+    ) -> Estimates:
         """See `llm_provider.acall_many`.
 
     Args:
@@ -3878,10 +4032,12 @@ class BatchMethods(Answers):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -3894,6 +4050,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -3957,8 +4115,9 @@ class BatchMethods(Answers):
         response_format: Any = None,
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -3967,6 +4126,7 @@ class BatchMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -4022,10 +4182,12 @@ class BatchMethods(Answers):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -4038,6 +4200,8 @@ class BatchMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its

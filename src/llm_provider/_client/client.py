@@ -17,7 +17,6 @@ from .._calls.engine import Engine
 from .._calls.recorder import CostRecorder
 from .._errors import RequestError, shown
 from .._limits.concurrency import UNBOUNDED, Concurrency, concurrency, concurrency_of_environment, unasked
-from .._limits.retry import DEFAULT_MAX_RETRIES
 from .._limits.timeouts import DEFAULT_TIMEOUT, Timeouts
 from .._money.ledger import Ledger
 from .._requests.api_keys import KeyList
@@ -88,7 +87,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
             processes can share; default `LLM_PROVIDER_BUDGET`, else none. docs/budgets.md has the rules.
         timeout: Seconds for one attempt, without the wait for a slot, or `Timeouts`. A call's own timeouts
             replace them one by one: `Timeouts(idle=30)` here and `timeout=60` there set both.
-        max_retries: The most requests after the first one, if each fails in a way that may pass.
+        max_retries: The most requests after the first one, if each fails in a way that may pass. Default 10,
+            and while the provider is down as many as `outage_patience` allows.
         outage_patience: Seconds that calls wait for a provider that is down; see docs/reliability.md. Default
             60 for a single call, and 3,600 for `embed` and for the calls of a batch, together.
         max_response_bytes: The most bytes of an answer after decompression. A larger one is not read to its
@@ -146,7 +146,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         prices: str | os.PathLike[str] | None = None,
         budget: float | Decimal | Budget | None = None,
         timeout: float | Timeouts = DEFAULT_TIMEOUT,
-        max_retries: int = DEFAULT_MAX_RETRIES,
+        max_retries: int | None = None,
         outage_patience: float | None = None,
         max_response_bytes: int = MAX_RESPONSE_BYTES,
         on_result: Callable[..., object] | None = None,
@@ -331,6 +331,9 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
     ) -> Explanation | None:
         """Explains why a call is not answered from the cache: the nearest stored call, and the differences.
 
+        It says so if the call itself is stored, and if nothing that is stored is similar. Failed calls and
+        answers that were cut are not stored.
+
         Args:
             model: As for `call`.
             messages: One user message, or a list of OpenAI-style messages.
@@ -353,7 +356,12 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         """
         seal(parameters)
         call = self._prepare(model, messages, parameters, self._concurrency_of_threads, "explain_miss")
-        return self._cache.explain_miss(call.asked(call.parts[0]))
+        part = call.parts[0]
+        if self._cache.peek(call.key(part)) is not None:
+            from .._cache.storage.diff import Explanation
+
+            return Explanation(call.key(part), (), 1, stored=True)
+        return self._cache.explain_miss(call.asked(part))
 
     def price(
         self, model: str, usage: Usage, *, service_tier: str | None = None, at: date | None = None

@@ -26,7 +26,6 @@ from llm_provider._client.batch_methods import BatchMethods
 from llm_provider._client.count_methods import CountMethods
 from llm_provider._client.embed_methods import EmbedMethods
 from llm_provider._limits.concurrency import Concurrency
-from llm_provider._limits.retry import DEFAULT_MAX_RETRIES
 from llm_provider._limits.scopes import ScopeStatistics
 from llm_provider._limits.timeouts import DEFAULT_TIMEOUT
 from llm_provider._limits.timeouts import Timeouts
@@ -37,6 +36,7 @@ from llm_provider._requests.checks import CacheMode
 from llm_provider._requests.checks import Endpoint
 from llm_provider._requests.checks import InBatch
 from llm_provider._requests.checks import Modality
+from llm_provider._requests.checks import ReasoningContext
 from llm_provider._requests.checks import ReasoningEffort
 from llm_provider._requests.checks import ReasoningSummary
 from llm_provider._requests.checks import ServiceTier
@@ -87,7 +87,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
             processes can share; default `LLM_PROVIDER_BUDGET`, else none. docs/budgets.md has the rules.
         timeout: Seconds for one attempt, without the wait for a slot, or `Timeouts`. A call's own timeouts
             replace them one by one: `Timeouts(idle=30)` here and `timeout=60` there set both.
-        max_retries: The most requests after the first one, if each fails in a way that may pass.
+        max_retries: The most requests after the first one, if each fails in a way that may pass. Default 10,
+            and while the provider is down as many as `outage_patience` allows.
         outage_patience: Seconds that calls wait for a provider that is down; see docs/reliability.md. Default
             60 for a single call, and 3,600 for `embed` and for the calls of a batch, together.
         max_response_bytes: The most bytes of an answer after decompression. A larger one is not read to its
@@ -144,10 +145,12 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -160,6 +163,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -202,7 +207,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         prices: str | os.PathLike[str] | None = None,
         budget: float | Decimal | Budget | None = None,
         timeout: float | Timeouts = DEFAULT_TIMEOUT,
-        max_retries: int = DEFAULT_MAX_RETRIES,
+        max_retries: int | None = None,
         outage_patience: float | None = None,
         max_response_bytes: int = MAX_RESPONSE_BYTES,
         on_result: Callable[..., object] | None = None,
@@ -234,8 +239,9 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         response_format: Any = None,
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -244,6 +250,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -308,8 +315,9 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         response_format: TypeForm[T],
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -318,6 +326,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -368,10 +377,12 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -384,6 +395,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -441,8 +454,9 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         response_format: Any = None,
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -451,6 +465,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -501,10 +516,12 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -517,6 +534,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -574,8 +593,9 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         response_format: TypeForm[T],
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -584,6 +604,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -634,10 +655,12 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -650,6 +673,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -707,8 +732,9 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         response_format: Any = None,
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -717,6 +743,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -767,10 +794,12 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -783,6 +812,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -840,8 +871,9 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         response_format: TypeForm[T],
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -850,6 +882,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -900,10 +933,12 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -916,6 +951,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -973,8 +1010,9 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         response_format: Any = None,
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -983,6 +1021,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -1033,10 +1072,12 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -1049,6 +1090,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -1106,8 +1149,9 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         response_format: TypeForm[T],
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -1116,6 +1160,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -1166,10 +1211,12 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -1182,6 +1229,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -1239,8 +1288,9 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         response_format: Any = None,
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -1249,6 +1299,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -1299,10 +1350,12 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -1315,6 +1368,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -1379,8 +1434,9 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         response_format: Any = None,
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -1389,6 +1445,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -1442,10 +1499,12 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
             max_repairs: How often the model is asked again, with the reason, if its answer does not match
                 `response_format`.
             reasoning_effort: How much the model reasons before it answers.
-            thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-                -1 lets Gemini decide.
+            thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+                none.
             reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
                 or "detailed".
+            reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+                "all_turns" or "auto".
             verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
             modalities: The kinds of content that the answer may have: "text", "audio", "image".
             logprobs: Whether the answer has the log probabilities of its tokens.
@@ -1458,6 +1517,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
             store: Whether OpenAI stores the answer for `previous_response_id`; default False.
             previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
                 continues.
+            cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+                before the messages.
             prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
                 have in common.
             prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -1549,8 +1610,9 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         response_format: Any = None,
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -1559,6 +1621,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -1579,6 +1642,9 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         in_batch: InBatch | None = None,
     ) -> Explanation | None:
         """Explains why a call is not answered from the cache: the nearest stored call, and the differences.
+
+        It says so if the call itself is stored, and if nothing that is stored is similar. Failed calls and
+        answers that were cut are not stored.
 
         Args:
             model: As for `call`.
@@ -1611,10 +1677,12 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
             max_repairs: How often the model is asked again, with the reason, if its answer does not match
                 `response_format`.
             reasoning_effort: How much the model reasons before it answers.
-            thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-                -1 lets Gemini decide.
+            thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+                none.
             reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
                 or "detailed".
+            reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+                "all_turns" or "auto".
             verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
             modalities: The kinds of content that the answer may have: "text", "audio", "image".
             logprobs: Whether the answer has the log probabilities of its tokens.
@@ -1627,6 +1695,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
             store: Whether OpenAI stores the answer for `previous_response_id`; default False.
             previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
                 continues.
+            cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+                before the messages.
             prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
                 have in common.
             prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its

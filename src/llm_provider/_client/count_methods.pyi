@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
+from typing import Literal
 from llm_provider._calls.call import Call
 from llm_provider._client.answers import Answers
 from llm_provider._limits.timeouts import Timeouts
@@ -14,6 +15,7 @@ from llm_provider._requests.checks import CacheMode
 from llm_provider._requests.checks import Endpoint
 from llm_provider._requests.checks import InBatch
 from llm_provider._requests.checks import Modality
+from llm_provider._requests.checks import ReasoningContext
 from llm_provider._requests.checks import ReasoningEffort
 from llm_provider._requests.checks import ReasoningSummary
 from llm_provider._requests.checks import ServiceTier
@@ -55,8 +57,9 @@ class CountMethods(Answers):
         response_format: Any = None,
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -65,6 +68,7 @@ class CountMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -115,10 +119,12 @@ class CountMethods(Answers):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -131,6 +137,8 @@ class CountMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -188,8 +196,9 @@ class CountMethods(Answers):
         response_format: Any = None,
         max_repairs: int | None = None,
         reasoning_effort: ReasoningEffort | None = None,
-        thinking_budget: int | None = None,
+        thinking_budget: int | Literal['adaptive'] | None = None,
         reasoning_summary: ReasoningSummary | None = None,
+        reasoning_context: ReasoningContext | None = None,
         verbosity: Verbosity | None = None,
         modalities: Sequence[Modality] | None = None,
         logprobs: bool | None = None,
@@ -198,6 +207,7 @@ class CountMethods(Answers):
         service_tier: ServiceTier | None = None,
         store: bool | None = None,
         previous_response_id: str | None = None,
+        cached_content: str | None = None,
         prompt_caching: bool | None = None,
         prompt_cache_key: str | None = None,
         user: str | None = None,
@@ -248,10 +258,12 @@ class CountMethods(Answers):
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -264,6 +276,8 @@ class CountMethods(Answers):
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .._batches.handle import Batch
     from .._calls.stream import AsyncStream, Stream
     from .._estimates.estimate import Estimate
+    from .._estimates.estimates import Estimates
     from .._requests.parameters import BatchParameters, EmbedParameters, Parameters
     from .._types.results import Results
 
@@ -248,7 +249,7 @@ def call_many(
     dry_run: Literal[True],
     wait: bool = True,
     **parameters: Unpack[BatchParameters],
-) -> dict[str, Estimate]: ...
+) -> Estimates: ...
 
 
 @with_parameters
@@ -375,7 +376,7 @@ async def acall_many(
     dry_run: Literal[True],
     wait: bool = True,
     **parameters: Unpack[BatchParameters],
-) -> dict[str, Estimate]: ...
+) -> Estimates: ...
 
 
 @with_parameters

@@ -22,6 +22,7 @@ from llm_provider._client.batch_arguments import OnError
 from llm_provider._client.client import Client
 from llm_provider._errors import LLMError
 from llm_provider._estimates.estimate import Estimate
+from llm_provider._estimates.estimates import Estimates
 from llm_provider._limits.timeouts import Timeouts
 from llm_provider._money.budget import Budget
 from llm_provider._money.ledger import Ledger
@@ -30,6 +31,7 @@ from llm_provider._requests.checks import DeliveryMode
 from llm_provider._requests.checks import Endpoint
 from llm_provider._requests.checks import InBatch
 from llm_provider._requests.checks import Modality
+from llm_provider._requests.checks import ReasoningContext
 from llm_provider._requests.checks import ReasoningEffort
 from llm_provider._requests.checks import ReasoningSummary
 from llm_provider._requests.checks import Resend
@@ -77,8 +79,9 @@ def call(
     response_format: TypeForm[T],
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -87,6 +90,7 @@ def call(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -142,10 +146,12 @@ def call(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -158,6 +164,8 @@ def call(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -225,8 +233,9 @@ def call(
     response_format: Any = None,
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -235,6 +244,7 @@ def call(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -290,10 +300,12 @@ def call(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -306,6 +318,8 @@ def call(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -373,8 +387,9 @@ async def acall(
     response_format: TypeForm[T],
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -383,6 +398,7 @@ async def acall(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -439,10 +455,12 @@ async def acall(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -455,6 +473,8 @@ async def acall(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -511,8 +531,9 @@ async def acall(
     response_format: Any = None,
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -521,6 +542,7 @@ async def acall(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -577,10 +599,12 @@ async def acall(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -593,6 +617,8 @@ async def acall(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -835,8 +861,9 @@ def stream(
     response_format: TypeForm[T],
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -845,6 +872,7 @@ def stream(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -908,10 +936,12 @@ def stream(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -924,6 +954,8 @@ def stream(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -980,8 +1012,9 @@ def stream(
     response_format: Any = None,
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -990,6 +1023,7 @@ def stream(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -1053,10 +1087,12 @@ def stream(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -1069,6 +1105,8 @@ def stream(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -1125,8 +1163,9 @@ def astream(
     response_format: TypeForm[T],
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -1135,6 +1174,7 @@ def astream(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -1185,10 +1225,12 @@ def astream(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -1201,6 +1243,8 @@ def astream(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -1257,8 +1301,9 @@ def astream(
     response_format: Any = None,
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -1267,6 +1312,7 @@ def astream(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -1317,10 +1363,12 @@ def astream(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -1333,6 +1381,8 @@ def astream(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -1392,8 +1442,9 @@ def call_many(
     response_format: TypeForm[T],
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -1402,6 +1453,7 @@ def call_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -1467,10 +1519,12 @@ def call_many(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -1483,6 +1537,8 @@ def call_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -1559,8 +1615,9 @@ def call_many(
     response_format: Any = None,
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -1569,6 +1626,7 @@ def call_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -1634,10 +1692,12 @@ def call_many(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -1650,6 +1710,8 @@ def call_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -1726,8 +1788,9 @@ def call_many(
     response_format: TypeForm[T],
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -1736,6 +1799,7 @@ def call_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -1801,10 +1865,12 @@ def call_many(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -1817,6 +1883,8 @@ def call_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -1893,8 +1961,9 @@ def call_many(
     response_format: Any = None,
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -1903,6 +1972,7 @@ def call_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -1968,10 +2038,12 @@ def call_many(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -1984,6 +2056,8 @@ def call_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -2060,8 +2134,9 @@ def call_many(
     response_format: Any = None,
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -2070,6 +2145,7 @@ def call_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -2135,10 +2211,12 @@ def call_many(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -2151,6 +2229,8 @@ def call_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -2227,8 +2307,9 @@ def call_many(
     response_format: Any = None,
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -2237,6 +2318,7 @@ def call_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -2302,10 +2384,12 @@ def call_many(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -2318,6 +2402,8 @@ def call_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -2394,8 +2480,9 @@ def call_many(
     response_format: TypeForm[T],
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -2404,6 +2491,7 @@ def call_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -2469,10 +2557,12 @@ def call_many(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -2485,6 +2575,8 @@ def call_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -2561,8 +2653,9 @@ def call_many(
     response_format: Any = None,
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -2571,6 +2664,7 @@ def call_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -2636,10 +2730,12 @@ def call_many(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -2652,6 +2748,8 @@ def call_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -2728,8 +2826,9 @@ def call_many(
     response_format: TypeForm[T],
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -2738,6 +2837,7 @@ def call_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -2803,10 +2903,12 @@ def call_many(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -2819,6 +2921,8 @@ def call_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -2895,8 +2999,9 @@ def call_many(
     response_format: Any = None,
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -2905,6 +3010,7 @@ def call_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -2970,10 +3076,12 @@ def call_many(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -2986,6 +3094,8 @@ def call_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -3062,8 +3172,9 @@ def call_many(
     response_format: Any = None,
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -3072,6 +3183,7 @@ def call_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -3095,7 +3207,7 @@ def call_many(
     resend: Resend | None = None,
     rows: Any = None,
     metadata: Mapping[str, str] | Iterable[Any] | Callable[[Any], Any] | None = None,
-) -> dict[str, Estimate]:
+) -> Estimates:
     """Ask a model many prompts at once. The results are in the order of the inputs.
 
     Each answer is stored before it counts as done: after an interruption, a second run sends only the rest.
@@ -3137,10 +3249,12 @@ def call_many(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -3153,6 +3267,8 @@ def call_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -3229,8 +3345,9 @@ async def acall_many(
     response_format: TypeForm[T],
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -3239,6 +3356,7 @@ async def acall_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -3294,10 +3412,12 @@ async def acall_many(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -3310,6 +3430,8 @@ async def acall_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -3376,8 +3498,9 @@ async def acall_many(
     response_format: Any = None,
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -3386,6 +3509,7 @@ async def acall_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -3441,10 +3565,12 @@ async def acall_many(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -3457,6 +3583,8 @@ async def acall_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -3523,8 +3651,9 @@ async def acall_many(
     response_format: TypeForm[T],
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -3533,6 +3662,7 @@ async def acall_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -3588,10 +3718,12 @@ async def acall_many(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -3604,6 +3736,8 @@ async def acall_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -3670,8 +3804,9 @@ async def acall_many(
     response_format: Any = None,
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -3680,6 +3815,7 @@ async def acall_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -3735,10 +3871,12 @@ async def acall_many(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -3751,6 +3889,8 @@ async def acall_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -3817,8 +3957,9 @@ async def acall_many(
     response_format: Any = None,
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -3827,6 +3968,7 @@ async def acall_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -3882,10 +4024,12 @@ async def acall_many(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -3898,6 +4042,8 @@ async def acall_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -3964,8 +4110,9 @@ async def acall_many(
     response_format: Any = None,
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -3974,6 +4121,7 @@ async def acall_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -4029,10 +4177,12 @@ async def acall_many(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -4045,6 +4195,8 @@ async def acall_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -4111,8 +4263,9 @@ async def acall_many(
     response_format: TypeForm[T],
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -4121,6 +4274,7 @@ async def acall_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -4176,10 +4330,12 @@ async def acall_many(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -4192,6 +4348,8 @@ async def acall_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -4258,8 +4416,9 @@ async def acall_many(
     response_format: Any = None,
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -4268,6 +4427,7 @@ async def acall_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -4323,10 +4483,12 @@ async def acall_many(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -4339,6 +4501,8 @@ async def acall_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -4405,8 +4569,9 @@ async def acall_many(
     response_format: TypeForm[T],
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -4415,6 +4580,7 @@ async def acall_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -4470,10 +4636,12 @@ async def acall_many(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -4486,6 +4654,8 @@ async def acall_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -4552,8 +4722,9 @@ async def acall_many(
     response_format: Any = None,
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -4562,6 +4733,7 @@ async def acall_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -4617,10 +4789,12 @@ async def acall_many(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -4633,6 +4807,8 @@ async def acall_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -4699,8 +4875,9 @@ async def acall_many(
     response_format: Any = None,
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -4709,6 +4886,7 @@ async def acall_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -4732,7 +4910,7 @@ async def acall_many(
     resend: Resend | None = None,
     rows: Any = None,
     metadata: Mapping[str, str] | Iterable[Any] | Callable[[Any], Any] | None = None,
-) -> dict[str, Estimate]:
+) -> Estimates:
     """`call_many` for any event loop. `inputs` may also be an asynchronous iterable.
 
     Args:
@@ -4764,10 +4942,12 @@ async def acall_many(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -4780,6 +4960,8 @@ async def acall_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -4843,8 +5025,9 @@ def iter_many(
     response_format: TypeForm[T],
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -4853,6 +5036,7 @@ def iter_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -4911,10 +5095,12 @@ def iter_many(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -4927,6 +5113,8 @@ def iter_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -4990,8 +5178,9 @@ def iter_many(
     response_format: Any = None,
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -5000,6 +5189,7 @@ def iter_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -5058,10 +5248,12 @@ def iter_many(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -5074,6 +5266,8 @@ def iter_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -5137,8 +5331,9 @@ def aiter_many(
     response_format: TypeForm[T],
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -5147,6 +5342,7 @@ def aiter_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -5202,10 +5398,12 @@ def aiter_many(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -5218,6 +5416,8 @@ def aiter_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -5281,8 +5481,9 @@ def aiter_many(
     response_format: Any = None,
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -5291,6 +5492,7 @@ def aiter_many(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -5346,10 +5548,12 @@ def aiter_many(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -5362,6 +5566,8 @@ def aiter_many(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -5433,8 +5639,9 @@ def estimate(
     response_format: Any = None,
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -5443,6 +5650,7 @@ def estimate(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -5505,10 +5713,12 @@ def estimate(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -5521,6 +5731,8 @@ def estimate(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its

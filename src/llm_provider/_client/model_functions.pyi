@@ -5,12 +5,14 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
+from typing import Literal
 from llm_provider._limits.timeouts import Timeouts
 from llm_provider._money.budget import Budget
 from llm_provider._requests.checks import CacheMode
 from llm_provider._requests.checks import Endpoint
 from llm_provider._requests.checks import InBatch
 from llm_provider._requests.checks import Modality
+from llm_provider._requests.checks import ReasoningContext
 from llm_provider._requests.checks import ReasoningEffort
 from llm_provider._requests.checks import ReasoningSummary
 from llm_provider._requests.checks import ServiceTier
@@ -76,8 +78,9 @@ def count_tokens(
     response_format: Any = None,
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -86,6 +89,7 @@ def count_tokens(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -145,10 +149,12 @@ def count_tokens(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -161,6 +167,8 @@ def count_tokens(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its
@@ -230,8 +238,9 @@ async def acount_tokens(
     response_format: Any = None,
     max_repairs: int | None = None,
     reasoning_effort: ReasoningEffort | None = None,
-    thinking_budget: int | None = None,
+    thinking_budget: int | Literal['adaptive'] | None = None,
     reasoning_summary: ReasoningSummary | None = None,
+    reasoning_context: ReasoningContext | None = None,
     verbosity: Verbosity | None = None,
     modalities: Sequence[Modality] | None = None,
     logprobs: bool | None = None,
@@ -240,6 +249,7 @@ async def acount_tokens(
     service_tier: ServiceTier | None = None,
     store: bool | None = None,
     previous_response_id: str | None = None,
+    cached_content: str | None = None,
     prompt_caching: bool | None = None,
     prompt_cache_key: str | None = None,
     user: str | None = None,
@@ -290,10 +300,12 @@ async def acount_tokens(
         max_repairs: How often the model is asked again, with the reason, if its answer does not match
             `response_format`.
         reasoning_effort: How much the model reasons before it answers.
-        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5; 0 is none,
-            -1 lets Gemini decide.
+        thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is
+            none.
         reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"
             or "detailed".
+        reasoning_context: The earlier reasoning that OpenAI's model sees again: "current_turn",
+            "all_turns" or "auto".
         verbosity: How long the answers of OpenAI's models are: "low", "medium" or "high".
         modalities: The kinds of content that the answer may have: "text", "audio", "image".
         logprobs: Whether the answer has the log probabilities of its tokens.
@@ -306,6 +318,8 @@ async def acount_tokens(
         store: Whether OpenAI stores the answer for `previous_response_id`; default False.
         previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API
             continues.
+        cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",
+            before the messages.
         prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they
             have in common.
         prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .._calls.batch_lookup import fetched
 from .._calls.engine import READING, Engine
 from .._errors import CacheMissError, LLMError
+from .._foreign_attributes import Hinting
 from .._money.price_rows import VARIANTS
 from .._requests.routing import priced_as
 from .._tokens.counting import adds_input, input_tokens, likely_input_tokens, most_output_tokens
@@ -52,7 +53,7 @@ _WIDEST = 70
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
+class Estimate(Hinting):
     """The requests, tokens, USD and seconds that a batch would take. `print` shows it as a table.
 
     `inputs` counts the cached, duplicate and invalid inputs and those to send. Tokens, USD and seconds are
@@ -120,18 +121,18 @@ class Estimate:
         yield _Row("requests", f"{self.requests:,}")
         if not self.requests:
             return
-        yield _range_row("input tokens", self.input_tokens, _whole)
+        yield _range_row("input tokens", self.input_tokens, whole)
         if self.cached_input_tokens.high:
-            yield _range_row("  from the prompt cache", self.cached_input_tokens, _whole)
-        yield _range_row("output tokens", self.output_tokens, _whole)
+            yield _range_row("  from the prompt cache", self.cached_input_tokens, whole)
+        yield _range_row("output tokens", self.output_tokens, whole)
         if self.cost is None:
             yield _Row("cost", "unknown")
         else:
-            yield _range_row("cost", self.cost, _dollars)
+            yield _range_row("cost", self.cost, dollars)
         for variant, cost in self.costs.items():
             if variant != self.variant:
-                yield _range_row(f"  as {variant}", cost, _dollars)
-        yield _range_row("time", self.seconds, _duration)
+                yield _range_row(f"  as {variant}", cost, dollars)
+        yield _range_row("time", self.seconds, duration)
 
 
 class _Row(NamedTuple):
@@ -159,24 +160,25 @@ def _cut(text: str) -> str:
     return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
 
 
-def _whole(number: float) -> str:
+def whole(number: float) -> str:
+    """A number without decimal places."""
     return f"{number:,.0f}"
 
 
-def _dollars(number: float) -> str:
+def dollars(number: float) -> str:
     """USD with two significant digits, or with two decimal places if that shows more digits.
 
-    >>> _dollars(12.345), _dollars(0.012345), _dollars(0)
+    >>> dollars(12.345), dollars(0.012345), dollars(0)
     ('$12.35', '$0.012', '$0.00')
     """
     places = 2 if number >= 0.1 or number <= 0 else min(8, 1 - math.floor(math.log10(number)))
     return f"${number:,.{places}f}"
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """A time in seconds, minutes or hours.
 
-    >>> _duration(4.2), _duration(130), _duration(7200)
+    >>> duration(4.2), duration(130), duration(7200)
     ('4.2 s', '2 min', '2.0 h')
     """
     if seconds < 10:

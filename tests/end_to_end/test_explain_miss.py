@@ -1,0 +1,122 @@
+"""`explain_miss` names what a question and the nearest stored one differ in."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llm_provider import BadRequestError, CacheMissError, Client
+from llm_provider.simulator import Fault, Simulator
+
+MODELS = ("gpt-6.1-sol", "claude-sonnet-5-5", "gemini-3.8-flash", "openai/gpt-6.1-sol")
+PROMPT = "Name three birds of the Alps, and say in one sentence where each of them lives."
+LONG = f"{PROMPT} {'It may be a common bird. ' * 200}"
+
+
+def tool(description: str) -> dict[str, Any]:
+    schema = {"type": "object", "properties": {}}
+    return {
+        "type": "function",
+        "function": {"name": "find", "description": description, "parameters": schema},
+    }
+
+
+PARAMETERS: dict[str, Any] = {
+    "max_tokens": 300,
+    "system": "You know all birds.",
+    "tools": [tool("Find a bird.")],
+}
+DISTRACTORS = (
+    "Write a poem about the sea.",
+    "What is 17 + 25?",
+    "Name three fish of the North Sea, and say in two words what each of them eats.",
+)
+
+CHANGES: dict[str, tuple[Any, dict[str, Any], tuple[str, ...]]] = {
+    # The prompt, the parameters that differ, and a part of each path that may be named.
+    "white space": (f" {PROMPT}\n", {}, ("text", "content", "parts", "input")),
+    "case": (PROMPT.upper(), {}, ("text", "content", "parts", "input")),
+    "one parameter": (PROMPT, {"max_tokens": 301}, ("max", "Max")),
+    "system": (PROMPT, {"system": "Answer as a pirate."}, ("system", "messages[0]", "input[0]")),
+    "no system": (PROMPT, {"system": None}, ("system", "messages[0]", "input[0]")),
+    "draw": (PROMPT, {"draw": 2}, ("draw",)),
+    "tool": (PROMPT, {"tools": [tool("Find a bird by its name.")]}, ("tools",)),
+    "headers": (PROMPT, {"extra_headers": {"x-a": "b"}}, ("headers",)),
+    "messages": (
+        [
+            {"role": "user", "content": PROMPT},
+            {"role": "assistant", "content": "Chough."},
+            {"role": "user", "content": "Two more?"},
+        ],
+        {},
+        ("messages", "contents", "input"),
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("model", MODELS)
+def test_the_changed_field_is_named_among_distractors(client: Client, model: str, change: str) -> None:
+    prompt, changed, paths = CHANGES[change]
+    client.call(model, PROMPT, **PARAMETERS)
+    asked = {name: value for name, value in {**PARAMETERS, **changed}.items() if value is not None}
+    # These are newer, and have the parameters of the question.
+    for distractor in DISTRACTORS:
+        client.call(model, distractor, **asked)
+    found = client.explain_miss(model, prompt, **asked)
+    assert found is not None
+    assert found.differences
+    assert all(any(part in one.path for part in paths) for one in found.differences), str(found)
+    assert ("only white space differs" in str(found)) == (change == "white space")
+    with pytest.raises(CacheMissError, match=r"; the nearest of \d+ stored requests"):
+        client.call(model, prompt, cache="only", **asked)
+
+
+def test_another_model_and_another_server_are_named(simulator: Simulator, client: Client) -> None:
+    client.call("gpt-6.1-sol", PROMPT)
+    client.call("gpt-6.1-luna", DISTRACTORS[0])
+    found = client.explain_miss("gpt-6.1-luna", PROMPT)
+    assert [one.path for one in found.differences if found] == ["payload.model"]
+    found = client.explain_miss("gpt-6.1-sol", PROMPT, base_url="https://example.com/v1")
+    assert [one.path for one in found.differences if found] == ["base_url"]
+
+
+def test_a_stored_question_is_said_to_be_stored(client: Client) -> None:
+    for prompt in (PROMPT, LONG):
+        client.call("gpt-6.1-sol", prompt)
+        for model in ("gpt-6.1-sol", "openai/gpt-6.1-sol"):
+            found = client.explain_miss(model, prompt)
+            assert str(found).startswith("the question itself is stored under ")
+            assert found is not None
+            assert (found.stored, found.differences) == (True, ())
+
+
+@pytest.mark.parametrize("others", [0, 3])
+@pytest.mark.parametrize("end", ["fails", "length", "content_filter"])
+def test_nothing_is_made_up_for_a_question_that_was_cut_or_failed(
+    client: Client, simulator: Simulator, end: str, others: int
+) -> None:
+    for distractor in DISTRACTORS[:others]:
+        client.call("gpt-6.1-sol", distractor)
+    fault = Fault(status=400) if end == "fails" else Fault(finish=end)
+    simulator.inject(fault, match="poetry", times=None)
+    question = "Which poetry was written by sailors?"
+    with contextlib.suppress(BadRequestError):
+        client.call("gpt-6.1-sol", question)
+    found = client.explain_miss("gpt-6.1-sol", question)
+    assert str(found) == ("none of 3 stored requests is similar" if others else "None")
+    with pytest.raises(CacheMissError) as caught:
+        client.call("gpt-6.1-sol", question, cache="only")
+    assert "differs" not in str(caught.value)
+    assert ("similar" in str(caught.value)) == bool(others)
+
+
+def test_a_stored_answer_that_is_not_kept_here_is_named(simulator: Simulator, own_cache: Path) -> None:
+    simulator.inject(Fault(finish="length"), times=None)
+    with Client(cache_dir=own_cache, cache_finish_reasons=("stop", "length")) as keeps:
+        keeps.call("gpt-6.1-sol", PROMPT)
+    with Client(cache_dir=own_cache) as client, pytest.raises(CacheMissError, match="not used: it is cut"):
+        client.call("gpt-6.1-sol", PROMPT, cache="only")

@@ -1,0 +1,156 @@
+"""Servers that answer one request twice: the second answer is never taken for that of the next request."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from llm_provider import Client, LLMError
+from raw_server import RawServer
+from wire_shapes import SHAPES, Shape
+
+MODELS = {
+    "gpt-6.1-sol": "openai",
+    "gpt-5.5-pro": "responses",
+    "claude-sonnet-5-5": "anthropic",
+    "gemini/gemini-4-argon": "gemini",
+}
+WAYS = ["call", "stream", "acall", "call_many"]
+SURPLUSES = ["together", "head", "later", "split"]
+"""With the answer; the head alone with it; after it; in two parts."""
+
+
+class TwiceServer(RawServer):
+    """Answers every request on a connection that stays open, and then once more.
+
+    The text of an answer is the number in the prompt.
+    """
+
+    def __init__(self, shape: Shape, surplus: str, cut: int = 40) -> None:
+        super().__init__(self._nothing)
+        self._shape, self._surplus, self._cut = shape, surplus, cut
+        self._writers: list[tuple[asyncio.StreamWriter, bytes]] = []
+
+    async def _nothing(self, writer: asyncio.StreamWriter) -> None: ...
+
+    def _answer(self, request: bytes) -> tuple[bytes, bytes]:
+        number = re.findall(rb"number (\d+)", request)[-1]
+        streamed = b'"stream":true' in request or b"alt=sse" in request
+        body = self._shape.stream() if streamed else json.dumps(self._shape.whole).encode()
+        for piece, text in ((b"echo:", number), (b" one", b""), (b" two", b""), (b" three", b"")):
+            body = body.replace(piece, text)
+        kind = b"text/event-stream" if streamed else b"application/json"
+        head = b"HTTP/1.1 200 OK\r\ncontent-type: %b\r\ncontent-length: %d\r\n\r\n" % (kind, len(body))
+        return head, body
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = re.search(rb"content-length: (\d+)", head.lower())
+                body = await reader.readexactly(int(length[1]) if length else 0)
+                self.requests += 1
+                answer = b"".join(self._answer(head + body))
+                now, later = {
+                    "together": (answer + answer, b""),
+                    "head": (answer + answer[: answer.index(b"\r\n\r\n")], b""),
+                    "later": (answer, answer),
+                    "split": (answer + answer[: self._cut], answer[self._cut :]),
+                    "nonsense": (answer + b"surplus", b""),
+                }[self._surplus]
+                writer.write(now)
+                await writer.drain()
+                self._writers.append((writer, later))
+        writer.close()
+
+    def send_the_rest(self) -> None:
+        """Send what is left of the second answers."""
+        self._run(self._send_the_rest())
+
+    async def _send_the_rest(self) -> None:
+        for writer, later in self._writers:
+            with contextlib.suppress(ConnectionError):
+                if later and not writer.is_closing():
+                    writer.write(later)
+                    await writer.drain()
+        self._writers.clear()
+
+
+def shape_of(model: str) -> Shape:
+    return SHAPES[MODELS[model]][0]
+
+
+def ask(client: Client, model: str, way: str, prompt: str, **where: Any) -> str:
+    if way == "call":
+        return client.call(model, prompt, **where).text
+    if way == "stream":
+        with client.stream(model, prompt, **where) as stream:
+            list(stream)
+        return stream.response.text
+    if way == "acall":
+        return asyncio.run(client.acall(model, prompt, **where)).text
+    return client.call_many(model, [prompt], progress=False, **where)[0].text
+
+
+CELLS = list(itertools.product(MODELS, WAYS, ["aiohttp", "http1", "http2"], SURPLUSES))
+
+
+@pytest.mark.parametrize(
+    ("model", "way", "transport", "surplus"),
+    # Every fifth cell has every value of each dimension in turn.
+    [
+        cell if not index % 5 else pytest.param(*cell, marks=pytest.mark.long)
+        for index, cell in enumerate(CELLS)
+    ],
+)
+def test_every_answer_is_that_of_its_question(
+    model: str, way: str, transport: Any, surplus: str, own_cache: Path
+) -> None:
+    count = 60 if way == "call" else 8
+    with (
+        TwiceServer(shape_of(model), surplus) as server,
+        Client(cache_dir=own_cache, transport=transport, api_key="sk-test") as client,
+    ):
+        for number in map(str, range(count)):
+            assert ask(client, model, way, f"number {number}", base_url=server.root) == number
+            server.send_the_rest()
+        assert server.requests == count
+
+
+@pytest.mark.parametrize("transport", ["aiohttp", "http1", "http2"])
+@pytest.mark.parametrize("model", MODELS)
+def test_bytes_beyond_the_length_of_an_answer_are_no_part_of_the_next(
+    model: str, transport: Any, own_cache: Path
+) -> None:
+    with (
+        TwiceServer(shape_of(model), "nonsense") as server,
+        Client(cache_dir=own_cache, transport=transport, api_key="sk-test", max_retries=0) as client,
+    ):
+        for number in map(str, range(20)):
+            # aiohttp takes the whole for no HTTP.
+            with contextlib.suppress(LLMError):
+                assert ask(client, model, "call", f"number {number}", base_url=server.root) == number
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(cut=st.integers(0, 400), transport=st.sampled_from(["aiohttp", "http1"]), way=st.sampled_from(WAYS))
+@pytest.mark.parametrize("model", MODELS)
+def test_wherever_the_second_answer_is_cut(
+    model: str, cut: int, transport: Any, way: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with (
+        TwiceServer(shape_of(model), "split", cut) as server,
+        Client(cache_dir=tmp_path_factory.mktemp("cut"), transport=transport, api_key="sk-test") as client,
+    ):
+        for number in map(str, range(4)):
+            assert ask(client, model, way, f"number {number}", base_url=server.root) == number
+            server.send_the_rest()
