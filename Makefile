@@ -17,16 +17,14 @@ PARALLEL := --numprocesses 5 --dist worksteal
 # With the rehearsals of the benchmarks, which `make test` leaves out.
 WITH_LONG := -m "not integration and not cluster and not plugins and not matrix and not install"
 
-# Those of .venv. dspy, inspect and llm are in .venv-plugins, because llm needs openai 3, and litellm openai 2.
-EXTRAS := --extra litellm --extra otel --extra plot --extra simulator --extra valkey --extra zstd
-
 UV := .venv/bin/uv
 RUN := .venv/bin/python
 # `make lock UPGRADE=` keeps the pins that still fit.
 UPGRADE ?= --upgrade
 COMPILE := $(UV) pip compile --quiet $(UPGRADE) --prerelease if-necessary-or-explicit --universal --python-version 3.11 --no-header --no-annotate
 
-# Every extra but `ray`, which has 300 MB and an environment of its own, .venv-cluster.
+# Those of .venv. `ray`, which has 300 MB, is in .venv-cluster. dspy, inspect and llm are in .venv-plugins,
+# because llm needs openai 3, and litellm openai 2.
 EXTRAS := --extra litellm --extra otel --extra plot --extra simulator --extra valkey --extra zstd
 
 # The caller's interpreter settings have no effect, and uv never downloads an interpreter.

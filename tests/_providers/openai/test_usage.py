@@ -205,7 +205,7 @@ VOXTRAL = {
 THINKING = {"prompt_tokens": 35, "completion_tokens": 12, "total_tokens": 109}
 
 
-@pytest.mark.filterwarnings("ignore:Accessing the 'model_computed_fields'")  # litellm reads it
+@pytest.mark.filterwarnings("ignore:Accessing the 'model_(computed_)?fields'")  # litellm reads it
 @pytest.mark.parametrize(
     "model", ["mistral/voxtral-small-latest", "local/m", "openrouter/m", "litellm/openai/m"]
 )
