@@ -26,8 +26,8 @@ _IMPORTLIB = "<frozen importlib._bootstrap"
 """The beginning of the file name of Python's own import functions, in every frame of an import."""
 
 _SLOW = "platform"
-"""A module of Python that the SDKs ask before their first request. It runs a program, and Python 3.11 holds a
-lock for so long."""
+"""A module of Python that the SDKs ask before their first request, OpenAI's in a thread of its own. It runs a
+program, and Python 3.11 holds a lock for so long."""
 
 _LOCKS = (("logging", "_lock"), ("concurrent.futures.thread", "_global_shutdown_lock"))
 """The locks of Python's modules that a hook takes before a fork, and another one releases after it."""
@@ -64,11 +64,13 @@ def _is_needed() -> bool:
 
 
 def _imports(frame: FrameType | None) -> bool:
-    """Whether the thread of an innermost frame imports a module on behalf of this package."""
+    """Whether the thread of an innermost frame asks `platform`, or imports on behalf of this package."""
     importing = False
     for each in _callers(frame):
         name = str(each.f_globals.get("__name__"))
-        if name == _SLOW or each.f_code.co_filename.startswith(_IMPORTLIB):
+        if name == _SLOW:
+            return True
+        if each.f_code.co_filename.startswith(_IMPORTLIB):
             importing = True
         elif importing and name.partition(".")[0] == _PACKAGE:
             return True
