@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from llm_provider import Client
 from llm_provider._cli.main import main
 from llm_provider._money.ledger_file import LedgerFile
 from llm_provider._money.totals import Key, Posting
 from llm_provider._types.usage import Usage
+from llm_provider.simulator import Fault, Simulator
 from support import RunCommand
 
 DAY = 1_795_132_800.0  # 2026-11-20, midnight in UTC
@@ -89,3 +91,36 @@ def test_wrong_lines_names_and_files_are_reported(
     assert "invalid lines are left out (1, the first is line 8)" in capsys.readouterr().err
     assert "not 'modle'" in run("usage", ledgers[0], "--by", "modle").err
     assert run("usage", "absent.jsonl").code == 1
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv", "to_jsonl"])
+def test_answers_are_summed_like_their_ledger(
+    run: RunCommand, simulator: Simulator, client: Client, tmp_path: Path, suffix: str
+) -> None:
+    client.call("gpt-5.5", "1+1?")
+    simulator.inject(Fault(status=400), match="3+3?", times=None)
+    simulator.inject(Fault(status=500), match="4+4?", times=None)
+    texts = ["1+1?", "2+2?", "3+3?", "4+4?"]
+    if suffix == "to_jsonl":
+        file = tmp_path / "results.jsonl"
+        client.call_many("gpt-5.5", texts, max_retries=0).to_jsonl(file)
+    else:
+        file, source = tmp_path / f"answers{suffix}", tmp_path / "in.txt"
+        source.write_text("\n".join(texts))
+        run("map", "gpt-5.5", str(source), str(file), "--param", "max_retries=0")
+    found = json.loads(run("usage", str(file), "--by", "model", "--json").out)
+    (row,) = found["rows"]
+    assert (row["model"], row["requests"], row["hits"], row["failed"]) == ("gpt-5.5", 1, 1, 2)
+    paid = client.call("gpt-5.5", "2+2?")
+    assert (row["cost"], row["unknown"], row["output_tokens"]) == (paid.price, 1, paid.usage.output_tokens)
+    assert row["saved"] == client.call("gpt-5.5", "1+1?").price
+    assert "answers have no time" in run("usage", str(file), "--since", "7d").err
+
+
+@pytest.mark.parametrize("content", ["", "prompt,text\r\na,b\r\n", '{"text": "a"}\n', '{"a"', "a\nb\n"])
+def test_another_file_is_one_clear_line(run: RunCommand, tmp_path: Path, content: str) -> None:
+    for name in ("a.csv", "a.jsonl"):
+        (tmp_path / name).write_bytes(content.encode())
+        ended = run("usage", str(tmp_path / name))
+        assert (ended.code, ended.err.count("\n")) == ((2, 1) if content else (0, 0))
+        assert ("is neither a ledger nor a file of answers" in ended.err) == bool(content)

@@ -21,7 +21,7 @@ _COMMANDS = {
     "estimate": LazyCommand(
         "estimate", "estimate", "estimate the requests, tokens, cost and time of a file of prompts"
     ),
-    "usage": LazyCommand("usage", "usage", "print what calls cost, from ledger files"),
+    "usage": LazyCommand("usage", "usage", "print what calls cost, from ledgers and files of answers"),
     "models": LazyCommand("models", "models", "list the models that can be called, with limits and prices"),
     "prices": LazyCommand("prices", "prices", "print prices in USD per million tokens"),
     "batches": LazyCommand("batches", "batches", "list, await, cancel and collect batches"),

@@ -1,40 +1,47 @@
-"""The command `llm-provider usage`: prints what calls cost, from the ledger files of processes."""
+"""The command `llm-provider usage`: prints what calls cost, from ledgers and from files of answers."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
+import orjson
 
 from .._errors import RequestError
 from .._runtime.exact_decimal import total
-from .output import OK, PROGRAM, print_table, printable
+from .output import OK, PROGRAM, print_table, printable, say
 from .parsing import command, since
 
 if TYPE_CHECKING:
     from .._money.ledger_rows import LedgerRow
-    from .._money.totals import Totals
+    from .._money.totals import Posting, Totals
 
 _NAMES = ("day", "provider", "model", "served", "tag", "delivery")
 _EPILOG = f"""\
-FILES are ledgers: what `Client(ledger=FILE)` or LLM_PROVIDER_LEDGER=FILE has written. Several files are
-summed, as those of a cluster's workers. Without a file it reads the one that LLM_PROVIDER_LEDGER names.
+FILES are ledgers: what `Client(ledger=FILE)` or LLM_PROVIDER_LEDGER=FILE has written. Or they are answers,
+as `map` (JSON lines or .csv) and `Results.to_jsonl` write them. Several files are summed, as those of a
+cluster's workers. Without a file it reads the ledger that LLM_PROVIDER_LEDGER names.
 
   {PROGRAM} usage costs.jsonl
+  {PROGRAM} usage answers.csv
   {PROGRAM} usage worker-*.jsonl --by day --by model --since 7d
   {PROGRAM} usage costs.jsonl --by tag --json | jq .total.cost
 
 --by takes {", ".join(_NAMES)}; default provider and model. Days are those of UTC. Dollars are exact
-sums of known costs, and "unknown" counts the requests of unknown cost.
+sums of known costs, and "unknown" counts the requests of unknown cost. Of answers, each is one request, or a
+hit if it was stored, and "failed" counts the rows without one. Answers have no time.
 """
+_NO_TIME = 0.0
+"""The time of answers, which their files do not have."""
 
 
-@command("print what calls cost, from ledger files", _EPILOG)
+@command("print what calls cost, from ledgers and files of answers", _EPILOG)
 @click.argument("files", metavar="[FILES]...", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--by",
@@ -104,13 +111,14 @@ def _chosen(files: tuple[Path, ...]) -> list[Path]:
 
 def _totals(files: list[Path], begin: float | None, *, by_day: bool) -> tuple[dict[str, Totals], Totals]:
     """The sums of each day, or all of them under an empty name; and the sum of everything."""
-    from .._money.ledger_file import postings
     from .._money.totals import Totals
 
     found: dict[str, Totals] = {}
     everything = Totals()
     for path in files:
-        for posting in postings(path):
+        for posting in _postings(path):
+            if posting.time == _NO_TIME and (begin is not None or by_day):
+                raise RequestError(f"{path}: answers have no time; leave out --since and --by day")
             if begin is not None and posting.time < begin:
                 continue
             day = datetime.fromtimestamp(posting.time, UTC).strftime("%Y-%m-%d") if by_day else ""
@@ -119,6 +127,70 @@ def _totals(files: list[Path], begin: float | None, *, by_day: bool) -> tuple[di
             found[day].post(posting)
             everything.post(posting)
     return found, everything
+
+
+def _postings(path: Path) -> Iterator[Posting]:
+    """What the lines of a file cost. Invalid lines are left out, with a warning.
+
+    Raises:
+        OSError: the file cannot be read.
+        RequestError: it has other lines only.
+    """
+    bad: list[int] = []
+    found, piece = False, b""
+    with path.expanduser().open("rb") as file:
+        for number, (text, posting) in enumerate(_read(path, file), start=1):
+            piece = text.strip()
+            if posting is not None:
+                found = True
+                yield posting
+            elif piece and text.endswith(b"\n"):
+                # A last line without a newline is still being written, or was when the machine failed.
+                bad.append(number)
+    if not found and (bad or piece):
+        raise RequestError(
+            f"{path} is neither a ledger nor a file of answers of `{PROGRAM} map` or `Results.to_jsonl`"
+        )
+    if bad:
+        say("warning", f"{path}: invalid lines are left out ({len(bad)}, the first is line {bad[0]})")
+
+
+def _read(path: Path, file: IO[bytes]) -> Iterator[tuple[bytes, Posting | None]]:
+    """Each line of a file with what it cost; None if it cannot be read."""
+    from .._money.ledger_file import posting_of
+    from .map_forms import Table
+
+    if path.suffix.lower() == ".csv":
+        for text, line in Table().read(file):
+            # The header is no line.
+            yield (text, posting_of(_fields(line))) if line != {} else (b"", None)
+        return
+    for text in file:
+        try:
+            line = orjson.loads(text)
+        except ValueError:
+            line = None
+        yield text, posting_of(line) or posting_of(_fields(line))
+
+
+def _fields(line: Any) -> dict[str, Any] | None:
+    """What an answer cost, as a ledger says it; None if the line is no answer."""
+    if not isinstance(line, dict) or not {"model", "usage", "cost", "cached"} <= line.keys():
+        return None
+    outcome = "failed" if line.get("error") else "hit" if line["cached"] else "answered"
+    usd = line.get("price") if outcome == "hit" else line["cost"]
+    model = line["model"] or ""
+    return {
+        "provider": line.get("provider") or "",
+        "model": model,
+        "served": model,
+        "tag": "",
+        "delivery": "",
+        "time": _NO_TIME,
+        "outcome": outcome,
+        "usd": None if usd is None else str(usd),
+        "usage": line["usage"] if outcome != "hit" and line["usage"] else {},
+    }
 
 
 def _words(names: list[str], day: str, row: LedgerRow) -> list[str]:

@@ -203,12 +203,22 @@ def _line(posting: Posting, facts: dict[str, Any]) -> dict[str, Any]:
     return line | {name: fact for name, fact in facts.items() if fact is not None}
 
 
+def posting_of(line: Any) -> Posting | None:
+    """The posting of a line's JSON; None if it is no line of a ledger."""
+    checked = _checked(line)
+    return None if checked is None else _posting(checked)
+
+
 def _parsed(text: bytes) -> dict[str, Any] | None:
-    """The fields of a line if they have the types on which `_posting` relies; else None."""
+    """The fields of a line; None if it is no line of a ledger."""
     try:
-        line = orjson.loads(text)
+        return _checked(orjson.loads(text))
     except ValueError:
         return None
+
+
+def _checked(line: Any) -> dict[str, Any] | None:
+    """The fields of a line if they have the types on which `_posting` relies; else None."""
     if not isinstance(line, dict) or line.get("outcome") not in POSTING_KINDS:
         return None
     usage = line.get("usage", {})
