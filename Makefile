@@ -7,7 +7,7 @@ MATRIX_PYTHONS ?= 3.11 3.12 3.13
 # The tests that depend on the versions of the SDKs; the matrix takes all of tests/_providers. constraints/ holds three resolutions: with-litellm (the newest
 # versions that litellm allows, openai 2), highest (openai 3, no litellm) and lowest (every lower bound of
 # pyproject.toml).
-SDK_TESTS := tests/end_to_end/test_routes.py tests/conformance \
+SDK_TESTS := tests/end_to_end/test_routes.py tests/conformance tests/tools/test_features.py \
 	tests/_providers/gemini/test_connection.py tests/_providers/gemini/test_private_requests.py
 
 # A third of a test's time is waiting, so five processes keep two processors busy. A process that has finished
@@ -38,7 +38,7 @@ export UV_SYSTEM_CERTS := true
 .PRECIOUS: .venv-%/.ready
 .SECONDEXPANSION:
 .PHONY: help setup demo test coverage test-matrix test-long test-install test-integration test-cluster test-plugins matrix \
-	fuzz reliability stubs features docs lint types format lock build bench clean
+	fuzz prices reliability stubs features size docs lint types format lock build bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -67,7 +67,7 @@ test-matrix: .venv/.uv ## the same tests on every Python of MATRIX_PYTHONS
 			skipped="$$skipped $$version"; continue; \
 		fi; \
 		$(MAKE) --no-print-directory sdk-tests-highest-$$version sdk-tests-lowest-$$version \
-			SDK_TESTS="tests/end_to_end/test_routes.py tests/end_to_end/test_failures.py tests/conformance tests/_providers" || exit 1; \
+			SDK_TESTS="tests/end_to_end/test_routes.py tests/end_to_end/test_failures.py tests/conformance tests/tools/test_features.py tests/_providers" || exit 1; \
 		$(MAKE) --no-print-directory .venv-with-litellm-$$version/.ready || exit 1; \
 		echo "== full suite on python $$version"; \
 		.venv-with-litellm-$$version/bin/python -m pytest $(PARALLEL) $(WITH_LONG) || exit 1; \
@@ -96,8 +96,11 @@ matrix: setup ## every fault and every feature on every route in every way to ca
 fuzz: setup ## 100,000 changed answers of each wire format; tests/fuzz/corpus keeps examples that fail
 	@$(RUN) -m pytest $(PARALLEL) --hypothesis-profile fuzz --timeout 0 tests/fuzz
 
+prices: setup ## bring prices.csv and model_limits.csv up to date, with litellm's price map LITELLM=…json
+	@$(RUN) -m tools.prices --disagreements docs/prices-disagreements.csv $(if $(LITELLM),--litellm $(LITELLM))
+
 reliability: setup ## write the tables of docs/reliability.md from the table of faults
-	@PYTHONPATH=tests $(RUN) -m end_to_end.reliability
+	@PYTHONPATH=tests $(RUN) -m tools.reliability
 
 lint: setup ## check style and formatting
 	@.venv/bin/ruff check
@@ -133,7 +136,10 @@ stubs: setup ## write the signatures of the public functions anew from _requests
 	@PYTHONPATH=src:tests $(RUN) -m end_to_end.stubs
 
 features: setup ## write docs/features.md anew from what passes tests/conformance
-	@PYTHONPATH=tests $(RUN) -m conformance.features
+	@PYTHONPATH=tests $(RUN) -m tools.features
+
+size: setup ## count lines, and functions of the library that a participle names
+	@$(RUN) -m tools.size
 
 docs: .venv-docs/.ready ## build the website into build/site; every warning is an error
 	@PATH="$(CURDIR)/.venv-docs/bin:$$PATH" NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict

@@ -1,4 +1,4 @@
-"""Price lists of sources and rows of a prices file, for the tests of `llm-provider prices refresh`."""
+"""Price lists of sources and rows of a prices file, for the tests of `tools/prices`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from llm_provider._cli.prices_refresh import litellm_prices
-from llm_provider._cli.prices_refresh.quotes import Cells, Quotes, Source
 from llm_provider._money.price_rows import PRICE_COLUMNS, PriceRow
+from tools.prices import litellm_prices
+from tools.prices.quotes import Cells, Quotes, Source
 
 TODAY = "2026-11-20"
 TINY = ("openai", "tiny")

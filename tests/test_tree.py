@@ -1,4 +1,4 @@
-"""The tests mirror the package file by file, and the `__init__.py` of a folder holds only a docstring."""
+"""The tests mirror the package and `tools` file by file, and a folder's `__init__.py` is only a docstring."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import pytest
 
 TESTS = Path(__file__).parent
 PACKAGE = TESTS.parent / "src" / "llm_provider"
+TOOLS = TESTS.parent / "tools"
 
 WITHOUT_TESTS = {
     "__main__.py": "one line, which tests/_cli/test_main.py runs as a program",
+    "tools/peer_costs.py": "tests/end_to_end/test_peer_costs.py reads what it has written",
 }
 """Module → the reason why it has no test file of its own."""
 
@@ -29,10 +31,11 @@ NOT_MIRRORED = {"benchmarks", "cluster", "conformance", "end_to_end", "fuzz", "i
 PUBLIC_PACKAGES = {"__init__.py", "simulator/__init__.py"}
 """The packages that users import from."""
 
-MODULES = {
-    path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if path.name != "__init__.py"
+FILES = {path.relative_to(PACKAGE).as_posix(): path for path in PACKAGE.rglob("*.py")} | {
+    path.relative_to(TOOLS.parent).as_posix(): path for path in TOOLS.rglob("*.py")
 }
-FOLDERS = {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("__init__.py")}
+FOLDERS = {name for name in FILES if Path(name).name == "__init__.py"}
+MODULES = FILES.keys() - FOLDERS
 TEST_FILES = {
     path.relative_to(TESTS).as_posix()
     for path in TESTS.rglob("test_*.py")
@@ -61,6 +64,6 @@ def test_no_two_modules_share_a_test_file() -> None:
 
 @pytest.mark.parametrize("folder", sorted(FOLDERS - PUBLIC_PACKAGES))
 def test_a_folder_has_a_docstring_and_no_code(folder: str) -> None:
-    tree = ast.parse((PACKAGE / folder).read_text(encoding="utf-8"))
+    tree = ast.parse(FILES[folder].read_text(encoding="utf-8"))
     assert ast.get_docstring(tree)
     assert len(tree.body) == 1

@@ -7,8 +7,8 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from benchmarks.scenarios import ledger as chaos
 
+from benchmarks.scenarios import ledger as chaos
 from llm_provider import (
     APIConnectionError,
     APIResponseValidationError,

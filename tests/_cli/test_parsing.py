@@ -37,7 +37,7 @@ def test_options_and_arguments_come_in_every_order(run: RunCommand, simulator: S
         (("map", MODEL), "the argument IN is missing; see llm-provider map --help"),
         (("ask", MODEL, "Hi", "--system"), "option '--system' requires an argument"),
         (("logs", "-n", "0"), "invalid value for '-n'"),
-        (("prices", "refresh", "--dya", "1"), "did you mean --day?; see llm-provider prices refresh --help"),
+        (("cache", "prune", "--dry-rnu"), "did you mean --dry-run?; see llm-provider cache prune --help"),
     ],
 )
 def test_a_mistake_is_explained_in_one_line(
@@ -63,7 +63,7 @@ def test_every_help_has_an_example(run: RunCommand, command: str) -> None:
 
 
 def test_an_action_has_an_example_too(run: RunCommand) -> None:
-    for command, action in (("cache", "prune"), ("batches", "wait"), ("prices", "refresh")):
+    for command, action in (("cache", "prune"), ("batches", "wait")):
         assert f"\n  llm-provider {command} {action}" in run(command, action, "--help").out
 
 

@@ -513,6 +513,10 @@ def test_overrides_replace_a_models_rows_variant_by_variant(shipped: PriceTable)
     assert table.cost("local", "mine", long, variant="batch") == 0
 
 
+def test_the_whole_table_of_another_version_may_override(shipped: PriceTable) -> None:
+    assert set(PriceTable.load(overrides=default_prices_path())) == set(shipped)
+
+
 def test_overrides_may_be_a_file(tmp_path: Path) -> None:
     path = write(tmp_path, GOOD.replace("tiny,2", "gpt-6.1-sol,3"))
     for overrides in (path, str(path)):
@@ -652,7 +656,7 @@ def test_the_table_covers_the_direct_providers_and_hosts(shipped: PriceTable) ->
         "anthropic", "deepseek", "fireworks_ai", "gemini", "groq",
         "mistral", "openai", "openrouter", "sambanova", "together_ai", "xai",
     }  # fmt: skip
-    # A host that was added since has no rows until the next `llm-provider prices refresh`.
+    # A host that was added since has no rows until the next `make prices`.
     assert providers < set(ROUTES)
     assert {row.variant for row in shipped} == VARIANTS
 

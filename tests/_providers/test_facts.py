@@ -162,15 +162,13 @@ WIRE_FIELDS = frozenset(
 )
 # fmt: on
 
-# These hold wire formats, and OpenAI's parameters, which users pass. `prices_refresh` reads tables of prices,
-# whose columns have such names too.
+# These hold wire formats, and OpenAI's parameters, which users pass.
 # The integrations read the formats of other tools, which took names from providers. Spans hold messages as
 # users write them.
 MAY_NAME_FIELDS = (
     "_providers",
     "simulator",
     "_requests",
-    "_cli/prices_refresh",
     "_telemetry/content.py",
     "integrations",
 )

@@ -1,4 +1,4 @@
-"""A new OpenAI-compatible host is one row of `ROUTES`: nothing else of the package has to know it."""
+"""A new OpenAI-compatible host is one row of `ROUTES`: no module of the package or tools/prices knows it."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from llm_provider._requests.routing import COMPATIBLE_HOSTS, ROUTES
 from llm_provider.simulator import Simulator
 from price_sources import TODAY, entry, needs_genai_prices, price_map
 
+ROOT = Path(__file__).parents[2]
 PACKAGE = Path(llm_provider.__file__).parent
 TABLE = PACKAGE / "_requests" / "routing.py"
 
@@ -39,9 +40,9 @@ MODEL = "acme_ai/org/model-1"
 OF_ONE_HOST = {
     ("_money/pricing.py", "fireworks"): "its models have resource paths as second names",
     ("_money/pricing.py", "deepseek"): "its price depends on the hour",
-    ("_cli/prices_refresh/litellm_prices.py", "fireworks"): "litellm lists its size classes as models",
-    ("_cli/prices_refresh/litellm_prices.py", "xai"): "a tier of its prices includes its limit",
-    ("_cli/prices_refresh/genai_prices.py", "openrouter"): "aliases of its models are routes of their own",
+    ("tools/prices/litellm_prices.py", "fireworks"): "litellm lists its size classes as models",
+    ("tools/prices/litellm_prices.py", "xai"): "a tier of its prices includes its limit",
+    ("tools/prices/genai_prices.py", "openrouter"): "aliases of its models are routes of their own",
     ("_tokens/vocabularies.py", "mistral"): "a vocabulary has the name of its maker",
     ("_tokens/vocabularies.py", "deepseek"): "a vocabulary has the name of its maker",
     ("_telemetry/spans.py", "xai"): "OpenTelemetry's conventions have another name for it",
@@ -100,7 +101,7 @@ def shipped(name: str) -> str:
 def run(root: Path, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *command],
-        env={**os.environ, "PYTHONPATH": str(root / "src"), **variables},
+        env={**os.environ, "PYTHONPATH": f"{root / 'src'}{os.pathsep}{ROOT}", **variables},
         cwd=root,
         capture_output=True,
         text=True,
@@ -201,8 +202,8 @@ with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
 @needs_genai_prices
 def test_prices_are_refreshed_under_the_sources_names(extended: Path, tmp_path: Path) -> None:
     listed = price_map(tmp_path, acme_cloud__org__model_1=entry("acme_cloud", output_cost_per_token=1e-05))
-    command = ("prices", "refresh", "--litellm", str(listed), "--day", TODAY)
-    ended = run(extended, "-m", "llm_provider", *command, "--file", str(extended / "prices.csv"))
+    command = ("-m", "tools.prices", "--litellm", str(listed), "--day", TODAY)
+    ended = run(extended, *command, "--file", str(extended / "prices.csv"))
     assert ended.returncode == 0, ended.stderr
     rows = (extended / "prices.csv").read_text(encoding="utf-8")
     assert re.search(r"^acme_ai,org/model_1,standard,0,2,.*litellm 1\.2\.3", rows, re.MULTILINE)
@@ -224,14 +225,15 @@ def strings(path: Path) -> Iterator[str]:
 
 def test_no_other_module_names_a_host() -> None:
     found = set()
-    for path in PACKAGE.rglob("*.py"):
+    for path in (*PACKAGE.rglob("*.py"), *(ROOT / "tools" / "prices").glob("*.py")):
         if path == TABLE:
             continue
+        file = path.relative_to(PACKAGE if path.is_relative_to(PACKAGE) else ROOT).as_posix()
         texts = set(strings(path))
         for host in COMPATIBLE_HOSTS:
             # "together" and "local" are words too: of these only the provider's whole name counts.
             stem = host.removesuffix("_ai") if host != "together_ai" else host
             name = re.compile(rf"(?i)(?<![a-z]){stem}(?![a-z])")
             if host in texts or (host != "local" and any(name.search(text) for text in texts)):
-                found.add((path.relative_to(PACKAGE).as_posix(), stem))
+                found.add((file, stem))
     assert found == set(OF_ONE_HOST)

@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+
 from benchmarks.batch_kills import MODELS, STEPS, Found, run
 from benchmarks.scenarios import Options, batch_rows
 from benchmarks.scenarios.batch_kills import result, steps_of

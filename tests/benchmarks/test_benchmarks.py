@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from benchmarks import fleet, loads, report
 from benchmarks.__main__ import command, descriptions
 from benchmarks.clients import Client, Target, offers
 from benchmarks.environments import OURS, REQUIREMENTS
 from benchmarks.goals import GOALS, Goal
 from benchmarks.scenarios import Options
-
-from benchmarks import fleet, loads, report
 from llm_provider._tokens.tokenizer import encoding_counter
 from llm_provider.simulator import Simulator
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from benchmarks.__main__ import command
-from benchmarks.scenarios import Options, cache, cache_kills, prompt_caching
 
 from benchmarks import report
+from benchmarks.__main__ import command
+from benchmarks.scenarios import Options, cache, cache_kills, prompt_caching
 
 QUICK = Options(quick=True)
 

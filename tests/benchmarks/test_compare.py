@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from benchmarks import compare
 from benchmarks.environments import ROOT
 from benchmarks.fleet import WorkerError
 from benchmarks.scenarios import Options
-
-from benchmarks import compare
 
 QUICK = Options(quick=True, here=True)
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from benchmarks.delay_line import DelayLine
 
+from benchmarks.delay_line import DelayLine
 from llm_provider import Client
 from llm_provider.simulator import Simulator
 from support import wait_until

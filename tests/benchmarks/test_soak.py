@@ -13,6 +13,8 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+
+from benchmarks import report
 from benchmarks.__main__ import command, main
 from benchmarks.scenarios import Options
 from benchmarks.scenarios.soak import result
@@ -22,8 +24,6 @@ from benchmarks.soak.faults import KINDS, SHARE
 from benchmarks.soak.proxy import Proxy, Sent
 from benchmarks.soak.run import Kill, Record, Sample, Soak
 from benchmarks.soak.worker import expected, prompt, route_of, tags
-
-from benchmarks import report
 from llm_provider import Client, LLMError, Timeouts, _errors
 from llm_provider.simulator import Fault, Ledger, ModelLedger, Simulator
 

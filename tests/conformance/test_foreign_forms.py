@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from conformance.checks import USER
-from conformance.features import _SCHEMA as SCHEMA
+from conformance.features import SCHEMA
 from conformance.formats import ANTHROPIC, CHAT, GEMINI, RESPONSES, Format
 from llm_provider import RequestError
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from conformance import defects
 from conformance.checks import examples
-from conformance.features import DOCUMENT, LEFT_OUT, MESSAGES, NO, PARAMETERS, YES, document, sent
+from conformance.features import LEFT_OUT, MESSAGES, NO, PARAMETERS, YES, sent
 from conformance.formats import BY_NAME, CHAT, FORMATS, RESPONSES, Format
 from conformance.sdk_types import problems
 
@@ -69,8 +69,3 @@ def test_a_missing_field_is_found() -> None:
     (found,) = RESPONSES.check({"input": [{"type": "function_call", "call_id": "a", "name": "f"}]})
     assert found == ".input[0].arguments: missing"
     assert problems({"a": 1}, dict[str, str]) == [".a: 1 is no str"]
-
-
-def test_the_table_of_features_is_current() -> None:
-    """`make features` writes it."""
-    assert DOCUMENT.read_text(encoding="utf-8") == document()

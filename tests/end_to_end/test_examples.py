@@ -7,6 +7,7 @@ import pkgutil
 import pytest
 
 import llm_provider
+import tools
 from llm_provider.simulator import Simulator
 
 # Each needs its package, and `make test-plugins` runs its tests.
@@ -18,7 +19,8 @@ MODULES = [
     "llm_provider",
     *(
         module.name
-        for module in pkgutil.walk_packages(llm_provider.__path__, "llm_provider.")
+        for package in (llm_provider, tools)
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
         if not module.name.endswith(".__main__") and module.name not in NEEDS_A_PACKAGE
     ),
 ]

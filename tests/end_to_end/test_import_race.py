@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import pytest
-from benchmarks.scenarios.import_race import OTHERS, PROGRAM, ROUTES, Race
 
+from benchmarks.scenarios.import_race import OTHERS, PROGRAM, ROUTES, Race
 from llm_provider.simulator import Simulator
 
 

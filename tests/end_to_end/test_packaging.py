@@ -106,7 +106,7 @@ def test_the_sdist_holds_what_a_build_needs(built: Built) -> None:
         names = {str(PurePosixPath(*PurePosixPath(name).parts[1:])) for name in archive.getnames()}
     assert {*TABLES, "pyproject.toml", "README.md", "LICENSE", "src/llm_provider/py.typed"} <= names
     assert {
-        name for name in names if name.startswith(("tests", "benchmarks", ".venv", "constraints"))
+        name for name in names if name.startswith(("tests", "benchmarks", "tools", ".venv", "constraints"))
     } == set()
 
 

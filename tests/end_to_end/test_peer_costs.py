@@ -13,7 +13,7 @@ import pytest
 
 from llm_provider._money.pricing import PriceRow, PriceTable, PriceWarning
 from llm_provider._types.usage import Usage
-from peer_costs import usages
+from tools.peer_costs import usages
 
 RECORDED = json.loads((Path(__file__).parents[1] / "data" / "peer_costs.json").read_text(encoding="utf-8"))
 MOMENT = datetime.fromisoformat(RECORDED["header"]["moment"])

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 
 import pytest
+
 from benchmarks.scenarios.startup import Processes, Program, measure
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from .._errors import RequestError
 from .output import OK, PROGRAM, print_table
-from .parsing import Command, complete_model
+from .parsing import command, complete_model
 
 if TYPE_CHECKING:
     from .._money.pricing import PriceRow, PriceTable
@@ -18,28 +18,12 @@ if TYPE_CHECKING:
 _EPILOG = f"""\
   {PROGRAM} prices claude-haiku-5-5
   {PROGRAM} prices --json | jq length
-
-`{PROGRAM} prices refresh` brings the table up to date, for maintainers of the package.
 """
 
 _LEFT_ALIGNED = ("provider", "model", "variant", "effective_from", "source", "as_of")
 
 
-class _Prices(Command):
-    """The command, whose first argument may be `refresh` instead of a model."""
-
-    def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
-    ) -> click.Context:
-        """See click."""
-        if args[:1] == ["refresh"]:
-            from .prices_refresh.command import refresh_prices
-
-            return refresh_prices.make_context(f"{info_name} refresh", args[1:], parent, **extra)
-        return super().make_context(info_name, args, parent, **extra)
-
-
-@click.command("prices", cls=_Prices, help="Print prices in USD per million tokens.", epilog=_EPILOG)
+@command("print prices in USD per million tokens", _EPILOG)
 @click.argument("models", metavar="[MODEL]...", nargs=-1, shell_complete=complete_model)
 @click.option("--json", "as_json", is_flag=True, help="print a JSON list; null is an unknown price")
 def prices(models: tuple[str, ...], *, as_json: bool) -> int:

@@ -11,7 +11,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from ..._requests.routing import ROUTES
+from llm_provider._requests.routing import ROUTES
+
 from .quotes import SNAPSHOT, Key, PriceList, Quotes, Source, plain, usable
 
 FILE_NAME = "model_prices_and_context_window_backup.json"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from end_to_end.reliability import PAGE, page
+from tools.reliability import PAGE, page
 
 
 def test_the_page_is_that_of_the_table() -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from llm_provider._cli.prices_refresh import litellm_prices
 from llm_provider._requests.routing import ROUTES, Route
 from price_sources import TINY, TODAY, cells, entry, price_map
+from tools.prices import litellm_prices
 
 
 def test_the_map_is_read_in_our_columns(tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
-"""Writes what genai-prices and litellm compute for many calls, which test_pricing.py compares with ours.
+"""Writes what genai-prices and litellm compute for many calls.
 
-Run it where both are installed, the newest of litellm rather than the one this project can be installed with:
+tests/end_to_end/test_peer_costs.py compares it with ours. Run it where both are installed, with the newest
+litellm rather than the one that this project can be installed with:
 
-    python tests/peer_costs.py tests/data/peer_costs.json
+    python -m tools.peer_costs tests/data/peer_costs.json
 """
 
 import importlib.metadata

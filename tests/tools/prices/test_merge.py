@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from llm_provider._cli.prices_refresh.merge import NOT_PUBLISHED, Tier, merge, newest
-from llm_provider._cli.prices_refresh.quotes import Quotes
-from llm_provider._cli.prices_refresh.refresh import refresh
 from price_sources import TINY, TODAY, cells, flat, row, shown, source
+from tools.prices.merge import NOT_PUBLISHED, Tier, merge, newest
+from tools.prices.quotes import Quotes
+from tools.prices.refresh import refresh
 
 
 def test_of_two_figures_the_dearer_is_taken_and_both_are_listed() -> None:

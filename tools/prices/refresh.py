@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, NamedTuple, TypeAlias
 
-from ..._money.price_rows import PRICE_COLUMNS, PriceRow
+from llm_provider._money.price_rows import PRICE_COLUMNS, PriceRow
+
 from .merge import NOT_PUBLISHED, Dated, Disagreement, Held, Tier, merge, newest
 from .quotes import SNAPSHOT, Key, Source
 

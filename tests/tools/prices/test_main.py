@@ -1,4 +1,4 @@
-"""`llm-provider prices refresh`: the files it writes, the changes it prints, its exit codes."""
+"""`python -m tools.prices`: the files it writes, the changes it prints, its exit codes."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from llm_provider._cli.main import main
 from llm_provider._money.price_rows import COLUMNS
 from llm_provider._money.pricing import default_prices_path
 from llm_provider._tokens.model_limits import COLUMNS as LIMIT_COLUMNS
 from price_sources import TODAY, entry, needs_genai_prices, price_map
+from tools.prices.__main__ import main
 
 Command = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
 def command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
-    """Runs `prices refresh` on a copy of the file, with a map that holds one model."""
+    """Runs the program on a copy of the file, with a map that holds one model."""
     path = price_map(tmp_path, tiny=entry(output_cost_per_token=1e-05))
 
     def run(file: Path, *arguments: str) -> tuple[int, str, str]:
         options = ["--file", str(file), "--litellm", str(path), "--day", TODAY]
-        code = main(["prices", "refresh", *options, *arguments])
+        code = main([*options, *arguments])
         return code, *capsys.readouterr()
 
     return run
@@ -47,7 +47,6 @@ def test_the_command_refreshes_a_file_once(tmp_path: Path, command: Command) -> 
         "provider,model,variant,min_input_tokens,column,litellm 1.2.3,genai-prices "
     )
     assert command(file, "--check")[0] == 0
-    assert sorted(tmp_path.glob(".prices*")) == []
 
 
 @needs_genai_prices
@@ -67,7 +66,7 @@ def test_the_command_brings_the_limits_beside_the_file_up_to_date(tmp_path: Path
     limits.write_text(f"{','.join(LIMIT_COLUMNS)}\nopenai,gone,one,,a,{TODAY}\n", encoding="utf-8")
     code, _, err = command(file)
     assert code == 1
-    assert err.startswith("llm-provider: error: model_limits.csv line 2 is skipped: 'one' is not")
+    assert err.startswith("error: model_limits.csv line 2 is skipped: 'one' is not")
 
 
 def test_a_file_with_a_bad_row_is_not_rewritten(tmp_path: Path, command: Command) -> None:
@@ -75,7 +74,7 @@ def test_a_file_with_a_bad_row_is_not_rewritten(tmp_path: Path, command: Command
     file.write_text("provider,model,input\nopenai,tiny,free\n", encoding="utf-8")
     code, out, err = command(file)
     assert (code, out) == (1, "")
-    assert err.startswith("llm-provider: error: prices.csv line 2 is skipped: input 'free'")
+    assert err.startswith("error: prices.csv line 2 is skipped: input 'free'")
     assert file.read_text(encoding="utf-8") == "provider,model,input\nopenai,tiny,free\n"
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from llm_provider._cli.prices_refresh import litellm_prices
-from llm_provider._cli.prices_refresh.model_limits import LimitSource, read_sources, refresh_limits
 from llm_provider._tokens.model_limits import ModelLimits
 from price_sources import TINY as KEY
 from price_sources import TODAY, needs_genai_prices
+from tools.prices import litellm_prices
+from tools.prices.model_limits import LimitSource, read_sources, refresh_limits
 
 ROW = ModelLimits(*KEY, 1000, 100, "a", "2026-01-01")
 

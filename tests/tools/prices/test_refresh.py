@@ -10,11 +10,11 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llm_provider._cli.prices_refresh.quotes import PriceList, Quotes
-from llm_provider._cli.prices_refresh.refresh import Refreshed, Source, refresh
 from llm_provider._money.price_rows import PRICE_COLUMNS, PriceRow
 from llm_provider._money.pricing import PriceTable, default_prices_path
 from price_sources import TINY, TODAY, cells, flat, row, shown, source
+from tools.prices.quotes import PriceList, Quotes
+from tools.prices.refresh import Refreshed, Source, refresh
 
 
 def test_a_new_model_comes_with_its_history_and_what_is_announced() -> None:

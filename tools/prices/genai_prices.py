@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ..._requests.routing import ROUTES
+from llm_provider._requests.routing import ROUTES
+
 from .quotes import SNAPSHOT, PriceList, Quotes, Source, plain, usable
 
 _PROVIDERS = {

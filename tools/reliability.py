@@ -1,4 +1,4 @@
-"""Writes the tables of docs/reliability.md from `faults.py`: `make reliability`."""
+"""Writes the tables of docs/reliability.md from `tests/end_to_end/faults.py`: `make reliability`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from end_to_end.faults import GROUPS, ROUTES, WAYS, Cell, End, Row
 from llm_provider._errors import LLMError
 
-PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
+PAGE = Path(__file__).parents[1] / "docs" / "reliability.md"
 MARK = "<!-- Everything below is written by `make reliability` from tests/end_to_end/faults.py. -->\n"
 HEADER = "| fault | what you get | requests | may be billed | what to do |\n|---|---|---|---|---|\n"
 

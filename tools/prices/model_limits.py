@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from ..._tokens.model_limits import ModelLimits
+from llm_provider._tokens.model_limits import ModelLimits
+
 from . import genai_prices, litellm_prices
 from .quotes import Key
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TypeAlias
 
-from ..._money.price_rows import PART_OF
+from llm_provider._money.price_rows import PART_OF
 
 Cells: TypeAlias = dict[str, Decimal]
 """Price column → price, in the units of that column."""

@@ -1,96 +1,89 @@
-"""The command `llm-provider prices refresh`, for maintainers of `prices.csv`."""
+"""Brings `prices.csv` up to date with genai-prices and litellm's price map: `python -m tools.prices`."""
 
 from __future__ import annotations
 
+import argparse
 import csv
 import io
-import os
+import sys
 import time
 import warnings
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from pathlib import Path
 
-import click
+from llm_provider._money import price_rows
+from llm_provider._money.price_rows import COLUMNS, PriceFile, PriceRow, PriceWarning, is_date
+from llm_provider._money.pricing import default_prices_path
+from llm_provider._tokens.model_limits import COLUMNS as LIMIT_COLUMNS
+from llm_provider._tokens.model_limits import FILE_NAME as LIMITS_FILE
+from llm_provider._tokens.model_limits import ModelLimits
+from llm_provider._tokens.model_limits import read as limits_file
 
-from ..._money import price_rows
-from ..._money.price_rows import COLUMNS, PriceFile, PriceRow, PriceWarning, is_date
-from ..._money.pricing import default_prices_path
-from ..._tokens.model_limits import COLUMNS as LIMIT_COLUMNS
-from ..._tokens.model_limits import FILE_NAME as LIMITS_FILE
-from ..._tokens.model_limits import ModelLimits
-from ..._tokens.model_limits import read as limits_file
-from ..output import FAILED, OK, PROGRAM, say
-from ..parsing import command
+from . import genai_prices, litellm_prices
 from .model_limits import LimitSource, RefreshedLimits, refresh_limits
 from .model_limits import read_sources as limit_sources_in
 from .refresh import Disagreement, Refreshed, Source, refresh
 
 
-def _day(_: click.Context, __: click.Parameter, value: str | None) -> str:
-    if value is None:
-        return time.strftime("%Y-%m-%d", time.gmtime())
-    if not is_date(value):
-        raise click.BadParameter("expected a day like 2026-11-20")
-    return value
-
-
-_FILE = click.Path(path_type=Path)
-
-
-@command(
-    "bring prices.csv up to date with genai-prices and litellm's price map",
-    f"""\
-A change adds a row with its day; no past price is changed. The model_limits.csv beside it is brought up to
-date too. Every change is printed.
-
-  {PROGRAM} prices refresh --check
-""",
-)
-@click.option("--file", metavar="CSV", type=_FILE, help="the prices file (default: the package's own)")
-@click.option(
-    "--litellm",
-    metavar="JSON",
-    type=_FILE,
-    help="litellm's price map (default: that of the installed litellm)",
-)
-@click.option(
-    "--disagreements",
-    metavar="CSV",
-    type=_FILE,
-    help="write the figures on which the sources disagree to this file",
-)
-@click.option(
-    "--day", metavar="DAY", callback=_day, help="the day of the changes, like 2026-11-20 (default: today)"
-)
-@click.option("--check", is_flag=True, help="change nothing; exit code 1 if something would change")
-def refresh_prices(
-    file: Path | None, litellm: Path | None, disagreements: Path | None, day: str, *, check: bool
-) -> int:
-    """Run the command."""
-    file = file or Path(default_prices_path())
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; 1 if a file cannot be read, or if `--check` finds something to change."""
+    options = _parser().parse_args(arguments)
+    file: Path = options.file
     beside = file.with_name(LIMITS_FILE)
     try:
         rows = read_rows(file)
         known = read_limits(beside) if beside.is_file() else {}
-        sources, limit_sources = _sources(litellm, day)
+        sources, limit_sources = _sources(options.litellm, options.day)
     except (OSError, ValueError, ModuleNotFoundError, PriceWarning) as error:
-        say("error", str(error))
-        return FAILED
-    refreshed = refresh(rows, sources, day)
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    refreshed = refresh(rows, sources, options.day)
     _report(refreshed)
-    if disagreements is not None:
-        _write(disagreements, disagreements_text(refreshed, sources))
+    if options.disagreements is not None:
+        _write(options.disagreements, disagreements_text(refreshed, sources))
     texts = {file: rows_text(refreshed.rows)}
     if beside.is_file():
         models = {(row.provider, row.model) for row in refreshed.rows}
-        limits = refresh_limits(known, models, limit_sources, day)
+        limits = refresh_limits(known, models, limit_sources, options.day)
         _report_limits(limits)
         texts[beside] = _csv(LIMIT_COLUMNS, ([_cell(value) for value in row] for row in limits.rows))
     changed = {path: text for path, text in texts.items() if text != path.read_text(encoding="utf-8")}
-    for path, text in changed.items() if not check else ():
+    for path, text in changed.items() if not options.check else ():
         _write(path, text)
-    return FAILED if changed and check else OK
+    return 1 if changed and options.check else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog="python -m tools.prices",
+        description="Bring prices.csv, and the model_limits.csv beside it, up to date with genai-prices and "
+        "litellm's price map. A change adds a row with its day; no past price is changed. Every change is "
+        "printed.",
+    )
+    made.add_argument(
+        "--file", type=Path, default=default_prices_path(), help="the prices file (default: the shipped one)"
+    )
+    made.add_argument(
+        "--litellm", type=Path, help="litellm's price map (default: that of the installed litellm)"
+    )
+    made.add_argument(
+        "--disagreements", type=Path, help="write the figures on which the sources disagree to this file"
+    )
+    today = time.strftime("%Y-%m-%d", time.gmtime())
+    made.add_argument(
+        "--day", type=_day, default=today, help="the day of the changes, like 2026-11-20 (default: today)"
+    )
+    made.add_argument(
+        "--check", action="store_true", help="change nothing; exit code 1 if something would change"
+    )
+    return made
+
+
+def _day(text: str) -> str:
+    if not is_date(text):
+        raise argparse.ArgumentTypeError("expected a day like 2026-11-20")
+    return text
 
 
 def read_rows(path: Path) -> list[PriceRow]:
@@ -133,8 +126,6 @@ def disagreements_text(refreshed: Refreshed, sources: Sequence[Source]) -> str:
 
 
 def _sources(price_map: Path | None, day: str) -> tuple[list[Source], list[LimitSource]]:
-    from . import genai_prices, litellm_prices
-
     path = price_map or litellm_prices.installed_file()
     return [litellm_prices.read(path, day), genai_prices.read()], limit_sources_in(path)
 
@@ -186,7 +177,8 @@ def _csv(header: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Replace a file atomically, so that an interrupted command leaves the old one."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(text, encoding="utf-8", newline="")
-    beside.replace(path)
+    path.write_text(text, encoding="utf-8", newline="")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

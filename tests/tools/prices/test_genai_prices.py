@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from llm_provider._cli.prices_refresh import genai_prices
-from llm_provider._cli.prices_refresh.quotes import Source
 from llm_provider._requests.routing import ROUTES
 from price_sources import needs_genai_prices
+from tools.prices import genai_prices
+from tools.prices.quotes import Source
 
 
 @pytest.fixture(scope="module")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from llm_provider._cli.prices_refresh.quotes import SNAPSHOT, Source, usable
 from price_sources import TINY, cells, flat
+from tools.prices.quotes import SNAPSHOT, Source, usable
 
 
 def test_a_model_is_known_by_its_name_and_by_spellings_in_any_case() -> None:

@@ -1,0 +1,1 @@
+"""What only maintainers run: programs that write tables and pages of this repository."""

@@ -1,0 +1,169 @@
+"""Writes docs/features.md: what of each wire format passes tests/conformance. `make features`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from conformance import defects
+from conformance.checks import singles, wrong_in_answer, wrong_in_return
+from conformance.features import MESSAGES, NO, PARAMETERS, YES, sent
+from conformance.formats import ANTHROPIC, CHAT, FORMATS, GEMINI, RESPONSES, Format
+from llm_provider._providers import registry
+from llm_provider._providers.prompt_cache import mark_of_call
+from llm_provider._requests.request import Request
+from llm_provider._requests.routing import resolve
+
+DOCUMENT = Path(__file__).parents[1] / "docs" / "features.md"
+
+SEPARATE, NOT_YET, IMPLICIT = "separate requests", "not yet", "nothing to send"
+
+_ANSWERS: Mapping[str, Mapping[Format, tuple[str, ...]]] = {
+    "text": {CHAT: ("content",), RESPONSES: ("message",), ANTHROPIC: ("text",), GEMINI: ("text",)},
+    "a refusal": {CHAT: ("refusal",), RESPONSES: ("message",), ANTHROPIC: ("ends with refusal",)},
+    "a call of a function": {
+        CHAT: ("tool_calls: function", "function_call"),
+        RESPONSES: ("function_call",),
+        ANTHROPIC: ("tool_use",),
+        GEMINI: ("functionCall",),
+    },
+    "a call of another tool": {
+        CHAT: ("tool_calls: custom",),
+        RESPONSES: ("custom_tool_call", "shell_call", "local_shell_call", "apply_patch_call", "computer_call",
+                    "mcp_approval_request"),
+    },
+    "the provider's own tools": {
+        RESPONSES: ("web_search_call", "file_search_call", "code_interpreter_call", "mcp_call",
+                    "mcp_list_tools"),
+        ANTHROPIC: ("server_tool_use", "web_search_tool_result", "web_fetch_tool_result",
+                    "code_execution_tool_result", "bash_code_execution_tool_result",
+                    "text_editor_code_execution_tool_result", "tool_search_tool_result", "container_upload"),
+        GEMINI: ("executableCode", "codeExecutionResult", "toolCall", "toolResponse"),
+    },
+    "reasoning": {
+        RESPONSES: ("reasoning",),
+        ANTHROPIC: ("thinking", "redacted_thinking"),
+        GEMINI: ("thought",),
+    },
+    "images": {RESPONSES: ("image_generation_call",), GEMINI: ("inlineData", "fileData")},
+    "audio": {CHAT: ("audio",), GEMINI: ("inlineData",)},
+    "compaction": {RESPONSES: ("compaction",)},
+}  # fmt: skip
+"""What a row is about → the cells of the matrix that hold it, by format."""
+
+
+_APIS = {
+    CHAT: "OpenAI's Chat Completions",
+    RESPONSES: "OpenAI's Responses",
+    ANTHROPIC: "Anthropic's Messages",
+    GEMINI: "Gemini's `generateContent`",
+}
+
+
+def _message(form: Format, name: str, given: Any) -> str:
+    return NOT_YET if (form.name, name) in defects.REQUESTS else sent(form, given, {})
+
+
+def _samples(form: Format) -> str:
+    target = resolve(form.models[0])
+    request = Request.build(form.models[0], "Hi", {"n": 3})
+    return YES if registry.load(target.route.adapter).encode(request, target).samples_field else SEPARATE
+
+
+def _prompt_caching(form: Format) -> str:
+    """How `prompt_caching` reaches the provider.
+
+    Raises:
+        AssertionError: the payload does not fit the SDK's types.
+    """
+    found = NO
+    for model in form.models:
+        target = resolve(model)
+        cache = registry.load_prompt_cache(target)
+        payload = form.encode("Why?", model, system="A long document. " * 5000)
+        mark = None if cache is None else mark_of_call(cache, payload, target.model)
+        if mark is None:
+            continue
+        marked = json.loads(json.dumps(mark.applied(payload)))
+        wrong = form.check(marked)
+        assert not wrong, (model, wrong)
+        if marked != payload:
+            return YES
+        found = IMPLICIT
+    return found
+
+
+def _answers(form: Format, cells: tuple[str, ...]) -> str:
+    found = dict(singles(form))
+    if not cells:
+        return NO
+    if any((form.name, cell) in defects.ANSWERS for cell in cells):
+        return NOT_YET
+    for reply, content, finish in (one for cell in cells for one in found.get(cell, [])):
+        if wrong_in_answer(form, reply, content, finish) or wrong_in_return(form, reply, form):
+            return NOT_YET
+    return YES
+
+
+def _ends(form: Format) -> str:
+    wrong = [
+        cell for form_name, cell in defects.ANSWERS if form_name == form.name and cell.startswith("ends with")
+    ]
+    return NOT_YET if wrong else YES
+
+
+def _table(rows: Mapping[str, list[str]]) -> Iterator[str]:
+    yield "| | " + " | ".join(form.name for form in FORMATS) + " |"
+    yield "|---|" + "---|" * len(FORMATS)
+    for name, cells in rows.items():
+        yield f"| {name} | {' | '.join(cells)} |"
+    yield ""
+
+
+def document() -> str:
+    """The whole page."""
+    parameters = {name: [sent(form, "Hi", given) for form in FORMATS] for name, given in PARAMETERS.items()}
+    parameters["`n`"] = [_samples(form) for form in FORMATS]
+    parameters["`prompt_caching`"] = [_prompt_caching(form) for form in FORMATS]
+    messages = {name: [_message(form, name, given) for form in FORMATS] for name, given in MESSAGES.items()}
+    answers = {
+        name: [_answers(form, cells.get(form, ())) for form in FORMATS] for name, cells in _ANSWERS.items()
+    }
+    answers["every word that ends an answer"] = [_ends(form) for form in FORMATS]
+    return "\n".join(
+        [
+            "# Features by wire format",
+            "",
+            "Written by `make features` from tests/conformance, and held current by a test. Every request",
+            'behind a "yes" fits the request types of the oldest and the newest supported SDK, and every',
+            "answer behind one was made from the SDK's types of answers.",
+            "",
+            "| format | API | tried with |",
+            "|---|---|---|",
+            *(f"| {form.name} | {api} | {', '.join(form.models)} |" for form, api in _APIS.items()),
+            "",
+            "## Parameters",
+            "",
+            f'"{YES}": at least one model of the format takes it. "{NO}": refused by name. "{IMPLICIT}": the',
+            "provider does it by itself.",
+            "",
+            *_table(parameters),
+            "## Messages",
+            "",
+            '"left out": the format has no form for it. It is not sent, and a `UserWarning` says so.',
+            "",
+            *_table(messages),
+            "## Answers",
+            "",
+            f'"{YES}": decoded without loss, and the message goes back to the same provider unchanged.',
+            f'"{NO}": the format has no such content. "{NOT_YET}": a known defect.',
+            "",
+            *_table(answers),
+        ]
+    )
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(document(), encoding="utf-8")
