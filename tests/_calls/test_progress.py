@@ -61,6 +61,24 @@ def test_nothing_shows_in_a_pipe(simulator: Simulator) -> None:
     assert (ended.stdout, ended.stderr) == ("", "")
 
 
+@pytest.mark.parametrize("delivery", ["live", "batch"])
+def test_a_pipe_gets_a_line_now_and_then(
+    client: Client,
+    simulator: Simulator,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    delivery: Any,
+) -> None:
+    monkeypatch.setattr("llm_provider._calls.progress._LINE_EVERY", 0.05)
+    simulator.configure(batch_seconds=0.5)
+    for show, expected in ((False, ""), (None, r"(llm_provider: \d of 3 calls: cost=\$0\.0.*\n)+")):
+        simulator.inject(Fault(delay=0.5), match="2+2", times=1)
+        client.call_many(
+            "gpt-5.5", [f"{show}: 1+1?", "2+2?", 5], progress=show, delivery=delivery, cache="refresh"
+        )
+        assert re.fullmatch(expected, capfd.readouterr().err)
+
+
 def test_it_can_be_forced(simulator: Simulator) -> None:
     program = [sys.executable, "-c", BATCH.format(", progress=True")]
     ended = subprocess.run(program, capture_output=True, text=True, check=True)

@@ -1,6 +1,7 @@
 """The observers of a batch: the client's `on_result`, and the progress bar.
 
-The bar is shown on a terminal and in a notebook, and not in a pipe. `notebook_bars` has those of notebooks.
+The bar is shown on a terminal and in a notebook, and elsewhere its text is a line once a minute.
+`notebook_bars` has the bars of notebooks.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from .._runtime.clock_time import clock_time
 from .._runtime.notebooks import in_jupyter, in_marimo, in_notebook
+from .._telemetry.waits import print_line
 from .._types.response import Response, Result
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ _RENEWED_EVERY = 0.1
 """Seconds between two updates of the text beside the bar. tqdm does not draw it more often."""
 _REFRESHED_EVERY = 1.0
 """Seconds between two updates without a result, as while a provider refuses every request."""
+_LINE_EVERY = 60.0
+"""Seconds between two lines where no bar is shown."""
 
 
 class Sums:
@@ -66,7 +70,7 @@ class Progress:
 
     Args:
         total: Number of calls where it is known.
-        show: Whether to show the bar; None shows it on a terminal and in a notebook.
+        show: Whether to show the bar; None shows it on a terminal and in a notebook, and lines elsewhere.
         limits: Returns the present statistics of the scopes.
         waits: Tells why calls wait. As long as there is a bar, it shows the waits.
         models: The names of several models, whose equal shares of the calls follow each other.
@@ -81,6 +85,7 @@ class Progress:
         models: Sequence[str] = (),
     ) -> None:
         self.sums = Sums()
+        self._total, self._done = total, 0
         self._share = total // len(models) if total and len(models) > 1 else 0
         self._limits = limits
         self._waits = waits
@@ -92,9 +97,9 @@ class Progress:
             self._lines = [(Sums(), _bar(self._share, desc=f"  {model}")) for model in models]
         self._renewed = -math.inf
         self._ended = threading.Event()
-        if self._bar is not None:
-            if waits is not None:
-                self._shows_waits.enter_context(waits.in_bar())
+        if self._bar is not None and waits is not None:
+            self._shows_waits.enter_context(waits.in_bar())
+        if self._bar is not None or show is None:
             threading.Thread(target=self._stay_fresh, name="llm_provider progress", daemon=True).start()
 
     def update(self, result: object, index: int = 0) -> None:
@@ -105,6 +110,7 @@ class Progress:
             index: Its number, which tells its model.
         """
         self.sums.add(result)
+        self._done += 1
         if self._lines:
             sums, line = self._lines[index // self._share]
             sums.add(result)
@@ -125,6 +131,11 @@ class Progress:
         return " ".join([*facts, *describe(self._limits())])
 
     def _stay_fresh(self) -> None:
+        if self._bar is None:
+            while not self._ended.wait(_LINE_EVERY):
+                whole = "" if self._total is None else f" of {self._total:,}"
+                print_line(f"{self._done:,}{whole} calls: {self._facts()}")
+            return
         while not self._ended.wait(_REFRESHED_EVERY):
             self._bar.set_postfix_str(self._facts())
 
@@ -203,7 +214,7 @@ def watched(
         begin: Makes the bar, when the first result is taken.
     """
     # Without observers, the results are not wrapped.
-    return _watching(results, tell, begin) if tell or _is_shown(show) else results
+    return results if tell is None and show is False else _watching(results, tell, begin)
 
 
 def awatched(
@@ -213,7 +224,7 @@ def awatched(
     begin: Callable[[], Progress],
 ) -> AsyncIterator[tuple[int, Result]]:
     """`watched` for an asynchronous batch."""
-    return _awatching(results, tell, begin) if tell or _is_shown(show) else results
+    return results if tell is None and show is False else _awatching(results, tell, begin)
 
 
 def _watching(

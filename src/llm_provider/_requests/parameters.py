@@ -174,7 +174,8 @@ class BatchParameters(Parameters, total=False):
     max_concurrent: int | None
     """The most requests in flight at once; default the client's."""
     progress: bool | None
-    """Whether a progress bar is shown; None shows it on a terminal and in a notebook."""
+    """Whether a progress bar is shown; None shows it on a terminal and in a notebook. Elsewhere None prints a
+    line a minute to standard error."""
     delivery: DeliveryMode | None
     """"live" sends each request now. "batch" uses the provider's batch API: half the price in most cases,
     within a day, and the job outlives the process. "auto" chooses by `deadline` and price."""

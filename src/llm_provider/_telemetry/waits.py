@@ -97,7 +97,7 @@ class Waits:
         if is_configured(WAITS) and WAITS.isEnabledFor(level):
             WAITS.log(level, "%s", line)
         elif shown:
-            _print(line)
+            print_line(line)
 
     def retrying(self, scope: str, seconds: float, why: str, attempt: int, waiting: int) -> None:
         """Tell that a request is repeated.
@@ -165,7 +165,8 @@ def _rounded(seconds: float) -> str:
     return duration(seconds) if seconds < 2 or seconds >= 59.5 else f"{seconds:.0f} s"
 
 
-def _print(line: str) -> None:
+def print_line(line: str) -> None:
+    """Print a line to standard error."""
     # Standard error may be closed, or absent. A line is not worth a failed call.
     with contextlib.suppress(Exception):
         sys.stderr.write(f"llm_provider: {escape_controls(line)}\n")
