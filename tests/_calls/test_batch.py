@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -203,12 +204,33 @@ def test_an_interrupted_batch_keeps_what_was_answered(simulator: Simulator, own_
     program = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
     assert wait_until(lambda: simulator.ledger().answered == 150)
     program.send_signal(signal.SIGINT)
-    program.communicate(timeout=60)
+    _, errors = program.communicate(timeout=60)
+    answered, said = re.findall(r"^(\d+) of 250 calls (.*)$", errors, re.MULTILINE)[0]
+    assert said == "are answered; the same call asks the rest and takes the answers from the cache"
+    assert int(answered) >= 150 - 32
     simulator.clear()
     subprocess.run([sys.executable, "-c", code], check=True, env=dict(os.environ))
     # Not one that was answered and had reached the process is asked for again; those whose answer was
     # on the wire when the signal came are.
     assert 100 <= simulator.ledger().requests <= 100 + 32
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "llm_provider.call_many(['gpt-6.1-sol', 'gpt-5.5'], ['1+1?', 'late'], cache='off')",
+        "asyncio.run(llm_provider.acall_many(['gpt-6.1-sol', 'gpt-5.5'], ['1+1?', 'late'], cache='off'))",
+    ],
+)
+def test_an_interrupt_says_what_is_answered(simulator: Simulator, statement: str) -> None:
+    simulator.inject(Fault(hang=True), times=None, match="late")
+    code = f"import asyncio, llm_provider; {statement}"
+    program = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
+    assert wait_until(lambda: simulator.ledger().answered == 2 and simulator.ledger().in_flight == 2)
+    program.send_signal(signal.SIGINT)
+    _, errors = program.communicate(timeout=60)
+    said = r"^[012] of 4 calls are answered; the same call asks all of them, as cache='off' stores nothing$"
+    assert re.search(said, errors, re.MULTILINE)
 
 
 @settings(max_examples=60, deadline=None)

@@ -27,6 +27,7 @@ from collections.abc import (
     Callable,
     Iterable,
     Iterator,
+    Mapping,
     Sequence,
     Sized,
 )
@@ -455,6 +456,34 @@ def _with_label(result: Result, labels: Sequence[RowLabel] | None, index: int) -
     own = result if result.row_label is None else copy.copy(result)
     object.__setattr__(own, "row_label", labels[index % len(labels)])
     return own
+
+
+def left_by_interrupt(answered: int, total: int | None, where: str, again: str) -> str:
+    """What an interrupted batch leaves, for scripts and for the command line.
+
+    >>> left_by_interrupt(11, 12, "rows are answered in out.jsonl", "command asks the rest")
+    '11 of 12 rows are answered in out.jsonl; the same command asks the rest'
+    """
+    return f"{answered:,}{'' if total is None else f' of {total:,}'} {where}; the same {again}"
+
+
+@contextlib.contextmanager
+def noting_interrupt(
+    results: Mapping[int, Result], prompts: object, models: int, *, cache: object
+) -> Iterator[None]:
+    """Adds a note to an interrupt of the block: how many calls are answered, and what the next run does."""
+    try:
+        yield
+    except (KeyboardInterrupt, asyncio.CancelledError) as interrupt:
+        # It has a note already where a provider's batch goes on.
+        if not getattr(interrupt, "__notes__", None):
+            answered = sum(isinstance(result, Response) for result in results.values())
+            total = len(prompts) * models if isinstance(prompts, Sized) else None
+            again = "call asks the rest and takes the answers from the cache"
+            if cache in ("off", False):
+                again = "call asks all of them, as cache='off' stores nothing"
+            interrupt.add_note(left_by_interrupt(answered, total, "calls are answered", again))
+        raise
 
 
 def in_order(results: dict[int, Result], on_error: str) -> Results[Result]:

@@ -448,11 +448,13 @@ def _send(
 
 def _kept(work: _Work, output: OutputFile | StandardOutput, run: _Run, parameters: dict[str, Any]) -> str:
     """What an interrupted run leaves, and what the next one does."""
-    answered = work.before + run.done - run.failed
-    where = f"{answered:,} of {work.rows:,} rows are answered in {output.name}"
+    from .._calls.batch import left_by_interrupt
+
+    again = "command asks the rest"
     if output.name == "standard output" and parameters.get("cache") != "off":
-        return f"{where}; the same command prints them again from the cache and asks the rest"
-    return f"{where}; the same command asks the rest"
+        again = "command prints them again from the cache and asks the rest"
+    answered = work.before + run.done - run.failed
+    return left_by_interrupt(answered, work.rows, f"rows are answered in {output.name}", again)
 
 
 def _verdict(work: _Work, tally: Tally) -> int:

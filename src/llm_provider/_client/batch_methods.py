@@ -294,7 +294,7 @@ class BatchMethods(Answers):
                 )
             return self.estimate(model, inputs, **parameters)
         with name_shortage():
-            from .._calls.batch import in_order, labelled
+            from .._calls.batch import in_order, labelled, noting_interrupt
 
         asked = taken("call_many", inputs, parameters)
         each = for_each(model, asked) if isinstance(model, (list, tuple)) else [(model, asked)]
@@ -304,7 +304,11 @@ class BatchMethods(Answers):
             return front.handle(lookup, cast("Iterable[Prompt]", asked.prompts), on_error, asked.labels)
         for one, _ in each:
             self._show_estimate(one, asked.prompts, parameters)
-        ordered = in_order(dict(labelled(self._iterate(each, parameters), asked.labels)), on_error)
+        results: dict[int, Result] = {}
+        cache = parameters.get("cache") or self._settings.cache
+        with noting_interrupt(results, asked.prompts, len(each), cache=cache):
+            results.update(labelled(self._iterate(each, parameters), asked.labels))
+        ordered = in_order(results, on_error)
         return by_model(model, ordered) if isinstance(model, (list, tuple)) else ordered
 
     @overload
@@ -418,7 +422,7 @@ class BatchMethods(Answers):
                 return found
             return await aestimate(self._estimator(model, parameters), asked.prompts)
         with name_shortage():
-            from .._calls.batch import alabelled, in_order
+            from .._calls.batch import alabelled, in_order, noting_interrupt
 
         asked = taken("acall_many", inputs, parameters, awaited=True)
         each = for_each(model, asked) if isinstance(model, (list, tuple)) else [(model, asked)]
@@ -428,8 +432,11 @@ class BatchMethods(Answers):
             return await front.ahandle(lookup, asked.prompts, on_error, asked.labels)
         for one, _ in each:
             self._show_estimate(one, asked.prompts, parameters)
-        arrived = alabelled(self._aiterate(each, parameters), asked.labels)
-        results = {index: result async for index, result in arrived}
+        results: dict[int, Result] = {}
+        cache = parameters.get("cache") or self._settings.cache
+        with noting_interrupt(results, asked.prompts, len(each), cache=cache):
+            async for index, result in alabelled(self._aiterate(each, parameters), asked.labels):
+                results[index] = result  # noqa: PERF403  # an interrupt finds the results so far
         ordered = in_order(results, on_error)
         return by_model(model, ordered) if isinstance(model, (list, tuple)) else ordered
 
