@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shlex
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
 from llm_provider import Client
-from llm_provider._cli.commands import _COMMANDS
+from llm_provider._cli.commands import _COMMANDS, program
 from llm_provider._cli.output import EXIT_CODES
 from llm_provider.simulator import Simulator
 from support import RunCommand, RunScript
@@ -70,6 +73,10 @@ def test_a_shell_completes_commands_options_and_models(
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
+PAGES = [
+    page for page in (PAGE.parents[1] / "README.md", *sorted(PAGE.parent.rglob("*.md")))
+    if "llm-provider " in page.read_text(encoding="utf-8")
+]  # fmt: skip
 FILES = {
     "article.txt": "A long article.\n",
     "error.log": "disk full\n",
@@ -117,6 +124,75 @@ def test_every_command_of_its_page_runs(
             assert [json.loads(line) for line in ended.out.splitlines()]
     simulated = {request.path for request in simulator.requests()}
     assert simulated
+
+
+def _named_commands(page: Path) -> list[str]:
+    """The arguments of each `llm-provider …` in the code of a page: in blocks, in lines and within a text."""
+    text = page.read_text(encoding="utf-8")
+    blocks = [*re.findall(r"```sh\n(.*?)```", text, re.DOTALL), *re.findall(r"^ {4}.*", text, re.MULTILINE)]
+    lines = [line for block in blocks for line in block.splitlines()] + re.findall(r"`([^`\n]+)`", text)
+    return [found for line in lines for found in re.findall(r"(?:^|[ (])(?<!llm )llm-provider (.*)", line)]
+
+
+def _parse(command: click.Command, words: list[str]) -> None:
+    """Parse a command line without running it; raises what the command would tell."""
+    context = command.make_context(command.name, words)
+    if isinstance(command, click.Group) and context._protected_args:
+        _, found, rest = command.resolve_command(context, [*context._protected_args, *context.args])
+        assert found is not None
+        _parse(found, rest)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_command_that_a_page_names_exists(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where it cannot run: `batches claim ID`, a download of prices, a command without its arguments."""
+    for name in (*FILES, "FILE"):
+        (tmp_path / name).write_text("")
+    monkeypatch.chdir(tmp_path)
+    for line in _named_commands(page):
+        # `[ID]` is optional, and a shell ends the words.
+        words = re.split(r"[|<)]", re.sub(r"\[|\]", "", line))[0]
+        # `--help` exits, and a command may be named without its arguments.
+        stops = (click.exceptions.Exit, *([click.MissingParameter] if len(words.split()) <= 2 else []))
+        with contextlib.suppress(*stops):
+            _parse(program, shlex.split(words.replace("COMMAND", "ask"), comments=True))
+
+
+def test_every_option_of_its_page_exists() -> None:
+    known = {
+        name
+        for each in _every_command(program)
+        for option in each.params
+        for name in (*option.opts, *option.secondary_opts)
+    }
+    assert set(re.findall(r"`(--?[a-z][\w-]*)", PAGE.read_text(encoding="utf-8"))) <= {*known, "--help"}
+
+
+def _every_command(command: click.Command) -> Iterator[click.Command]:
+    yield command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found is not None
+            yield from _every_command(found)
+
+
+def test_the_commands_of_the_page_on_batches(
+    client: Client, simulator: Simulator, run: RunCommand, own_cache: Path
+) -> None:
+    """An ID of the page stands for the beginning of that of a batch that is under way."""
+    simulator.configure(batch_seconds=86_000.0, batch_clock=100_000.0)
+    batch = client.call_many("gpt-5.5", ["1+1?"], delivery="batch", wait=False)
+    page = PAGE.with_name("batches.md")
+    listed = [line for line in _named_commands(page) if "#" in line and "claim" not in line]
+    assert len(listed) >= 6
+    for line in listed:
+        words = [batch.id[:8] if re.fullmatch(r"ID|3f9a1c", word) else word
+                 for word in shlex.split(re.sub(r"\[|\]", "", line), comments=True)]  # fmt: skip
+        assert run(*words).code == 0, line
 
 
 def test_its_page_and_its_help_have_the_same_exit_codes() -> None:

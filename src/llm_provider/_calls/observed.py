@@ -10,6 +10,7 @@ from .._telemetry.facts import AttemptFacts, CallFacts, Paid
 if TYPE_CHECKING:
     from .._errors import FailedAttempt
     from .._money.totals import Posting
+    from .._telemetry.observer import Watch
     from .call import Call
 
 T = TypeVar("T")
@@ -41,22 +42,29 @@ def looked_up(call: Call[Any], started: float, outcome: T) -> T:
 async def observed(call: Call[T], work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """The result of an observed call that is sent. It runs in the task of the call."""
     assert call.watch is not None
-    missed = call.cache in ("use", "only")
     observer = call.watch.observer
-    call.watch = watch = observer.watch(facts_of(call), call.started, missed=missed)
-    if not observer.reads(watch):
+    span, is_read = observer.start(call.operation.name, call.target, call.started)
+    if not is_read:
         call.watch = None
         try:
             return await work()
         finally:
-            watch.drop_span()
+            if span is not None and observer.spans is not None:
+                observer.spans.drop(span)
+    missed = call.cache in ("use", "only")
+    call.watch = watch = observer.watch(facts_of(call), call.started, span, missed=missed)
     try:
         result = await work()
     except BaseException as error:
-        observer.ended(watch, error)
+        _end(call, watch, error)
         raise
-    observer.ended(watch, result)
+    _end(call, watch, result)
     return result
+
+
+def _end(call: Call[Any], watch: Watch, outcome: Any) -> None:
+    sent = call.sent.whole()
+    watch.observer.ended(watch, outcome, sent.attempts, sent.usage, sent.cost)
 
 
 def attempted(
@@ -79,5 +87,4 @@ def paid(call: Call[Any], posting: Posting) -> None:
         return
     usd = None if posting.usd is None else float(posting.usd)
     one = Paid(posting.usage, usd, posting.key.served, posting.key.delivery)
-    watch.paid(one)
     watch.observer.paid(watch.facts or facts_of(call), one)

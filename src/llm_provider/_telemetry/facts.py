@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .._types.usage import Usage
 
@@ -26,6 +26,17 @@ class AskedCall:
     """The names of the `track` blocks around the call, joined by slashes."""
     metadata: Any = None
     """The value of `metadata` for this input of a batch."""
+
+
+class Place(Protocol):
+    """What a call goes to: `CallFacts`, or a target of `_requests/routing`."""
+
+    @property
+    def provider(self) -> str: ...
+    @property
+    def model(self) -> str: ...
+    @property
+    def base_url(self) -> str | None: ...
 
 
 @dataclass(slots=True)

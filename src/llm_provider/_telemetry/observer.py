@@ -14,14 +14,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .._errors import LLMError
 from . import telemetry as setting
-from .facts import AskedCall, AttemptFacts, CallFacts, Paid
+from .facts import AskedCall, AttemptFacts, CallFacts, Paid, Place
 from .logs import attempt_line, call_line, is_logging, outcome_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from opentelemetry.metrics import MeterProvider
-    from opentelemetry.trace import TracerProvider
 
     from .._types.usage import Usage
     from .metrics import Metrics
@@ -57,7 +54,7 @@ class Observer:
         self._statistics = weakref.WeakMethod(statistics)
         self.spans: Spans | None = None
         self.metrics: Metrics | None = None
-        self.idle = Watch(self, None, 0.0)
+        self.idle = Watch(self, None, 0.0, None)
         """For calls that are observed and not sent."""
         self.is_on = bool(telemetry)
         """Whether every call is observed, and not only those that are logged."""
@@ -70,8 +67,16 @@ class Observer:
 
     def found_providers(self) -> bool:
         """Begin to export to the providers that are configured by now. Returns whether there is one."""
-        if self.spans is None or self.metrics is None:
-            self._export(*setting.found_providers(self._telemetry))
+        # The modules of OpenTelemetry's API are for programs that use it.
+        if self.spans is None and (tracers := setting.tracer_provider(self._telemetry)) is not None:
+            from .spans import Spans
+
+            self.spans, self.is_on = Spans(tracers, content=self._content), True
+        if self.metrics is None and (meters := setting.meter_provider(self._telemetry)) is not None:
+            from .metrics import metrics_of
+
+            self.metrics, self.is_on = metrics_of(meters), True
+            self.metrics.watch(self)
         return self.spans is not None or self.metrics is not None
 
     def remember_calls(self) -> None:
@@ -99,18 +104,6 @@ class Observer:
             if len(self._asked) > _MOST_UNTOLD:
                 self._asked.popitem(last=False)
 
-    def _export(self, tracers: TracerProvider | None, meters: MeterProvider | None) -> None:
-        # The modules of OpenTelemetry's API are for programs that use it.
-        if tracers is not None and self.spans is None:
-            from .spans import Spans
-
-            self.spans, self.is_on = Spans(tracers, content=self._content), True
-        if meters is not None and self.metrics is None:
-            from .metrics import metrics_of
-
-            self.metrics, self.is_on = metrics_of(meters), True
-            self.metrics.watch(self)
-
     def statistics(self) -> list[Any]:
         """The state of the rate control of the client; empty after its end."""
         statistics = self._statistics()
@@ -127,28 +120,37 @@ class Observer:
             self.spans.hit(facts, started, outcome)
         self._log(facts, time.perf_counter() - started, outcome, None, None if failed else 0.0)
 
-    def watch(self, facts: CallFacts, started: float, *, missed: bool) -> Watch:
-        """Begin to follow a call that is sent, in its own task.
+    def start(self, operation: str, to: Place, started: float) -> tuple[Started | None, bool]:
+        """Start the span of a call that is sent, in its own task.
+
+        Args:
+            operation: Its name in the GenAI conventions.
+            to: What is called.
+            started: When the user made the call, by `time.perf_counter`.
+
+        Returns:
+            The span, and whether anybody reads what happens to the call. Nobody may, if a sampler left its
+            span out: then the call needs no facts and no watch.
+        """
+        self.found_providers()
+        if self.spans is None:
+            return None, True
+        span = self.spans.start(operation, to, started)
+        read = self.metrics is not None or self._asked is not None
+        return span, read or span.span.is_recording() or is_logging(INFO)
+
+    def watch(self, facts: CallFacts, started: float, span: Started | None, *, missed: bool) -> Watch:
+        """Begin to follow a call that is sent.
 
         Args:
             facts: The call.
             started: When the user made it, by `time.perf_counter`.
+            span: Its span.
             missed: Whether its answer was looked up before, and not found.
         """
-        self.found_providers()
         if missed and self.metrics is not None:
             self.metrics.looked_up(facts, hit=False)
-        return Watch(self, facts, started)
-
-    def reads(self, watch: Watch) -> bool:
-        """Whether anybody reads what happens to a call. Nobody may, if a sampler left its span out."""
-        return (
-            watch.span is None
-            or watch.span.span.is_recording()
-            or self.metrics is not None
-            or self._asked is not None
-            or is_logging(INFO)
-        )
+        return Watch(self, facts, started, span)
 
     def paid(self, facts: CallFacts, paid: Paid) -> None:
         """Note the tokens and the cost of a request."""
@@ -157,17 +159,27 @@ class Observer:
         if paid.delivery != "live" and is_logging(INFO):
             call_line(facts, "ok", 0.0, usage=paid.usage, usd=paid.usd, delivery=paid.delivery)
 
-    def ended(self, watch: Watch, outcome: Any) -> None:
-        """Note the end of a call that was sent, in the task that began to follow it."""
+    def ended(
+        self, watch: Watch, outcome: Any, attempts: int, usage: Usage | None, usd: float | None
+    ) -> None:
+        """Note the end of a call that was sent, in the task that began to follow it.
+
+        Args:
+            watch: What followed it.
+            outcome: Its result or its exception.
+            attempts: The requests that were sent for it.
+            usage: The tokens of those that were billed; None if none was.
+            usd: Their cost in USD; None where it is not known.
+        """
         seconds, facts = time.perf_counter() - watch.started, watch.facts
         assert facts is not None
         self._note(facts, outcome)
-        if self.metrics is not None and watch.attempts:
+        if self.metrics is not None and attempts:
             # A call that was answered by the request of another one was not sent.
             self.metrics.ended(facts, seconds, outcome)
         if self.spans is not None and watch.span is not None:
-            self.spans.end(watch.span, facts, outcome, watch.usage, watch.usd)
-        self._log(facts, seconds, outcome, watch.usage, watch.usd, watch.attempts)
+            self.spans.end(watch.span, facts, outcome, usage, usd)
+        self._log(facts, seconds, outcome, usage, usd, attempts)
 
     def _log(
         self,
@@ -207,34 +219,22 @@ class Observer:
 class Watch:
     """Follows one call that is sent."""
 
-    __slots__ = ("attempts", "facts", "observer", "span", "started", "usage", "usd")
+    __slots__ = ("facts", "observer", "span", "started")
 
-    def __init__(self, observer: Observer, facts: CallFacts | None, started: float) -> None:
+    def __init__(
+        self, observer: Observer, facts: CallFacts | None, started: float, span: Started | None
+    ) -> None:
         self.observer = observer
         self.facts = facts
         """None for a call that is not sent."""
         self.started = started
-        self.attempts = 0
-        """Requests that have ended."""
-        self.usage: Usage | None = None
-        """The tokens of the requests that were billed."""
-        self.usd: float | None = 0.0
-        """Their cost; None if that of one is not known."""
-        self.span: Started | None = None
-        if facts is not None and observer.spans is not None:
-            self.span = observer.spans.start(facts, started)
-
-    def drop_span(self) -> None:
-        """End a span that was left out, in the task that started it."""
-        if self.span is not None and self.observer.spans is not None:
-            self.observer.spans.drop(self.span)
+        self.span = span
 
     def attempt(self, attempt: AttemptFacts) -> None:
         """Note a request that has ended."""
         facts, observer, failure = self.facts, self.observer, attempt.failure
         if facts is None:
             return
-        self.attempts += 1
         if observer.metrics is not None:
             error = None if failure is None else failure.error
             observer.metrics.attempt(facts, attempt.waited, error)
@@ -242,11 +242,3 @@ class Watch:
             observer.spans.attempt(self.span, attempt)
         if is_logging(DEBUG):
             attempt_line(facts, attempt)
-
-    def paid(self, paid: Paid) -> None:
-        """Add the tokens and the cost of a request."""
-        if self.facts is None:
-            return
-        if paid.usage is not None:
-            self.usage = paid.usage if self.usage is None else self.usage + paid.usage
-        self.usd = None if self.usd is None or paid.usd is None else self.usd + paid.usd

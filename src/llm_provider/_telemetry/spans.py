@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from .._errors import LLMError
-from .facts import AttemptFacts, CallFacts
+from .facts import AttemptFacts, CallFacts, Place
 from .reasons import reason
 
 if TYPE_CHECKING:
@@ -110,27 +110,25 @@ class Spans:
         self._tracer = trace.get_tracer("llm_provider", version(), provider, SCHEMA_URL)
         self._content = content
 
-    def start(self, facts: CallFacts, started: float) -> Started:
+    def start(self, operation: str, to: Place, started: float) -> Started:
         """Start the span of a call, and make it the current span of this task.
 
         Args:
-            facts: The call.
-            started: When the user made it, by `time.perf_counter`.
+            operation: Its name in the GenAI conventions.
+            to: What is called.
+            started: When the user made the call, by `time.perf_counter`.
         """
-        span = self._open(facts, started)
+        span = self._open(operation, to, started)
         return Started(span, self._attach(self._in_context(span)))
 
-    def _open(self, facts: CallFacts, started: float) -> Span:
-        span = self._tracer.start_span(
-            f"{facts.operation} {facts.model}",
+    def _open(self, operation: str, to: Place, started: float) -> Span:
+        return self._tracer.start_span(
+            f"{operation} {to.model}",
             kind=self._client,
             # A sampler may decide by these.
-            attributes=place(facts.operation, facts.provider, facts.model, facts.base_url),
+            attributes=place(operation, to.provider, to.model, to.base_url),
             start_time=time.time_ns() - int((time.perf_counter() - started) * 1e9),
         )
-        if span.is_recording() and (own := _parameters(facts)):
-            span.set_attributes(own)
-        return span
 
     def start_tool(self, call: ToolCall, description: str | None) -> Started:
         """Start the span of a tool that the user's program runs, and make it the current span of this task.
@@ -223,13 +221,13 @@ class Spans:
     def hit(self, facts: CallFacts, started: float, outcome: Any) -> None:
         """The span of a call that the cache answered, or that it could not answer."""
         usd = None if isinstance(outcome, BaseException) else 0.0
-        self._close(self._open(facts, started), facts, outcome, None, usd)
+        self._close(self._open(facts.operation, facts, started), facts, outcome, None, usd)
 
     def _close(
         self, span: Span, facts: CallFacts, outcome: Any, usage: Usage | None, usd: float | None
     ) -> None:
         if span.is_recording():
-            span.set_attributes(_ended(facts, outcome, usage, usd))
+            span.set_attributes({**_parameters(facts), **_ended(facts, outcome, usage, usd)})
             if isinstance(outcome, BaseException):
                 told = str(outcome) if self._content else reason(outcome)
                 span.set_status(self._failed(told))

@@ -32,8 +32,8 @@ class Telemetry:
     """The OpenTelemetry providers of a client, in place of the global ones.
 
     Args:
-        tracer_provider: Makes the spans; None for the global provider.
-        meter_provider: Takes the metrics; None for the global provider.
+        tracer_provider: Makes the spans; None for the global provider of OpenTelemetry's SDK.
+        meter_provider: Takes the metrics; None for the same.
 
     >>> from llm_provider import Client
     >>> from opentelemetry.sdk.trace import TracerProvider
@@ -82,20 +82,27 @@ def checked(value: bool | Telemetry | None) -> bool | Telemetry | None:
     return value
 
 
-def found_providers(
-    telemetry: bool | Telemetry | None,
-) -> tuple[TracerProvider | None, MeterProvider | None]:
-    """The providers of spans and of metrics; None for one that the program has not configured."""
-    if telemetry is False or (telemetry is None and SDK not in sys.modules):
-        return None, None
-    from opentelemetry import metrics, trace
+def tracer_provider(telemetry: bool | Telemetry | None) -> TracerProvider | None:
+    """The provider of spans; None if the program has not configured one."""
+    provider = telemetry.tracer_provider if isinstance(telemetry, Telemetry) else None
+    if provider is None:
+        if telemetry is False or (telemetry is not True and f"{SDK}.trace" not in sys.modules):
+            return None
+        # `from opentelemetry import trace` takes longer, and this may run for each call.
+        import opentelemetry.trace
 
-    given = telemetry if isinstance(telemetry, Telemetry) else Telemetry()
-    tracers = given.tracer_provider or trace.get_tracer_provider()
-    meters = given.meter_provider or metrics.get_meter_provider()
+        provider = opentelemetry.trace.get_tracer_provider()
     # The API's own providers are proxies, or do nothing.
-    return (None if _is_idle(tracers) else tracers), (None if _is_idle(meters) else meters)
+    return None if type(provider).__module__.startswith("opentelemetry.trace") else provider
 
 
-def _is_idle(provider: object) -> bool:
-    return type(provider).__module__.startswith(("opentelemetry.trace", "opentelemetry.metrics"))
+def meter_provider(telemetry: bool | Telemetry | None) -> MeterProvider | None:
+    """The provider of metrics; None if the program has not configured one."""
+    provider = telemetry.meter_provider if isinstance(telemetry, Telemetry) else None
+    if provider is None:
+        if telemetry is False or (telemetry is not True and f"{SDK}.metrics" not in sys.modules):
+            return None
+        import opentelemetry.metrics
+
+        provider = opentelemetry.metrics.get_meter_provider()
+    return None if type(provider).__module__.startswith("opentelemetry.metrics") else provider
