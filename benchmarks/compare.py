@@ -41,16 +41,13 @@ def run(options: Options, directory: Path) -> Result:
             for name, checkout in checkouts.items()
         }
         taken = fleet.measure(cells, rounds, alternate=True)
-        versions, problems = fleet.versions, fleet.problems
     return Result(
         title="Two checkouts",
         text=f"*Before* is {commit(directory)} in `{directory.name}`, *now* is {commit(ROOT)}, this one. "
         "The provider answers in 20 ms, over TLS. CPU is that of the client's whole process, including the "
         "load generator. The ratio is now / before: the median, the lowest and the highest of the rounds.",
         tables=[_table(taken)],
-        versions=versions,
-        problems=problems,
-        rounds=rounds,
+        **fleet.facts,
     )
 
 

@@ -159,6 +159,8 @@ class Fleet:
         self._provider = provider
         self._here = here
         self.problems: list[str] = []
+        self._rounds = 0
+        self._samples: dict[str, Any] = {}
         self._workers: dict[tuple[str, Path], _Process] = {}
         self._directory = tempfile.TemporaryDirectory(prefix="benchmark-", ignore_cleanup_errors=True)
         self._environment = {**os.environ, "TMPDIR": self._directory.name}
@@ -178,6 +180,16 @@ class Fleet:
     def versions(self) -> dict[str, dict[str, str]]:
         """The Python and the packages of every client that was asked."""
         return {client: worker.versions for (client, _), worker in self._workers.items()}
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The fields that every `Result` takes from its fleet."""
+        return {
+            "versions": self.versions,
+            "problems": self.problems,
+            "rounds": self._rounds,
+            "data": self._samples,
+        }
 
     def cell(
         self,
@@ -219,6 +231,11 @@ class Fleet:
                 taken[key].append(self._once(cell))
         print(f"\r{'':60}\r", end="", file=sys.stderr)
         found = {key: _summary(cell.job.count, taken[key]) for key, cell in cells.items()}
+        self._rounds = rounds
+        self._samples = {
+            key if isinstance(key, str) else " / ".join(map(str, key)): one.samples
+            for key, one in found.items()
+        }
         for key, one in found.items():
             if one.failed:
                 asked = f"{cells[key].client}, {cells[key].job.target.route}"

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 from ..clients import describe
 from ..delay_line import DelayLine
+from ..figures import ratios, tabulate
 from ..fleet import Cell, Fleet, Measurement, closed
 from ..provider import Provider, text_of_tokens
 from ..report import Chart, Result, Table
@@ -36,24 +37,6 @@ FAR_CLIENTS = (
     ("openai", "litellm"),
     ("openai", "ours"),
 )
-EARLIER = {
-    ("openai", "aiohttp"): {"64": (712, 392, 397), "256": (856, 528, 536), "warm": (678, 358, 362)},
-    ("openai", "openai3"): {"64": (903, 566, 582), "256": (2016, 890, 1010), "warm": (1850, 805, 1142)},
-    ("openai", "openai3_http2"): {
-        "64": (898, 618, 622),
-        "256": (2812, 1654, 2494),
-        "warm": (2552, 1382, 2231),
-    },
-    ("openai", "openai3_best"): {"64": (858, 462, 474), "256": (1579, 878, 1020), "warm": (1216, 616, 672)},
-    ("anthropic", "anthropic_best"): {
-        "64": (845, 529, 532),
-        "256": (1039, 721, 736),
-        "warm": (777, 440, 474),
-    },
-    ("openai", "litellm"): {"64": (1872, 1318, 1409), "256": (4785, 1953, 2097), "warm": (3842, 873, 2317)},
-}
-"""Wall time, first token p50 and p95 in ms, at 20 ms, in the measurements on which the goals are based."""
-
 Key = tuple[str, str, float, int, bool]
 """Route, client, round trip, size, and whether connections are open at the start."""
 Taken = Mapping[Key, Measurement]
@@ -74,7 +57,6 @@ def run(options: Options) -> Result:
             if key[1] in options.chosen([key[1]])
         }
         taken = fleet.measure(cells, options.rounds_or(3))
-        versions, problems = fleet.versions, fleet.problems
     return Result(
         title="Bursts",
         text="All calls start at once, over TLS through a delay line. The provider waits 300 ms and then "
@@ -87,10 +69,7 @@ def run(options: Options) -> Result:
         ],
         charts=[_chart(taken)],
         measured=_measured(taken),
-        versions=versions,
-        problems=problems,
-        rounds=options.rounds_or(3),
-        data={" / ".join(map(str, key)): one.samples for key, one in taken.items()},
+        **fleet.facts,
     )
 
 
@@ -123,19 +102,13 @@ def _cell(fleet: Fleet, key: Key, port: int, options: Options) -> Cell:
 
 
 def _table(title: str, taken: Taken, round_trip: float, *, warm: bool) -> Table:
-    rows = []
-    for (route, client, own, size, own_warm), one in taken.items():
-        if (own, own_warm) != (round_trip, warm):
-            continue
-        figures = EARLIER.get((route, client), {}) if round_trip == NEAR else {}
-        earlier = figures.get("warm" if warm else str(size))
-        row = [f"{describe(client)}, {route}", one.calls, one.wall * 1e3]
-        row += [one.first_p50 * 1e3, one.first_p95 * 1e3]
-        row += [one.connections, one.failed, one.server_share]
-        rows.append([*row, None if earlier is None else " / ".join(map(str, earlier))])
-    columns = ("client", "calls", "wall ms", "first token p50 ms", "p95 ms", "connections", "failed")
-    columns += ("provider's core", "earlier wall / p50 / p95")
-    return Table(title=title, columns=columns, rows=rows)
+    rows = {
+        (f"{describe(client)}, {route}", one.calls): one
+        for (route, client, own, _, own_warm), one in taken.items()
+        if (own, own_warm) == (round_trip, warm)
+    }
+    columns = ("wall ms", "first token p50 ms", "first token p95 ms", "connections", "provider's core")
+    return tabulate(title, ("client", "calls"), rows, (*columns, "failed"))
 
 
 def _chart(taken: Taken) -> Chart:
@@ -153,13 +126,9 @@ def _chart(taken: Taken) -> Chart:
 
 
 def _measured(taken: Taken) -> dict[str, float]:
-    found: dict[str, float] = {}
-    ours = taken.get(("openai", "ours", NEAR, 256, False))
-    if ours is None:
-        return found
-    found = {"burst_failed": ours.failed, "burst_connections": ours.connections}
-    for name, other in (("burst_of_litellm", "litellm"), ("burst_of_floor", "aiohttp")):
-        one = taken.get(("openai", other, NEAR, 256, False))
-        if one is not None:
-            found[name] = ours.figure("first_p50") / one.figure("first_p50")
-    return found
+    ours, litellm, floor = (("openai", client, NEAR, 256, False) for client in ("ours", "litellm", "aiohttp"))
+    if ours not in taken:
+        return {}
+    pairs = {"burst_of_litellm": (ours, litellm), "burst_of_floor": (ours, floor)}
+    found = {"burst_failed": taken[ours].failed, "burst_connections": taken[ours].connections}
+    return found | ratios(taken, "first_p50", pairs)

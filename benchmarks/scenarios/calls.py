@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ..clients import describe
+from ..figures import ratios, tabulate
 from ..fleet import Cell, Fleet, Measurement, closed
 from ..provider import Provider
+from ..report import Cell as Shown
 from ..report import Chart, Result, Table
 from . import Options
 
@@ -38,18 +40,7 @@ WAYS = {
 LONG = 41
 """Messages of the long conversation: 40 and the question."""
 
-EARLIER = {
-    ("openai", "aiohttp"): 172,
-    ("openai", "openai2"): 3610,
-    ("openai", "openai2_best"): 958,
-    ("openai", "openai3"): 1364,
-    ("openai", "litellm"): 2500,
-    ("anthropic", "anthropic"): 903,
-    ("anthropic", "litellm"): 2148,
-    ("gemini", "genai"): 1032,
-    ("gemini", "litellm"): 2101,
-}
-"""CPU per call in µs, in the measurements on which the goals are based."""
+CPU_AND_RATE = ("CPU µs per call", "calls/s", "failed")
 
 Key = tuple[str, ...]
 """The table, the route and the client."""
@@ -65,7 +56,6 @@ def run(options: Options) -> Result:
             if options.clients is None or cell.client in options.clients
         }
         taken = fleet.measure(cells, options.rounds_or(5))
-        versions, problems = fleet.versions, fleet.problems
     routes = [route for route in ROUTES if any(key[:2] == ("many at once", route) for key in taken)]
     return Result(
         title="One call",
@@ -73,17 +63,26 @@ def run(options: Options) -> Result:
         "table says otherwise: 32 calls at a time, an answer after 20 ms, TLS, connections warm, cache off.",
         tables=[
             *(_headline(route, taken) for route in routes),
-            _alone(taken),
-            _long(taken),
-            _ways(taken),
-            _plain(taken),
+            tabulate(
+                "One at a time, a provider that answers at once",
+                ("route", "client"),
+                _rows(taken, "alone"),
+                ("p50 ms", "p99 ms", "CPU µs per call", "failed"),
+            ),
+            tabulate(
+                "A conversation of 41 messages", ("route", "client"), _rows(taken, "long"), CPU_AND_RATE
+            ),
+            tabulate(
+                "This library's ways, OpenAI",
+                ("way", "cache", "at a time"),
+                {(*WAYS[key[1], key[3]], int(key[2])): one for key, one in taken.items() if key[0] == "ways"},
+                CPU_AND_RATE,
+            ),
+            tabulate("Without TLS, 32 at a time", ("route", "client"), _rows(taken, "plain"), CPU_AND_RATE),
         ],
         charts=[_chart(route, taken) for route in routes],
         measured=_measured(taken),
-        versions=versions,
-        problems=problems,
-        rounds=options.rounds_or(5),
-        data={" / ".join(key): one.samples for key, one in taken.items()},
+        **fleet.facts,
     )
 
 
@@ -121,67 +120,16 @@ def cells_of_ours(fleet: Fleet, options: Options) -> Iterator[tuple[Key, Cell]]:
     yield ("ways", "hit", "32", "ours_write"), cell
 
 
+def _rows(taken: Taken, table: str) -> dict[tuple[Shown, ...], Measurement]:
+    return {(ROUTES[key[1]], describe(key[2])): one for key, one in taken.items() if key[0] == table}
+
+
 def _headline(route: str, taken: Taken) -> Table:
-    clients = [key[2] for key in taken if key[:2] == ("many at once", route)]
+    rows = {(describe(key[2]),): one for key, one in taken.items() if key[:2] == ("many at once", route)}
     floor = taken.get(("many at once", route, "aiohttp"))
-    rows = []
-    for client in clients:
-        one = taken["many at once", route, client]
-        share = None if floor is None else one.cpu / floor.cpu
-        earlier = EARLIER.get((route, client))
-        rows.append([describe(client), one.cpu, share, one.rate, earlier, one.server_share, one.failed])
-    return Table(
-        title=f"{ROUTES[route]}: 32 at a time",
-        columns=(
-            "client",
-            "CPU µs per call",
-            "of raw aiohttp",
-            "calls/s",
-            "earlier µs",
-            "provider's core",
-            "failed",
-        ),
-        rows=rows,
-        notes=("*earlier µs*: the measurements on which the goals are based, on another day.",),
-    )
-
-
-def _alone(taken: Taken) -> Table:
-    rows = [
-        [ROUTES[key[1]], describe(key[2]), one.p50 * 1e3, one.p99 * 1e3, one.cpu, one.failed]
-        for key, one in taken.items()
-        if key[0] == "alone"
-    ]
-    columns = ("route", "client", "p50 ms", "p99 ms", "CPU µs per call", "failed")
-    return Table(title="One at a time, a provider that answers at once", columns=columns, rows=rows)
-
-
-def _long(taken: Taken) -> Table:
-    rows = [
-        [ROUTES[key[1]], describe(key[2]), one.cpu, one.rate, one.failed]
-        for key, one in taken.items()
-        if key[0] == "long"
-    ]
-    columns = ("route", "client", "CPU µs per call", "calls/s", "failed")
-    return Table(title="A conversation of 41 messages", columns=columns, rows=rows)
-
-
-def _ways(taken: Taken) -> Table:
-    rows = [
-        [*WAYS[key[1], key[3]], int(key[2]), one.cpu, one.rate, one.failed]
-        for key, one in taken.items()
-        if key[0] == "ways"
-    ]
-    columns = ("way", "cache", "at a time", "CPU µs per call", "calls/s", "failed")
-    return Table(title="This library's ways, OpenAI", columns=columns, rows=rows)
-
-
-def _plain(taken: Taken) -> Table:
-    rows = [
-        [describe(key[2]), one.cpu, one.rate, one.failed] for key, one in taken.items() if key[0] == "plain"
-    ]
-    columns = ("client", "CPU µs per call", "calls/s", "failed")
-    return Table(title="Without TLS, OpenAI, 32 at a time", columns=columns, rows=rows)
+    share = ("of raw aiohttp", lambda one: None if floor is None else one.cpu / floor.cpu)
+    columns = ("CPU µs per call", share, "calls/s", "provider's core", "failed")
+    return tabulate(f"{ROUTES[route]}: 32 at a time", ("client",), rows, columns)
 
 
 def _chart(route: str, taken: Taken) -> Chart:
@@ -195,25 +143,26 @@ def _chart(route: str, taken: Taken) -> Chart:
 
 
 def _measured(taken: Taken) -> dict[str, float]:
-    found: dict[str, float] = {}
-
-    def compare(name: str, ours: Key, other: Key, of: str = "cpu") -> None:
-        if ours in taken and other in taken:
-            found[name] = taken[ours].figure(of) / taken[other].figure(of)
-
+    openai = ("many at once", "openai", "ours")
+    pairs: dict[str, tuple[Key, Key]] = {
+        "gemini_public_of_sdk": (
+            ("many at once", "gemini", "ours_public"),
+            ("many at once", "gemini", "genai"),
+        ),
+        "openai_of_best_sdk": (openai, ("many at once", "openai", "openai2_best")),
+        "openai_of_floor": (openai, ("many at once", "openai", "aiohttp")),
+        "many_of_acall": (("ways", "many", "32", "ours"), ("ways", "closed", "32", "ours")),
+    }
     for route, documented in DOCUMENTED.items():
         ours = ("many at once", route, "ours")
-        compare(f"{route}_of_litellm", ours, ("many at once", route, "litellm"))
-        compare(f"{route}_of_sdk", ours, ("many at once", route, documented))
-        compare(f"long_{route}_of_sdk", ("long", route, "ours"), ("long", route, documented))
-    gemini = ("many at once", "gemini", "ours_public")
-    compare("gemini_public_of_sdk", gemini, ("many at once", "gemini", "genai"))
-    openai = ("many at once", "openai", "ours")
-    compare("openai_of_best_sdk", openai, ("many at once", "openai", "openai2_best"))
-    compare("openai_of_floor", openai, ("many at once", "openai", "aiohttp"))
-    for name, other in (("sdk", "openai3"), ("litellm", "litellm")):
-        compare(f"latency_of_{name}", ("alone", "openai", "ours"), ("alone", "openai", other), "p50")
-    compare("many_of_acall", ("ways", "many", "32", "ours"), ("ways", "closed", "32", "ours"))
+        pairs[f"{route}_of_litellm"] = ours, ("many at once", route, "litellm")
+        pairs[f"{route}_of_sdk"] = ours, ("many at once", route, documented)
+        pairs[f"long_{route}_of_sdk"] = ("long", route, "ours"), ("long", route, documented)
+    alone = {
+        f"latency_of_{name}": (("alone", "openai", "ours"), ("alone", "openai", other))
+        for name, other in (("sdk", "openai3"), ("litellm", "litellm"))
+    }
+    found = ratios(taken, "cpu", pairs) | ratios(taken, "p50", alone)
     for width in ("32", "256"):
         off, stored = (("ways", "closed", width, client) for client in ("ours", "ours_write"))
         if off in taken and stored in taken:

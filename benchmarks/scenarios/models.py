@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 
 from ..clients import describe
+from ..figures import tabulate
 from ..fleet import Cell, Fleet, Job, Measurement, closed
 from ..live import refuse_without_keys, target_of
 from ..provider import Provider, text_of_tokens
@@ -59,7 +60,6 @@ def run(options: Options) -> Result:
             for client in options.chosen(CLIENTS)
         }
         taken = fleet.measure(cells, options.rounds_or(1 if options.live else 2))
-        versions, problems = fleet.versions, fleet.problems
     if options.live:
         text = "Real providers, each asked for about a hundred words."
     else:
@@ -68,10 +68,7 @@ def run(options: Options) -> Result:
         title="Streams by model" + (", live" if options.live else ""),
         text=f"{text} {REQUESTS} streams at each level; four characters count as a token for every client.",
         tables=[_table(model, taken) for model in models] + [_first_version()],
-        versions=versions,
-        problems=problems,
-        rounds=options.rounds_or(1 if options.live else 2),
-        data={" / ".join(map(str, key)): one.samples for key, one in taken.items()},
+        **fleet.facts,
     )
 
 
@@ -92,22 +89,10 @@ def _cell(model: str, level: int, client: str, provider: Provider | None, option
 
 
 def _table(model: str, taken: Mapping[Key, Measurement]) -> Table:
-    rows = []
-    for (own, level, client), one in taken.items():
-        if own == model:
-            tokens = one.characters_rate / CHARACTERS_PER_TOKEN
-            row = [level, describe(client), tokens, one.first_p50 * 1e3, one.first_p95 * 1e3]
-            rows.append([*row, one.wall, one.cpu / 1e3, one.server_share, one.failed])
-    columns = (
-        "at a time",
-        "client",
-        "tokens/s",
-        "first token p50 ms",
-        "p95 ms",
-        "wall s",
-        "CPU ms per stream",
-    )
-    return Table(title=model, columns=(*columns, "provider's core", "failed"), rows=rows)
+    rows = {(level, describe(client)): one for (own, level, client), one in taken.items() if own == model}
+    tokens = ("tokens/s", lambda one: one.characters_rate / CHARACTERS_PER_TOKEN)
+    columns = ("first token p50 ms", "first token p95 ms", "wall s", "CPU ms per stream", "provider's core")
+    return tabulate(model, ("at a time", "client"), rows, (tokens, *columns, "failed"))
 
 
 def _first_version() -> Table:

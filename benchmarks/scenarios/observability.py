@@ -33,7 +33,6 @@ def run(options: Options) -> Result:
             for client in options.chosen(clients)
         }
         taken = fleet.measure(cells, options.rounds_or(7))
-        versions, problems = fleet.versions, fleet.problems
     rows = []
     measured = {}
     for clients in CLIENTS:
@@ -62,10 +61,7 @@ def run(options: Options) -> Result:
         "id missed a cache and caused a database query within the call.",
         tables=[Table(title="With and without observers", columns=columns, rows=rows)],
         measured=measured,
-        versions=versions,
-        problems=problems,
-        rounds=options.rounds_or(7),
-        data={client: one.samples for client, one in taken.items()},
+        **fleet.facts,
     )
 
 

@@ -31,7 +31,6 @@ def run(options: Options) -> Result:
             for client in options.chosen(CLIENTS)
         }
         taken = fleet.measure(cells, options.rounds_or(3))
-        versions, problems = fleet.versions, fleet.problems
     overheads = {
         client: [1e3 * (value - LATENCY) for value in (one.p50, one.p90, one.p99)]
         for client, one in taken.items()
@@ -68,8 +67,5 @@ def run(options: Options) -> Result:
             )
         ],
         measured=measured,
-        versions=versions,
-        problems=problems,
-        rounds=options.rounds_or(3),
-        data={client: one.samples for client, one in taken.items()},
+        **fleet.facts,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..clients import describe
+from ..figures import ratios
 from ..fleet import Fleet, Measurement, closed
 from ..provider import Provider
 from ..report import Chart, Result, Table
@@ -33,12 +34,7 @@ def run(options: Options) -> Result:
                 how = {"warm": level, "settings": {"latency": LATENCY}}
                 cells[client, level] = fleet.cell(client, "openai", closed(level), options.count(100), **how)
         taken = fleet.measure(cells, options.rounds_or(3))
-        versions, problems = fleet.versions, fleet.problems
     clients = options.chosen(CLIENTS)
-    ours = [taken.get(("ours", level)) for level in (1, 100)]
-    measured = {}
-    if ours[0] is not None and ours[1] is not None:
-        measured["sweep_growth"] = ours[1].figure("mean") / ours[0].figure("mean")
     return Result(
         title="How latency grows with concurrency",
         text="100 requests at each level to a provider that answers in 50 ms, over TLS, connections warm. "
@@ -58,11 +54,8 @@ def run(options: Options) -> Result:
                 logarithmic=True,
             )
         ],
-        measured=measured,
-        versions=versions,
-        problems=problems,
-        rounds=options.rounds_or(3),
-        data={f"{client} / {level}": one.samples for (client, level), one in taken.items()},
+        measured=ratios(taken, "mean", {"sweep_growth": (("ours", 100), ("ours", 1))}),
+        **fleet.facts,
     )
 
 

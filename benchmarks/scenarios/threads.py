@@ -5,23 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..clients import describe
+from ..figures import ratios, tabulate
 from ..fleet import Fleet, Measurement
 from ..provider import Provider
-from ..report import Chart, Result, Table
+from ..report import Chart, Result
 from . import Options
 
 CLIENTS = ("openai3_per_thread", "openai3_shared", "openai3_run", "litellm", "ours_default")
 THREADS = 100
 CALLS = {0.050: 1000, 0.300: 500}
 """The number of calls of all threads together, by the latency of the provider."""
-
-EARLIER = {
-    "openai3_run": (215, 554, 1472),
-    "openai3_shared": (514, 185, 494),
-    "openai3_per_thread": (1069, 92, 250),
-    "ours_default": (1600, 58, 137),
-}
-"""Calls a second, p50 and p99 in ms, at 50 ms; those of this library are from a prototype."""
 
 
 def run(options: Options) -> Result:
@@ -35,21 +28,22 @@ def run(options: Options) -> Result:
                 how = {"settings": {"latency": latency}}
                 cells[client, latency] = fleet.cell(client, "openai", load, count, **how)
         taken = fleet.measure(cells, options.rounds_or(3))
-        versions, problems = fleet.versions, fleet.problems
-    tables = []
-    for latency, calls in CALLS.items():
-        rows = []
-        for (client, own), one in taken.items():
-            if own == latency:
-                right = 100 * (1 - one.failed / (one.calls * options.rounds_or(3)))
-                earlier = EARLIER.get(client) if latency < 0.1 else None
-                row = [describe(client), f"{right:.0f} %", one.mean * 1e3, one.p50 * 1e3, one.p99 * 1e3]
-                row += [one.rate, one.peak, one.cpu]
-                rows.append([*row, None if earlier is None else " / ".join(map(str, earlier))])
-        columns = ("client", "right", "mean ms", "median ms", "p99 ms", "calls/s", "peak in flight")
-        columns += ("CPU µs per call", "earlier calls/s / p50 / p99")
-        title = f"Provider answering in {latency * 1e3:.0f} ms, {calls} calls"
-        tables.append(Table(title=title, columns=columns, rows=rows))
+
+    def right(one: Measurement) -> str:
+        return f"{100 * (1 - one.failed / (one.calls * options.rounds_or(3))):.0f} %"
+
+    tables = [
+        tabulate(
+            f"Provider answering in {latency * 1e3:.0f} ms, {calls} calls",
+            ("client",),
+            {(describe(client),): one for (client, own), one in taken.items() if own == latency},
+            (
+                ("right", right),
+                *("mean ms", "p50 ms", "p99 ms", "calls/s", "peak in flight", "CPU µs per call"),
+            ),
+        )
+        for latency, calls in CALLS.items()
+    ]
     return Result(
         title="100 threads",
         text="100 threads make one synchronous call after the other, over TLS. Each thread makes one call "
@@ -65,23 +59,19 @@ def run(options: Options) -> Result:
             )
         ],
         measured=_measured(taken, options),
-        versions=versions,
-        problems=problems,
-        rounds=options.rounds_or(3),
-        data={f"{client} / {latency}": one.samples for (client, latency), one in taken.items()},
+        **fleet.facts,
     )
 
 
 def _measured(taken: Mapping[tuple[str, float], Measurement], options: Options) -> dict[str, float]:
-    found: dict[str, float] = {}
-    quick, slow = taken.get(("ours_default", 0.050)), taken.get(("ours_default", 0.300))
-    if quick is None or slow is None:
-        return found
-    for name, other in (("threads_of_sdk", "openai3_per_thread"), ("threads_of_run", "openai3_run")):
-        one = taken.get((other, 0.050))
-        if one is not None:
-            found[name] = quick.figure("rate") / one.figure("rate")
-    found["threads_ok"] = 100 * (1 - slow.failed / (slow.calls * options.rounds_or(3)))
-    found["threads_peak"] = slow.peak
-    found["threads_p99"] = slow.figure("p99") / 0.300
-    return found
+    slow = taken.get(("ours_default", 0.300))
+    if slow is None:
+        return {}
+    others = {"threads_of_sdk": "openai3_per_thread", "threads_of_run": "openai3_run"}
+    pairs = {name: (("ours_default", 0.050), (other, 0.050)) for name, other in others.items()}
+    return {
+        **ratios(taken, "rate", pairs),
+        "threads_ok": 100 * (1 - slow.failed / (slow.calls * options.rounds_or(3))),
+        "threads_peak": slow.peak,
+        "threads_p99": slow.figure("p99") / 0.300,
+    }

@@ -10,10 +10,11 @@ from dataclasses import replace
 
 from ..clients import describe
 from ..delay_line import DelayLine
+from ..figures import tabulate
 from ..fleet import Cell, Fleet, Job, closed
 from ..live import refuse_without_keys, target_of
 from ..provider import Provider
-from ..report import Result, Table
+from ..report import Result
 from . import Options
 
 MODELS = ("gpt-6.1-sol", "claude-sonnet-5-5", "gemini/gemini-3.8-flash")
@@ -59,22 +60,8 @@ def run(options: Options) -> Result:
                     settings = {} if options.live else SETTINGS
                     cells[model, level, client] = Cell(client=client, job=job, settings=settings)
         taken = fleet.measure(cells, options.rounds_or(3))
-        versions, problems = fleet.versions, fleet.problems
-    rows = []
-    for (model, level, client), one in taken.items():
-        row = [model, level, describe(client), one.rate, one.p50 * 1e3, one.p95 * 1e3, one.cpu]
-        rows.append([*row, one.connections or None, one.failed])
-    columns = (
-        "model",
-        "at a time",
-        "client",
-        "calls/s",
-        "p50 ms",
-        "p95 ms",
-        "CPU µs per call",
-        "connections",
-        "failed",
-    )
+    rows = {(model, level, describe(client)): one for (model, level, client), one in taken.items()}
+    columns = ("calls/s", "p50 ms", "p95 ms", "CPU µs per call", "connections", "failed")
     if options.live:
         text = "Real providers; each transport has a new client and new connections."
     else:
@@ -84,9 +71,6 @@ def run(options: Options) -> Result:
     return Result(
         title="Transports" + (", live" if options.live else ""),
         text=text,
-        tables=[Table(title="A new client each time", columns=columns, rows=rows)],
-        versions=versions,
-        problems=problems,
-        rounds=options.rounds_or(3),
-        data={" / ".join(map(str, key)): one.samples for key, one in taken.items()},
+        tables=[tabulate("A new client each time", ("model", "at a time", "client"), rows, columns)],
+        **fleet.facts,
     )
