@@ -351,5 +351,5 @@ def test_a_full_disk_is_named_with_the_rows_and_the_remedy(
     assert ended.code == 1
     assert ended.err == (
         "llm-provider: error: the disk of /dev/full is full (No space left on device): 0 of 12 rows "
-        "are answered in /dev/full; the same command asks the rest; free space first\n"
+        "are answered in /dev/full; the same command asks the rest; free space on this disk\n"
     )

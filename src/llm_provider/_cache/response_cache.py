@@ -462,6 +462,7 @@ class ResponseCache:
             return self._store
 
     def _failed(self, action: str, reason: Exception) -> None:
+        from .._runtime.paths import full_disk
         from .storage.store import CacheRefusedError
 
         if isinstance(reason, CacheRefusedError):
@@ -474,7 +475,8 @@ class ResponseCache:
                 message += ", and their answers are kept in memory until they can be written"
         if action not in self._warned:
             self._warned.add(action)
-            warn(f"{message}: {reason}")
+            found = full_disk(reason, self.directory, "stored answers are safe") or reason
+            warn(f"{message}: {found}")
 
 
 def _tag(asked: Asked | None) -> str | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._errors import RequestError
+from .._runtime.paths import full_disk
 from .log_file import VARIABLE, LogFile, LoggedAsk, log_path
 from .output import say
 
@@ -100,4 +101,5 @@ def log(
     try:
         LogFile(path).add(ask)
     except (OSError, sqlite3.Error, RequestError, TypeError, ValueError) as error:
-        say("warning", f"the answer is not in the log {path}: {error} ({VARIABLE}=off keeps none)")
+        found = full_disk(error, path, "earlier answers are safe") or error
+        say("warning", f"the answer is not in the log {path}: {found} ({VARIABLE}=off keeps none)")

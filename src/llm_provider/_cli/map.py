@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .._errors import RequestError
+from .._runtime.paths import full_disk
 from .call_options import call_options, parameters_of
 from .output import (
     EXIT_CODES,
@@ -64,7 +64,6 @@ _NOT_ASKED = frozenset(
 )
 """Parameters that do not change an answer, so a later run may have others."""
 
-_FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 _SHOWN = 10
 """Rows that are not valid and that are shown."""
 
@@ -388,18 +387,14 @@ def _run(
     run, tally, cost = _Run(), Tally(), Cost(0.0)
     try:
         cost = _send(work, output, parameters, run, tally, overwrite=overwrite)
+        if isinstance(output, OutputFile) and output.is_kept:
+            tally = output.arrange(max(work.positions, output.positions))
     except KeyboardInterrupt as interrupt:
         interrupt.add_note(_kept(work, output, run, parameters))
         raise
     except OSError as error:
-        if error.errno not in _FULL:
-            raise
-        kept = _kept(work, output, run, parameters)
-        raise OSError(
-            f"the disk of {output.name} is full ({error.strerror}): {kept}; free space first"
-        ) from None
+        raise full_disk(error, output.name, _kept(work, output, run, parameters)) or error from None
     if isinstance(output, OutputFile):
-        tally = output.arrange(max(work.positions, output.positions)) if output.is_kept else tally
         answered = tally.rows - tally.errors.total()
         parts = [f"{work.before:,} before this run"] if work.before else []
         parts += [f"{run.cached:,} from the cache"] if run.cached else []

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, cast
 import orjson
 
 from .._errors import RequestError
-from .._runtime.paths import file_remedy
+from .._runtime.paths import file_remedy, full_disk
 from .._types.usage import Usage
 from .totals import COUNTS, POSTING_KINDS, Key, Posting, PostingKind
 
@@ -98,7 +98,7 @@ class LedgerFile:
                 self._torn = True
                 self._torn = os.write(self._descriptor, data) != len(data)
             except OSError as error:
-                reason = str(error)
+                reason = str(full_disk(error, self.path, "its earlier lines are safe") or error)
             else:
                 if not self._torn:
                     return

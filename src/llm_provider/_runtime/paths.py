@@ -1,12 +1,16 @@
-"""The check of the paths that users give."""
+"""The check of the paths that users give, and what to do about files that cannot be written."""
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 from typing import Any
 
 from .._errors import RequestError, shown
+
+_FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
+_FULL_OF_SQLITE = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
 
 
 def checked_path(name: str, value: Any) -> str | os.PathLike[str]:
@@ -34,3 +38,23 @@ def file_remedy(path: Path) -> str:
     if not path.parent.is_dir():
         return f"; make the folder {str(path.parent)!r} first"
     return ""
+
+
+def full_disk(error: Exception, path: str | os.PathLike[str], safe: str) -> OSError | None:
+    """The error that names a full disk, what is safe, and the remedy; None if the disk is not full.
+
+    Args:
+        error: The error of the system or of SQLite.
+        path: The file or folder that was written.
+        safe: What is kept, and what goes on.
+
+    >>> print(full_disk(OSError(28, "No space left on device"), "a.jsonl", "earlier lines are safe"))
+    the disk of a.jsonl is full (No space left on device): earlier lines are safe; free space on this disk
+    """
+    number = getattr(error, "errno", None)
+    if number not in _FULL and getattr(error, "sqlite_errorname", None) not in _FULL_OF_SQLITE:
+        return None
+    reason = getattr(error, "strerror", None) or error
+    found = OSError(f"the disk of {path} is full ({reason}): {safe}; free space on this disk")
+    found.errno = number or errno.ENOSPC
+    return found

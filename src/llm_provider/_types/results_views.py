@@ -16,12 +16,21 @@ from .. import _html
 from .._errors import LLMError, RequestError
 from .._json_values import json_value
 from .._runtime.json_pieces import LARGE
+from .._runtime.paths import full_disk
 from .response import Response, Result, call_text, result_from_dict
 from .results_table import metadata_columns, row_count, table_rows
 
 
 def to_jsonl(results: Iterable[Result], path: str | os.PathLike[str]) -> None:
     """See `Results.to_jsonl`."""
+    try:
+        _write(results, path)
+    except OSError as error:
+        safe = "the results are in memory, and an earlier file is as it was"
+        raise full_disk(error, path, safe) or error from None
+
+
+def _write(results: Iterable[Result], path: str | os.PathLike[str]) -> None:
     lines = (part for result in results for part in (*_parts_of_line(result), "\n"))
     # A link is kept, and the file behind it is replaced.
     goal = Path(os.path.realpath(Path(path).expanduser()))
