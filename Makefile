@@ -28,7 +28,7 @@ COMPILE := $(UV) pip compile --quiet $(UPGRADE) --prerelease if-necessary-or-exp
 EXTRAS := --extra litellm --extra otel --extra plot --extra simulator --extra valkey --extra zstd
 
 # The caller's interpreter settings have no effect, and uv never downloads an interpreter.
-unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV CONDA_PREFIX UV_PYTHON UV_PROJECT_ENVIRONMENT
+unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE VIRTUAL_ENV CONDA_PREFIX UV_PYTHON UV_PROJECT_ENVIRONMENT
 export UV_PYTHON_DOWNLOADS := never
 # Trust the certificates of the machine, which may include that of a proxy.
 export UV_SYSTEM_CERTS := true
