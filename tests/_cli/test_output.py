@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -36,6 +37,16 @@ def test_warnings_take_one_line(
     assert (ended.code, ended.out) == (0, "4\n")
     assert ended.err.startswith("llm-provider: warning: the cache in ")
     assert ended.err.count("\n") == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no limit of files")
+def test_a_warning_after_the_end_takes_one_line(simulator: Simulator) -> None:
+    command = [sys.executable, "-m", "llm_provider", "ask", MODEL, "2+2", "--no-log"]
+    # A limit on the size of files refuses every write to the cache, which warns again when it is closed.
+    limited = ["sh", "-c", 'ulimit -f 0 && exec "$@"', "sh", *command]
+    ended = subprocess.run(limited, capture_output=True, text=True, timeout=60, check=True)
+    assert "could not be stored" in ended.stderr
+    assert all(line.startswith("llm-provider: warning: ") for line in ended.stderr.splitlines())
 
 
 def test_log_lines_of_the_library_take_one_line(capsys: pytest.CaptureFixture[str]) -> None:

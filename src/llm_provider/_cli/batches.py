@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .output import FAILED, INCOMPLETE_ANSWER, OK, PROGRAM, when_interrupted
+from .output import FAILED, INCOMPLETE_ANSWER, OK, PROGRAM, say, when_interrupted
 from .parsing import Group, command
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def status(ids: tuple[str, ...], *, as_json: bool) -> int:
                 try:
                     batch.refresh(patience=0.0)
                 except LLMError as error:
-                    print(f"{batch.id}: {error}", file=sys.stderr)
+                    say("error", f"{batch.id}: {error}")
                     code = FAILED
             shown.append(_facts(batch))
         _print(shown, as_json=as_json)
@@ -173,12 +173,12 @@ def _collected(batch: Batch) -> int:
         results = batch.results()
     except PendingBatchError as pending:
         # The others are collected all the same.
-        print(f"{batch.id}: {pending}", file=sys.stderr)
+        say("warning", f"{batch.id}: {pending}")
         return INCOMPLETE_ANSWER
     errors = [result for result in results if isinstance(result, LLMError)]
     print(f"{batch.id}: {len(results) - len(errors)} of {len(results)} rows answered")
     for error in errors[:3]:
-        print(f"  {type(error).__name__}: {error}", file=sys.stderr)
+        say("error", f"{type(error).__name__}: {error}")
     return INCOMPLETE_ANSWER if errors else OK
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from contextlib import closing
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .output import FAILED, OK, PROGRAM
+from .output import FAILED, OK, PROGRAM, say
 from .parsing import Group, age, command
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ def verify() -> int:
         found = opened.verify()
     print(f"{_answers(found.entries)} whole, {len(found.damaged)} damaged")
     for problem in (*found.problems, *found.damaged):
-        print(problem, file=sys.stderr)
+        say("error", problem)
     return OK if found else FAILED
 
 

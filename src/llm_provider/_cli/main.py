@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import warnings
 from collections.abc import Sequence
 
 from .._errors import LLMError, OutputError, RequestError
@@ -20,6 +21,7 @@ from .output import (
     flushed_output,
     say,
     say_interrupted,
+    show_warning,
     warnings_in_one_line,
 )
 
@@ -40,6 +42,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     [{"provider": "anthropic", "model": "claude-haiku-5-5", ...}]
     0
     """
+    if argv is None:
+        # Clients are closed, and warn, after this function has returned.
+        warnings.showwarning = show_warning
     try:
         # Output is flushed here, where an error can still be reported in one line.
         with warnings_in_one_line(), flushed_output():

@@ -117,22 +117,23 @@ def logs_in_one_line() -> Iterator[None]:
         logger.removeHandler(handler)
 
 
+def show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Print a Python warning like an error, without the line of code that caused it."""
+    say("warning", str(message))
+
+
 @contextlib.contextmanager
 def warnings_in_one_line() -> Iterator[None]:
-    """Prints Python warnings like errors, without the line of code that caused them."""
-
-    def show(
-        message: Warning | str,
-        category: type[Warning],
-        filename: str,
-        lineno: int,
-        file: TextIO | None = None,
-        line: str | None = None,
-    ) -> None:
-        say("warning", str(message))
-
+    """Shows Python warnings by `show_warning`."""
     with warnings.catch_warnings():
-        warnings.showwarning = show
+        warnings.showwarning = show_warning
         yield
 
 
