@@ -12,9 +12,7 @@ benchmarks/results/clusters.md.
 from __future__ import annotations
 
 import argparse
-import datetime
 import os
-import platform
 import resource
 import socket
 import statistics
@@ -23,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +30,13 @@ from llm_provider._cache.second_level.valkey_store import ValkeyStore
 from llm_provider._cache.storage.entry import packed, unpacked
 from llm_provider.simulator import Simulator
 
+from . import report
+from .provider import cpu_seconds
 from .rate_control import simulation
 from .rate_control.baselines import Oracle, Ours
 from .rate_control.scenarios import bucket
 from .rate_control.simulation import Scenario, Simulation
 
-RESULTS = Path(__file__).parent / "results" / "clusters.md"
 MODEL = "gpt-6.1-sol"
 LATENCY = 0.2
 CALLS = 2000
@@ -94,7 +93,8 @@ def measured(program: str, directory: str, simulator: Simulator) -> tuple[float,
         memory = 0.0
         for each in family(process.pid):
             memory += proportional_memory(each)
-            used[each] = processor_seconds(each)
+            with suppress(OSError):
+                used[each] = cpu_seconds(each)
         most = max(most, memory)
         time.sleep(0.03)
     assert process.returncode == 0, "the program failed"
@@ -139,15 +139,6 @@ def proportional_memory(pid: int) -> float:
     except OSError:
         pass
     return 0.0
-
-
-def processor_seconds(pid: int) -> float:
-    """Processor time that a process has used."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
@@ -241,23 +232,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parts = {"machine": machine, "store": store, "workers": workers}
     parser.add_argument("--only", choices=parts)
-    parser.add_argument("--write", action="store_true", help=f"write {RESULTS.name}")
+    parser.add_argument("--write", action="store_true", help="write the result")
     arguments = parser.parse_args()
     tables = {name: part() for name, part in parts.items() if arguments.only in (None, name)}
     if arguments.write:
-        today = datetime.datetime.now(datetime.UTC).date()
-        made = (
-            f"Made by `python -m benchmarks.clusters --write` on {today}, Python {platform.python_version()}"
+        text = (
+            f"The first table has {CALLS:,} calls of {LATENCY} s each. Jain's index is that after the first "
+            "minute. Seconds depend on what else the machine does; CPU seconds and memory depend on it less."
         )
-        processors = f"{os.cpu_count()} processors. The first table has {CALLS:,} calls of {LATENCY} s each."
-        text = ["# Clusters", "", f"{made}, {processors} Jain's index is that after the first minute."]
-        text += [
-            "",
-            "Seconds depend on what else the machine does; CPU seconds and memory depend on it less.",
-        ]
-        for lines in tables.values():
-            text += ["", *lines]
-        RESULTS.write_text("\n".join(text) + "\n")
+        lines = [line for lines in tables.values() for line in ("", *lines)]
+        report.write_lines("clusters", "Clusters", "clusters", text, lines[1:])
 
 
 if __name__ == "__main__":

@@ -139,6 +139,13 @@ def write_results(name: str, result: Result, command: str) -> Path:
     return page
 
 
+def write_lines(name: str, title: str, command: str, text: str, lines: Sequence[str]) -> None:
+    """Write `results/<name>.md` of a program that is no scenario: a title, how it was made, and its lines."""
+    stamp = f"{datetime.now(UTC).date()}, Python {platform.python_version()}, {os.cpu_count()} cores"
+    head = f"# {title}\n\nMade by `python -m benchmarks.{command} --write` on {stamp}. {text}\n\n"
+    (RESULTS / f"{name}.md").write_text(head + "\n".join(lines) + "\n", encoding="utf-8")
+
+
 def markdown(name: str, facts: Mapping[str, Any]) -> str:
     """The page of a result."""
     rounds = "" if facts["rounds"] is None else f" Medians of {facts['rounds']} interleaved rounds."

@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import datetime
 import math
-import platform
 import statistics
 import time
 from dataclasses import dataclass, replace
@@ -26,15 +24,21 @@ from typing import Any
 from llm_provider._limits import controller, rate_estimator, window
 from llm_provider._limits import random_refusals as refusals
 
+from .. import report
 from . import random_refusals
 from .baselines import POLICIES, Oracle, Ours
 from .scenarios import FINITE, HELD_OUT, HELD_OUT_2, HELD_OUT_3, SCENARIOS
 from .simulation import Outcome, Scenario, Simulation
 
 ROOT = Path(__file__).parents[2]
-RESULTS = ROOT / "benchmarks" / "results" / "rate_control.md"
 IMAGE = ROOT / "docs" / "images" / "rate-control.png"
 
+HELD = "The held-out scenarios one by one:"
+RANDOM = (
+    "A share of all requests is refused at random, at every rate: seconds of this controller / AIMD / the "
+    "bare SDK at the same number in flight until the last of the calls of 0.2 s is answered, after the ratio "
+    "to the better of the two others. Calls are lost if the default of `max_retries` is not enough."
+)
 FIRST_SEED = 1000
 """Tuning used smaller seeds."""
 
@@ -235,7 +239,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=5, help="runs per cell")
     parser.add_argument("--only", default="", help="scenarios whose name holds this text")
-    parser.add_argument("--write", action="store_true", help=f"write {RESULTS.name}")
+    parser.add_argument("--write", action="store_true", help="write the result")
     parser.add_argument("--plot", action="store_true", help=f"write {IMAGE.name}")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="another constant")
     arguments = parser.parse_args()
@@ -261,29 +265,18 @@ def main() -> None:
             held_out += rows[2:] if held_out else rows
         random_lines = random_refusals.table(seeds)
         if arguments.write:
-            _write(lines, held_out, random_lines, arguments.seeds)
+            _write([*lines, "", HELD, "", *held_out, "", RANDOM, "", *random_lines], seeds)
 
 
-def _write(lines: list[str], held_out: list[str], random_lines: list[str], seeds: int) -> None:
-    command = f"python -m benchmarks.rate_control --seeds {seeds} --write"
-    today = datetime.datetime.now(datetime.UTC).date()
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(
-        f"# Rate control in simulated time\n\nMade by `{command}` on {today}, Python "
-        f"{platform.python_version()}. Goodput in % of the oracle / refusals per 1,000 answers (Jain's index "
-        "of fairness after the first minute).\n\n"
-        + "\n".join(lines)
-        + "\n\nThe held-out scenarios one by one:\n\n"
-        + "\n".join(held_out)
-        + "\n\nA share of all requests is refused at random, at every rate: seconds of this controller / "
-        "AIMD / the bare SDK at the same number in flight until the last of the calls of 0.2 s is answered, "
-        "after the ratio to the better of the two others. Calls are lost if the default of `max_retries` is "
-        "not enough.\n\n"
-        + "\n".join(random_lines)
-        + f"\n\n{random_refusals.hopeless(range(FIRST_SEED, FIRST_SEED + seeds))}"
-        + f"\n\n{recovery(range(FIRST_SEED, FIRST_SEED + seeds))}"
-        + f"\n\n{second_run(range(FIRST_SEED, FIRST_SEED + seeds))}\n\n{overhead()}\n"
+def _write(lines: list[str], seeds: range) -> None:
+    text = (
+        "Goodput in % of the oracle / refusals per 1,000 answers (Jain's index of fairness after the first "
+        "minute)."
     )
+    ends = (random_refusals.hopeless(seeds), recovery(seeds), second_run(seeds), overhead())
+    lines = [*lines, *(line for end in ends for line in ("", end))]
+    command = f"rate_control --seeds {len(seeds)}"
+    report.write_lines("rate_control", "Rate control in simulated time", command, text, lines)
 
 
 if __name__ == "__main__":

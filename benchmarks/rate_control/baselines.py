@@ -12,14 +12,11 @@ from llm_provider._limits.controller import AdaptiveController
 from llm_provider._limits.headers import Headroom
 from llm_provider._limits.rate_estimator import Ticket
 
-from .simulation import Provider
+from .simulation import Policy, Provider
 
 
-class Ours:
+class Ours(Policy):
     """The controller of `llm_provider`."""
-
-    omniscient = False
-    at_once = 0
 
     def __init__(
         self,
@@ -29,14 +26,13 @@ class Ours:
         *,
         remembered: float | None = None,
     ) -> None:
+        super().__init__(provider, max_in_flight, source)
         self.controller = AdaptiveController(random_source=source, remembered=remembered)
-        self._max_in_flight = max_in_flight
-        self._random = source
         self.succeeded = self.controller.succeeded
         self.failed = self.controller.failed
 
     def ready_at(self, now: float, tokens: float) -> float:
-        return self.controller.ready_at(now, tokens, self._max_in_flight, self.at_once)
+        return self.controller.ready_at(now, tokens, self.max_in_flight, self.at_once)
 
     def sent(self, now: float, tokens: float) -> Ticket:
         return self.controller.sent(now, tokens, self.at_once)
@@ -45,44 +41,29 @@ class Ours:
         self, now: float, ticket: Ticket, retry_after: float | None, headroom: Headroom | None, attempts: int
     ) -> float:
         alone = self.controller.refused(now, ticket, retry_after, headroom)
-        return self._delay(retry_after, attempts) if alone else 0.0
+        return self.delay(retry_after, attempts) if alone else 0.0
 
     def overloaded(
         self, now: float, ticket: Ticket, retry_after: float | None, headroom: Headroom | None, attempts: int
     ) -> float:
         alone = self.controller.overloaded(now, ticket, retry_after)
-        return self._delay(retry_after, attempts) if alone else 0.0
-
-    def _delay(self, retry_after: float | None, attempts: int) -> float:
-        """Seconds that the call waits by itself, as `retry.judge` decides."""
-        if retry_after is not None:
-            return max(retry_after, 1e-3)
-        return self._random.uniform(1e-3, min(30.0, 0.5 * 2.0 ** min(attempts - 1, 16)))
-
-    def woke(self, now: float) -> None:
-        pass
+        return self.delay(retry_after, attempts) if alone else 0.0
 
     def shown(self, now: float) -> tuple[float, float]:
         return self.controller.rate, self.controller.window
 
 
-class Window:
+class Window(Policy):
     """Common part of most baselines: a window of requests in flight, and calls that sleep by themselves."""
 
-    omniscient = False
-    at_once = 0
     sleeping_holds_a_slot = False
 
     def __init__(self, provider: Provider, max_in_flight: int, source: random.Random) -> None:
-        self.max_in_flight, self.random = max_in_flight, source
-        self.size, self.in_flight = 1.0, 0
+        super().__init__(provider, max_in_flight, source)
+        self.size = 1.0
 
     def ready_at(self, now: float, tokens: float) -> float:
         return now if self.in_flight < max(1, int(self.size)) else math.inf
-
-    def sent(self, now: float, tokens: float) -> float:
-        self.in_flight += 1
-        return now
 
     def succeeded(self, now: float, ticket: float, headroom: Headroom | None, used: float | None) -> None:
         self.in_flight -= 1
@@ -95,11 +76,6 @@ class Window:
         self.cut(now, ticket, retry_after)
         return self.delay(retry_after, attempts)
 
-    overloaded = refused
-
-    def failed(self, now: float, ticket: float) -> None:
-        self.in_flight -= 1
-
     def woke(self, now: float) -> None:
         self.in_flight -= self.sleeping_holds_a_slot
 
@@ -107,16 +83,10 @@ class Window:
         return math.inf, self.size
 
     def grow(self, now: float) -> None:
-        raise NotImplementedError
+        """Answer a success."""
 
     def cut(self, now: float, sent: float, retry_after: float | None) -> None:
-        raise NotImplementedError
-
-    def delay(self, retry_after: float | None, attempts: int) -> float:
-        """Retry-After, else full jitter up to half a second, doubled per attempt."""
-        if retry_after is not None:
-            return max(retry_after, 1e-3)
-        return self.random.uniform(1e-3, min(30.0, 0.5 * 2.0 ** min(attempts - 1, 16)))
+        """Answer a refusal."""
 
 
 class FirstVersion(Window):
@@ -162,12 +132,6 @@ class BareSDK(Window):
         super().__init__(provider, max_in_flight, source)
         self.size = max_in_flight
 
-    def grow(self, now: float) -> None:
-        pass
-
-    def cut(self, now: float, sent: float, retry_after: float | None) -> None:
-        pass
-
     def delay(self, retry_after: float | None, attempts: int) -> float:
         """Retry-After up to a minute, else half a second, doubled per attempt up to 8 s, less a quarter."""
         if retry_after is not None and 0 < retry_after <= 60:
@@ -209,7 +173,7 @@ class InspectAI(Window):
         return max(retry_after or 0.0, backoff)
 
 
-class Botocore:
+class Botocore(Policy):
     """botocore's adaptive mode, from the AWS SDK reference guide (retry behaviour).
 
     CUBIC on the send rate (decrease to 0.7, scale 0.4), which is measured in bins of half a second smoothed
@@ -217,18 +181,15 @@ class Botocore:
     window and ignores Retry-After.
     """
 
-    omniscient = False
-    at_once = 0
-
     def __init__(self, provider: Provider, max_in_flight: int, source: random.Random) -> None:
-        self.random, self.in_flight, self._max_in_flight = source, 0, max_in_flight
+        super().__init__(provider, max_in_flight, source)
         self._rate = math.inf
         self._capacity, self._level, self._at = 1.0, 0.0, 0.0
         self._measured, self._bin, self._count = 0.0, 0.0, 0
         self._last_max, self._last_cut, self._inflection = 0.0, 0.0, 0.0
 
     def ready_at(self, now: float, tokens: float) -> float:
-        if self.in_flight >= self._max_in_flight:
+        if self.in_flight >= self.max_in_flight:
             # It has no window of its own: the number of its callers' threads bounds it.
             return math.inf
         if self._rate == math.inf:
@@ -260,14 +221,6 @@ class Botocore:
         self._limit(now, self._last_max * 0.7)
         return max(1e-3, self.random.random() * min(20.0, 2.0 ** min(attempts, 16)))
 
-    overloaded = refused
-
-    def failed(self, now: float, ticket: float) -> None:
-        self.in_flight -= 1
-
-    def woke(self, now: float) -> None:
-        pass
-
     def shown(self, now: float) -> tuple[float, float]:
         return self._rate, math.inf
 
@@ -291,42 +244,15 @@ class Botocore:
             self._count, self._bin = 0, slot
 
 
-class Oracle:
+class Oracle(Policy):
     """Sends exactly when the provider would admit."""
 
     omniscient = True
-    at_once = 0
-
-    def __init__(self, provider: Provider, max_in_flight: int, source: random.Random) -> None:
-        self._provider, self._max_in_flight, self._in_flight = provider, max_in_flight, 0
 
     def ready_at(self, now: float, tokens: float) -> float:
-        if self._in_flight >= self._max_in_flight:
+        if self.in_flight >= self.max_in_flight:
             return math.inf
-        return now + self._provider.wait(now, tokens)
-
-    def sent(self, now: float, tokens: float) -> None:
-        self._in_flight += 1
-
-    def succeeded(self, now: float, ticket: None, headroom: Headroom | None, used: float | None) -> None:
-        self._in_flight -= 1
-
-    def refused(
-        self, now: float, ticket: None, retry_after: float | None, headroom: Headroom | None, attempts: int
-    ) -> float:
-        self._in_flight -= 1
-        return 0.0
-
-    overloaded = refused
-
-    def failed(self, now: float, ticket: None) -> None:
-        self._in_flight -= 1
-
-    def woke(self, now: float) -> None:
-        pass
-
-    def shown(self, now: float) -> tuple[float, float]:
-        return math.inf, math.inf
+        return now + self.provider.wait(now, tokens)
 
 
 POLICIES = {

@@ -12,27 +12,21 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import datetime
 import math
-import platform
 import random
 from collections import Counter
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-from llm_provider import Client, Response
 from llm_provider._calls.key_pool import by_headroom
 from llm_provider._limits.controller import AdaptiveController
 from llm_provider._limits.headers import Headroom
 from llm_provider._limits.rate_estimator import Ticket
 from llm_provider.simulator import Simulator
 
-from .simulation import Bucket, Provider, Scenario, Simulation
-from .sockets import ROOT, prompts
-
-RESULTS = ROOT / "benchmarks" / "results" / "rate_control_keys.md"
-MODEL = "gpt-6.1-sol"
+from .. import report
+from .simulation import Bucket, Policy, Provider, Scenario, Simulation
+from .sockets import send
 
 
 @dataclass(frozen=True)
@@ -70,30 +64,26 @@ class KeyedProvider(Provider):
         return wait
 
 
-class Pool:
-    """A policy: our choice between our controllers, one for each key."""
-
-    omniscient = False
-    at_once = 0
+class Pool(Policy):
+    """Our choice between our controllers, one for each key."""
 
     def __init__(self, provider: Provider, max_in_flight: int, source: random.Random) -> None:
-        assert isinstance(provider, KeyedProvider)
-        self._provider = provider
+        super().__init__(provider, max_in_flight, source)
         self._controllers = [AdaptiveController(random_source=source) for _ in provider.limits]
-        self._max_in_flight = max_in_flight
         self._next = 0
 
     def ready_at(self, now: float, tokens: float) -> float:
-        return min(controller.ready_at(now, tokens, self._max_in_flight) for controller in self._controllers)
+        return min(controller.ready_at(now, tokens, self.max_in_flight) for controller in self._controllers)
 
     def sent(self, now: float, tokens: float) -> tuple[AdaptiveController, Ticket]:
         self._next += 1
         key = next(
             place
             for place in by_headroom(self._controllers, self._next)
-            if self._controllers[place].ready_at(now, tokens, self._max_in_flight) <= now
+            if self._controllers[place].ready_at(now, tokens, self.max_in_flight) <= now
         )
-        self._provider.key = key
+        assert isinstance(self.provider, KeyedProvider)
+        self.provider.key = key
         return self._controllers[key], self._controllers[key].sent(now, tokens)
 
     def succeeded(
@@ -118,14 +108,9 @@ class Pool:
         alone = controller.refused(now, own, retry_after, headroom)
         return max(retry_after or 0.0, 0.1) if alone else 0.0
 
-    overloaded = refused
-
     def failed(self, now: float, ticket: tuple[AdaptiveController, Ticket]) -> None:
         controller, own = ticket
         controller.failed(now, own)
-
-    def woke(self, now: float) -> None:
-        pass
 
     def shown(self, now: float) -> tuple[float, float]:
         return sum(controller.rate for controller in self._controllers), math.inf
@@ -151,22 +136,6 @@ def simulated(keys: Keys, seconds: float, seed: int) -> tuple[int, int]:
     return sum(outcome.done), outcome.refused
 
 
-async def send(url: str, names: list[str], seconds: float) -> int:
-    """Answers to an endless batch within so many seconds."""
-    answered = 0
-    with Client(cache="off", keys={"openai": names}) as client:
-        results = client.aiter_many(MODEL, prompts(), base_url=url, max_retries=20, progress=False)
-        try:
-            async with asyncio.timeout(seconds):
-                async for _, result in results:
-                    answered += isinstance(result, Response)
-        except TimeoutError:
-            pass
-        finally:
-            await results.aclose()  # type: ignore[attr-defined]  # a generator, though its type says less
-    return answered
-
-
 def over_sockets(keys: Keys, seconds: float) -> tuple[int, int]:
     """Answers and refusals of a simulator."""
     limits = {f"sk-key-{number}": limit for number, limit in enumerate(keys.per_minute)}
@@ -177,7 +146,8 @@ def over_sockets(keys: Keys, seconds: float) -> tuple[int, int]:
         "rate_limit_headers": keys.headers,
     }
     with Simulator(**settings) as simulator:
-        answered = asyncio.run(send(simulator.url("openai"), list(limits), seconds))
+        keyed = {"keys": {"openai": list(limits)}}
+        answered, _ = asyncio.run(send("openai", simulator.url("openai"), seconds, **keyed))
         return answered, simulator.ledger().rate_limited
 
 
@@ -202,29 +172,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=30.0, help="length of each run")
     parser.add_argument("--seeds", type=int, default=5, help="runs per cell in simulated time")
-    parser.add_argument("--write", action="store_true", help=f"write {RESULTS.name}")
+    parser.add_argument("--write", action="store_true", help="write the result")
     arguments = parser.parse_args()
     columns = ("together", "each alone", "ratio", "refused per 1,000")
     titles = [f"{where}: {column}" for where in ("simulated", "sockets") for column in columns]
     lines = [f"| | {' | '.join(titles)} |", "|---" * 9 + "|"]
     with Simulator() as simulator:
         # The SDK is loaded before the first run.
-        asyncio.run(send(simulator.url("openai"), ["sk-key-0"], 1.0))
+        asyncio.run(send("openai", simulator.url("openai"), 1.0, keys={"openai": "sk-key-0"}))
     for world in WORLDS:
         lines.append(measure(world, arguments.seconds, arguments.seeds))
         print(lines[-1], flush=True)
     if arguments.write:
-        _write(RESULTS, lines, arguments.seconds, arguments.seeds)
-
-
-def _write(path: Path, lines: list[str], seconds: float, seeds: int) -> None:
-    command = f"python -m benchmarks.rate_control.keys --seconds {seconds:g} --seeds {seeds} --write"
-    today = datetime.datetime.now(datetime.UTC).date()
-    path.write_text(
-        f"# Several keys\n\nMade by `{command}` on {today}, Python {platform.python_version()}. Answers "
-        f"within {seconds:g} s to all keys together, and the sum of each key's alone; latency 1 s, refusals "
-        "with a Retry-After in whole seconds.\n\n" + "\n".join(lines) + "\n"
-    )
+        report.write_lines(
+            "rate_control_keys",
+            "Several keys",
+            f"rate_control.keys --seconds {arguments.seconds:g} --seeds {arguments.seeds}",
+            f"Answers within {arguments.seconds:g} s to all keys together, and the sum of each key's alone; "
+            "latency 1 s, refusals with a Retry-After in whole seconds.",
+            lines,
+        )
 
 
 if __name__ == "__main__":

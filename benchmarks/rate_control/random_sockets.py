@@ -12,20 +12,16 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import datetime
-import os
-import platform
 import statistics
 import time
-from pathlib import Path
 
 import openai
 
 from llm_provider import Client
 from llm_provider.simulator import Fault, Simulator
 
-ROOT = Path(__file__).parents[2]
-RESULTS = ROOT / "benchmarks" / "results" / "random_refusals_sockets.md"
+from .. import report
+
 MODEL = "gpt-6.1-sol"
 CALLS, IN_FLIGHT, LATENCY, ROUNDS = 300, 32, 0.2, 3
 CASES = (
@@ -82,7 +78,7 @@ def bare(simulator: Simulator, max_retries: int) -> tuple[float, int]:
 def main() -> None:
     """Measure, print, and write the table if asked to."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help=f"write {RESULTS.name}")
+    parser.add_argument("--write", action="store_true", help="write the result")
     arguments = parser.parse_args()
     lines = [
         "| refused at random | call_many, s | lost | bare SDK, s | lost with its 2 retries | ratio |",
@@ -101,14 +97,13 @@ def main() -> None:
             lines.append(f"| {name} | {us:.1f} | {lost} | {them:.1f} | {their_lost} | {us / them:.2f} |")
             print(lines[-1], flush=True)
     if arguments.write:
-        today = datetime.datetime.now(datetime.UTC).date()
-        RESULTS.write_text(
-            "# Refusals at random, over real sockets\n\n"
-            f"Made by `python -m benchmarks.rate_control.random_sockets --write` on {today}, Python "
-            f"{platform.python_version()}, {os.cpu_count()} cores. {CALLS} calls of {LATENCY} s, {IN_FLIGHT} "
-            f"in flight; mean seconds and sums of lost calls over {ROUNDS} interleaved rounds.\n\n"
-            + "\n".join(lines)
-            + "\n"
+        report.write_lines(
+            "random_refusals_sockets",
+            "Refusals at random, over real sockets",
+            "rate_control.random_sockets",
+            f"{CALLS} calls of {LATENCY} s, {IN_FLIGHT} in flight; mean seconds and sums of lost calls over "
+            f"{ROUNDS} interleaved rounds.",
+            lines,
         )
 
 

@@ -14,7 +14,7 @@ import random
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from llm_provider._limits.headers import Allowance, Headroom
 
@@ -25,20 +25,22 @@ MOST_REQUESTS = 300_000
 """A run ends after so many requests. A storm of refusals is obvious by then."""
 
 
-class Limit(Protocol):
+class Limit:
     """A limit of a provider."""
 
     def wait(self, now: float, tokens: float) -> float:
         """Seconds until a request may be admitted: 0 for now, infinity if an answer must come first."""
+        raise NotImplementedError
 
     def take(self, now: float, tokens: float, *, refused: bool) -> None:
         """Count an admitted request, or a refused one if the provider counts those too."""
+        raise NotImplementedError
 
     def release(self) -> None:
         """Record the answer to an admitted request."""
 
 
-class Bucket:
+class Bucket(Limit):
     """A token bucket: `rate` units a second, at most `capacity` of them saved up."""
 
     def __init__(self, rate: float, capacity: float, *, of_tokens: bool = False) -> None:
@@ -65,14 +67,11 @@ class Bucket:
         if refused:
             self.level = max(0.0, self.level)
 
-    def release(self) -> None:
-        pass
-
     def allowance(self) -> Allowance:
         return Allowance(rate=self.rate, remaining=math.floor(max(0.0, self.level)))
 
 
-class FixedWindow:
+class FixedWindow(Limit):
     """`limit` requests in each minute of the provider's clock."""
 
     def __init__(self, limit: float, period: float = 60.0, phase: float = 0.0) -> None:
@@ -88,11 +87,8 @@ class FixedWindow:
     def take(self, now: float, tokens: float, *, refused: bool) -> None:
         self._used += 1
 
-    def release(self) -> None:
-        pass
 
-
-class Cap:
+class Cap(Limit):
     """At most `cap` requests at once."""
 
     def __init__(self, cap: int) -> None:
@@ -184,41 +180,60 @@ class Provider:
         return math.ceil(seconds) if self.retry_after == "seconds" else math.ceil(seconds * 1000) / 1000
 
 
-class Policy(Protocol):
-    """Decides when requests are sent."""
+class Policy:
+    """Decides when requests are sent; counts those in flight."""
 
-    omniscient: bool
+    omniscient = False
     """Whether it gets the tokens that the provider will count instead of the client's estimate."""
-    at_once: int
+    at_once = 0
     """Requests that may be sent at once at the start."""
+
+    def __init__(self, provider: Provider, max_in_flight: int, source: random.Random) -> None:
+        self.provider, self.max_in_flight, self.random = provider, max_in_flight, source
+        self.in_flight = 0
 
     def ready_at(self, now: float, tokens: float) -> float:
         """The time at which a request may be sent: `now`, later, or infinity if an answer must come first."""
+        raise NotImplementedError
 
     def sent(self, now: float, tokens: float) -> Any:
         """Count a request as sent. Returns a ticket, which comes back with the answer."""
+        self.in_flight += 1
+        return now
 
     def succeeded(self, now: float, ticket: Any, headroom: Headroom | None, used: float | None) -> None:
         """Record a served request. `used` is its number of tokens, if tokens are counted."""
+        self.in_flight -= 1
 
     def refused(
         self, now: float, ticket: Any, retry_after: float | None, headroom: Headroom | None, attempts: int
     ) -> float:
         """Record a refused request. Returns the seconds that its call sleeps by itself."""
+        self.in_flight -= 1
+        return 0.0
 
     def overloaded(
         self, now: float, ticket: Any, retry_after: float | None, headroom: Headroom | None, attempts: int
     ) -> float:
         """Record a request that was refused with 529. Returns the seconds that its call sleeps by itself."""
+        return self.refused(now, ticket, retry_after, headroom, attempts)
 
     def failed(self, now: float, ticket: Any) -> None:
         """Record a request that was given up."""
+        self.in_flight -= 1
 
     def woke(self, now: float) -> None:
         """Record that a call has slept."""
 
     def shown(self, now: float) -> tuple[float, float]:
         """Rate and window, for the curves."""
+        return math.inf, math.inf
+
+    def delay(self, retry_after: float | None, attempts: int) -> float:
+        """Retry-After, else full jitter up to half a second, doubled per attempt, as `retry.judge` has it."""
+        if retry_after is not None:
+            return max(retry_after, 1e-3)
+        return self.random.uniform(1e-3, min(30.0, 0.5 * 2.0 ** min(attempts - 1, 16)))
 
 
 @dataclass(slots=True)
@@ -242,7 +257,6 @@ class Process:
     again: deque[Call] = field(default_factory=deque)
     next_call: Call | None = None
     timer: float = math.inf
-    sent: int = 0
     refused: int = 0
     lost: int = 0
     done: int = 0
@@ -290,7 +304,6 @@ class Outcome:
     units: float
     refused: int
     lost: int
-    mean_latency: float
     last_done: float
     """Time of the last answer, or of the last loss."""
     attempts: list[int]
@@ -342,7 +355,6 @@ class Simulation:
         self._heap: list[tuple[float, int, int, Any, Any, Any]] = []
         self._sequence = 0
         self._units = 0.0
-        self._latencies = 0.0
         self._last_done = 0.0
         self._sent = self._admitted = self._total = 0
         self._trace: list[tuple[float, int, int, float, float]] = []
@@ -393,7 +405,6 @@ class Simulation:
             units=self._units,
             refused=sum(process.refused for process in processes),
             lost=sum(process.lost for process in processes),
-            mean_latency=self._latencies / max(1, sum(done)),
             last_done=self._last_done,
             attempts=[attempts for process in processes for attempts in process.attempts],
             trace=self._trace,
@@ -447,13 +458,12 @@ class Simulation:
         (policy, provider), chance = key, self._chance
         ticket = policy.sent(now, call.tokens)
         call.attempts += 1
-        process.sent += 1
         self._total += 1
         self._sent += 1
         shedding = provider.shedding
         if shedding and shedding.refuses(now, chance):
             delay = provider.refusal_latency * chance.uniform(0.8, 1.2)
-            facts = (key, ticket, shedding.retry_after, None, now, shedding.status)
+            facts = (key, ticket, shedding.retry_after, None, shedding.status)
             self._push(now + delay, _REPLY, process, call, facts)
             return
         refused_for = provider.offer(now, call.charged)
@@ -461,7 +471,7 @@ class Simulation:
         if refused_for > 0:
             delay = provider.refusal_latency * chance.uniform(0.8, 1.2)
             told = provider.told(refused_for)
-            self._push(now + delay, _REPLY, process, call, (key, ticket, told, headroom, now, 429))
+            self._push(now + delay, _REPLY, process, call, (key, ticket, told, headroom, 429))
             return
         self._admitted += 1
         spread = provider.spread
@@ -469,12 +479,12 @@ class Simulation:
         if provider.workers:
             latency = provider.workers.delay(now, latency)
         if latency > provider.deadline:
-            self._push(now + provider.deadline, _REPLY, process, None, (key, ticket, None, headroom, now, 0))
+            self._push(now + provider.deadline, _REPLY, process, None, (key, ticket, None, headroom, 0))
         else:
-            self._push(now + latency, _REPLY, process, call, (key, ticket, None, headroom, now, 200))
+            self._push(now + latency, _REPLY, process, call, (key, ticket, None, headroom, 200))
 
     def _reply(self, now: float, process: Process, call: Call | None, facts: tuple[Any, ...]) -> None:
-        (policy, provider), ticket, told, headroom, sent, status = facts
+        (policy, provider), ticket, told, headroom, status = facts
         if call is None:
             process.lost += 1
             policy.failed(now, ticket)
@@ -484,7 +494,6 @@ class Simulation:
             process.done += 1
             process.done_late += now > 60.0
             self._units += call.charged
-            self._latencies += now - sent
             self._last_done = now
             process.attempts.append(call.attempts)
             used = call.charged if self._scenario.tokens else None

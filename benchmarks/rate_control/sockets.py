@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import datetime
 import itertools
 import os
-import platform
 import random
 import subprocess
 import sys
@@ -23,19 +21,16 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from llm_provider import Client
-from llm_provider._settings import RateControl
 from llm_provider.simulator import Simulator
 
+from .. import report
 from .baselines import POLICIES
 from .scenarios import truthful
 from .simulation import Bucket, Cap, Provider, Scenario, Simulation
 
-ROOT = Path(__file__).parents[2]
-RESULTS = ROOT / "benchmarks" / "results" / "rate_control_sockets.md"
 MARGIN = 0.5
 """Seconds before a run's end at which its answers are counted."""
 MODELS = {"openai": "gpt-6.1-sol", "anthropic": "claude-sonnet-5-5"}
@@ -113,20 +108,20 @@ def prompts() -> Iterator[str]:
     return (f"What is {number}+1?" for number in itertools.count())
 
 
-async def send(server: str, url: str, seconds: float, rate_control: RateControl) -> int:
-    """Send an endless batch for so many seconds. Returns the number of calls that failed for good."""
-    failed = 0
-    with Client(cache="off", keys={server: "sk-any-key"}, rate_control=rate_control) as client:
+async def send(server: str, url: str, seconds: float, **settings: Any) -> tuple[int, int]:
+    """Send an endless batch for so many seconds. Returns the numbers of answers and of calls that failed."""
+    count = [0, 0]
+    with Client(cache="off", **settings) as client:
         results = client.aiter_many(MODELS[server], prompts(), base_url=url, max_retries=20, progress=False)
         try:
             async with asyncio.timeout(seconds):
                 async for _, result in results:
-                    failed += isinstance(result, Exception)
+                    count[isinstance(result, Exception)] += 1
         except TimeoutError:
             pass
         finally:
             await results.aclose()  # type: ignore[attr-defined]  # a generator, though its type says less
-    return failed
+    return count[0], count[1]
 
 
 def over_sockets(world: World, server: str, seconds: float) -> tuple[int, int]:
@@ -176,12 +171,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0, help="length of each run")
     parser.add_argument("--only", default="", help="worlds whose name holds this text")
     parser.add_argument("--servers", nargs="+", default=list(MODELS), choices=list(MODELS))
-    parser.add_argument("--write", action="store_true", help=f"write {RESULTS.name}")
+    parser.add_argument("--write", action="store_true", help="write the result")
     parser.add_argument("--send", nargs=4, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.send:
         server, url, seconds, rate_control = arguments.send
-        failed = asyncio.run(send(server, url, float(seconds), rate_control))
+        settings = {"keys": {server: "sk-any-key"}, "rate_control": rate_control}
+        _, failed = asyncio.run(send(server, url, float(seconds), **settings))
         if failed:
             print(f"{failed} calls failed for good", flush=True)
         return
@@ -196,18 +192,14 @@ def main() -> None:
                 lines.append(measure(world, server, arguments.seconds))
                 print(lines[-1], flush=True)
     if arguments.write:
-        _write(lines)
-
-
-def _write(lines: list[str]) -> None:
-    today = datetime.datetime.now(datetime.UTC).date()
-    RESULTS.write_text(
-        "# Rate control over real sockets\n\n"
-        f"Made by `python -m benchmarks.rate_control.sockets --write` on {today}, Python "
-        f"{platform.python_version()}, {os.cpu_count()} cores. Runs of 60 s with the client's own defaults "
-        "against the simulator, several processes after 60 s of warming up, and the same minute in "
-        "simulated time.\n\n" + "\n".join(lines) + "\n"
-    )
+        report.write_lines(
+            "rate_control_sockets",
+            "Rate control over real sockets",
+            "rate_control.sockets",
+            "Runs of 60 s with the client's own defaults against the simulator, several processes after 60 s "
+            "of warming up, and the same minute in simulated time.",
+            lines,
+        )
 
 
 if __name__ == "__main__":

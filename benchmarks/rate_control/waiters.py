@@ -11,18 +11,16 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import datetime
-import platform
 import statistics
 import time
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 
 from llm_provider._limits.aimd import AIMD
 from llm_provider._limits.controller import AdaptiveController
 from llm_provider._limits.scopes import Controller, Scope
 
-RESULTS = Path(__file__).parents[1] / "results" / "rate_control_waiters.md"
+from .. import report
+
 HOLDERS = 64
 
 
@@ -68,7 +66,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--waiters", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--write", action="store_true", help=f"write {RESULTS.name}")
+    parser.add_argument("--write", action="store_true", help="write the result")
     arguments = parser.parse_args()
     kinds: dict[str, Callable[[int], Awaitable[None]]] = {
         "nothing": nothing,
@@ -89,12 +87,8 @@ def main() -> None:
     lines += [f"| {name} | {each:.1f} | {each / base:.1f} |" for name, each in slot_times.items()]
     print("\n".join(lines))
     if arguments.write:
-        today = datetime.datetime.now(datetime.UTC).date()
-        RESULTS.write_text(
-            f"# Waiting for a slot\n\nMade by `python -m benchmarks.rate_control.waiters --write` on "
-            f"{today}, Python {platform.python_version()}: {arguments.waiters:,} tasks acquire at once, "
-            f"{HOLDERS} may hold.\n\n" + "\n".join(lines) + "\n"
-        )
+        text = f"{arguments.waiters:,} tasks acquire at once, {HOLDERS} may hold."
+        report.write_lines("rate_control_waiters", "Waiting for a slot", "rate_control.waiters", text, lines)
 
 
 async def _finish(work: Awaitable[None]) -> None:
