@@ -6,6 +6,8 @@ import csv
 import gzip
 import json
 import signal
+from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -341,6 +343,42 @@ def test_a_row_is_asked_once_and_the_last_line_has_the_bill(
     assert run(*words).out.endswith(f"{Cost()} in this run, {bill} for all answers of the file\n")
     assert run(*words, "--limit", "3").code == 0
     assert records(target) == found
+
+
+@pytest.mark.long
+def test_a_table_from_zst_survives_ctrl_c_and_a_kill(
+    run: RunCommand, program: Program, simulator: Simulator, source: Path, tmp_path: Path
+) -> None:
+    packed, target = tmp_path / "in.jsonl.zst", tmp_path / "out.csv"
+    packed.write_bytes(pytest.importorskip("backports.zstd").compress(source.read_bytes()))
+    words = ("map", MODEL, str(packed), str(target), *TEMPLATE, "--id", "name", "--cache", "off")
+
+    def has_lines(count: int) -> bool:
+        return target.exists() and target.read_bytes().count(b"\n") == count
+
+    for ending, hangs in ((signal.SIGINT, (7, 9)), (signal.SIGKILL, (9,))):
+        for number in hangs:
+            simulator.inject(Fault(hang=True), match=f"is {number} + 1", times=None)
+        with program(*words) as process:
+            # The header is a line too.
+            assert wait_until(partial(has_lines, 13 - len(hangs)), 60)
+            process.send_signal(ending)
+            process.wait(30)
+            interrupted = (
+                f"{12 - len(hangs)} of 12 rows are answered in {target}; the same command asks the rest"
+            )
+            assert (interrupted in errors_of(process)) == (ending == signal.SIGINT)
+        simulator.drop_faults()
+    # The kill came between two pieces of a line.
+    with target.open("ab") as file:
+        file.write(b'9,n9,"n')
+    assert run(*words).out.startswith(f"12 of 12 rows answered in {target}: 11 before this run, $")
+    found = records(target)
+    assert [(row["index"], row["id"], row["text"]) for row in found] == [
+        (str(number), f"n{number}", str(number + 1)) for number in range(12)
+    ]
+    asked = Counter(request.body["messages"][-1]["content"] for request in simulator.requests())
+    assert [asked[f"What is {number} + 1?"] for number in range(12) if number not in (7, 9)] == [1] * 10
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
