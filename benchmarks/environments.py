@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -40,6 +43,18 @@ def interpreter(name: str) -> Path:
         subprocess.run(sync, cwd=ROOT, check=True)
         stamp.write_text(digest, encoding="ascii")
     return python
+
+
+@contextlib.contextmanager
+def variables(more: Mapping[str, str]) -> Iterator[None]:
+    """Add environment variables to this process for a while."""
+    before = dict(os.environ)
+    os.environ.update(more)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def run_in(name: str, *arguments: str) -> None:

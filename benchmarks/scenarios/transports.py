@@ -11,9 +11,8 @@ from dataclasses import replace
 from ..clients import describe
 from ..delay_line import DelayLine
 from ..figures import tabulate
-from ..fleet import Cell, Fleet, Job, closed
-from ..live import refuse_without_keys, target_of
-from ..provider import Provider
+from ..fleet import Cell, Job, closed
+from ..live import target_of, workers
 from ..report import Result
 from . import Options
 
@@ -33,11 +32,7 @@ def run(options: Options) -> Result:
         SystemExit: `--live` without the API keys.
     """
     models = options.models or MODELS
-    if options.live:
-        refuse_without_keys(models)
-    with ExitStack() as stack:
-        provider = None if options.live else stack.enter_context(Provider())
-        fleet = stack.enter_context(Fleet(provider, here=options.here))
+    with workers(options, models) as (provider, fleet), ExitStack() as stack:
         line = None
         if provider is not None:
             line = stack.enter_context(DelayLine("127.0.0.1", provider.simulator.port, ROUND_TRIP))
