@@ -75,37 +75,23 @@ def _by_public_methods(target: Target) -> Client:
 
 OURS = ("llm-provider-call", "openai", "anthropic", "google-genai", "aiohttp")
 
+
+def _offer(
+    name: str,
+    description: str,
+    make: Callable[[Target], Client] = Ours,
+    environment: str = "ours-openai3",
+    routes: tuple[str, ...] = ROUTES,
+) -> Offer:
+    return Offer(name, environment, make, OURS, routes, f"this library{description}")
+
+
 CLIENTS = [
-    Offer("ours", "ours-openai3", Ours, OURS, ROUTES, "this library"),
-    Offer("ours2", "ours-openai2", Ours, OURS, ROUTES, "this library on openai 2"),
-    Offer(
-        "ours_write", "ours-openai3", _with(cache="use"), OURS, ROUTES, "this library, with a stored write"
-    ),
-    Offer(
-        "ours_http2", "ours-openai3", _with(transport="http2"), OURS, ROUTES, "this library, HTTP/2 of httpx2"
-    ),
-    Offer(
-        "ours_http1",
-        "ours-openai3",
-        _with(transport="http1"),
-        OURS,
-        ROUTES,
-        "this library, HTTP/1.1 of httpx2",
-    ),
-    Offer(
-        "ours_default",
-        "ours-openai3",
-        _with(max_concurrent=None),
-        OURS,
-        ROUTES,
-        "this library, default limits",
-    ),
-    Offer(
-        "ours_public",
-        "ours-openai3",
-        _by_public_methods,
-        OURS,
-        ("gemini",),
-        "this library, by public methods alone",
-    ),
+    _offer("ours", ""),
+    _offer("ours2", " on openai 2", environment="ours-openai2"),
+    _offer("ours_write", ", with a stored write", _with(cache="use")),
+    _offer("ours_http2", ", HTTP/2 of httpx2", _with(transport="http2")),
+    _offer("ours_http1", ", HTTP/1.1 of httpx2", _with(transport="http1")),
+    _offer("ours_default", ", default limits", _with(max_concurrent=None)),
+    _offer("ours_public", ", by public methods alone", _by_public_methods, routes=("gemini",)),
 ]

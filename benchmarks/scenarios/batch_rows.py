@@ -61,15 +61,8 @@ def run(options: Options) -> Result:
     table: list[list[Cell]] = []
     for provider in providers:
         batch, live = median[provider, "batch"], median[provider, "live"]
-        table.append(
-            [
-                provider,
-                batch.microseconds,
-                live.microseconds,
-                batch.microseconds / live.microseconds,
-                batch.megabytes,
-            ]
-        )
+        figures = (batch.microseconds, live.microseconds, batch.microseconds / live.microseconds)
+        table.append([provider, *figures, batch.megabytes])
     columns = ("provider", "batch: µs per row", "live: µs per call", "batch / live", "batch: MB more")
     return Result(
         title="Rows of batches",
@@ -85,16 +78,10 @@ def run(options: Options) -> Result:
 
 def _used(provider: str, delivery: str, count: int) -> Used:
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
+    program = PROGRAM.format(concurrent=CONCURRENT)
     with Simulator(batch_seconds=3600.0) as simulator, tempfile.TemporaryDirectory() as cache:
         ran = subprocess.run(
-            [
-                sys.executable,
-                "-c",
-                PROGRAM.format(concurrent=CONCURRENT),
-                MODELS[provider],
-                delivery,
-                str(count),
-            ],
+            [sys.executable, "-c", program, MODELS[provider], delivery, str(count)],
             env={
                 **kept,
                 **simulator.environment(),

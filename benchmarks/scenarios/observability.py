@@ -22,12 +22,7 @@ def run(options: Options) -> Result:
     with Provider() as provider, Fleet(provider, here=options.here) as fleet:
         cells = {
             client: fleet.cell(
-                client,
-                "openai",
-                closed(32),
-                options.count(640),
-                warm=32,
-                settings={"latency": 0.020},
+                client, "openai", closed(32), options.count(640), warm=32, settings={"latency": 0.020}
             )
             for clients in CLIENTS
             for client in options.chosen(clients)

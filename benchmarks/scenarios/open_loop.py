@@ -21,12 +21,7 @@ def run(options: Options) -> Result:
     with Provider(punctual=True) as provider, Fleet(provider, here=options.here) as fleet:
         cells = {
             client: fleet.cell(
-                client,
-                "openai",
-                load,
-                options.count(RATE * SECONDS),
-                warm=100,
-                settings={"latency": LATENCY},
+                client, "openai", load, options.count(RATE * SECONDS), warm=100, settings={"latency": LATENCY}
             )
             for client in options.chosen(CLIENTS)
         }
