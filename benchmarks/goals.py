@@ -95,6 +95,7 @@ GOALS = (
     Goal("overhead_p90", "open_loop", f"{_OPEN} p90", 2.0, "ms"),
     Goal("overhead_p99", "open_loop", f"{_OPEN} p99", 5.0, "ms"),
     Goal("observed", "observability", "hooks and metrics on, random ids: more CPU", 3.0, "%"),
+    Goal("unsampled", "telemetry", "OpenTelemetry on, no span sampled: more instructions", 3.0, "%"),
     Goal("traced", "telemetry", "OpenTelemetry's spans and metrics on, random ids: more CPU", 3.0, "%"),
     Goal("import_of_asyncio", "startup", "`import llm_provider`, of `import asyncio`", 1.5),
     Goal("import_of_litellm", "startup", "`import llm_provider`, of `import litellm`", 0.02),

@@ -10,6 +10,7 @@ import time
 import weakref
 from collections import OrderedDict
 from logging import DEBUG, INFO
+from sys import modules
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .._errors import LLMError
@@ -132,7 +133,10 @@ class Observer:
             The span, and whether anybody reads what happens to the call. Nobody may, if a sampler left its
             span out: then the call needs no facts and no watch.
         """
-        self.found_providers()
+        if self.spans is None or (
+            self.metrics is None and (setting.SDK_METRICS in modules or self._telemetry is True)
+        ):
+            self.found_providers()
         if self.spans is None:
             return None, True
         span = self.spans.start(operation, to, started)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
 
 SDK = "opentelemetry.sdk"
+SDK_SPANS, SDK_METRICS = f"{SDK}.trace", f"{SDK}.metrics"
 VARIABLE = "LLM_PROVIDER_OTEL"
 CONTENT_VARIABLE = "LLM_PROVIDER_LOG_CONTENT"
 WAITS_VARIABLE = "LLM_PROVIDER_SHOW_WAITS"
@@ -86,7 +87,7 @@ def tracer_provider(telemetry: bool | Telemetry | None) -> TracerProvider | None
     """The provider of spans; None if the program has not configured one."""
     provider = telemetry.tracer_provider if isinstance(telemetry, Telemetry) else None
     if provider is None:
-        if telemetry is False or (telemetry is not True and f"{SDK}.trace" not in sys.modules):
+        if telemetry is False or (telemetry is not True and SDK_SPANS not in sys.modules):
             return None
         # `from opentelemetry import trace` takes longer, and this may run for each call.
         import opentelemetry.trace
@@ -100,7 +101,7 @@ def meter_provider(telemetry: bool | Telemetry | None) -> MeterProvider | None:
     """The provider of metrics; None if the program has not configured one."""
     provider = telemetry.meter_provider if isinstance(telemetry, Telemetry) else None
     if provider is None:
-        if telemetry is False or (telemetry is not True and f"{SDK}.metrics" not in sys.modules):
+        if telemetry is False or (telemetry is not True and SDK_METRICS not in sys.modules):
             return None
         import opentelemetry.metrics
 
