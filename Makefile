@@ -38,7 +38,7 @@ export UV_SYSTEM_CERTS := true
 .PRECIOUS: .venv-%/.ready
 .SECONDEXPANSION:
 .PHONY: help setup demo test coverage test-matrix test-long test-install test-integration test-cluster test-plugins matrix \
-	fuzz prices reliability stubs features size docs lint types format lock build bench clean
+	fuzz prices reliability features size docs lint types format lock build bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -108,7 +108,6 @@ lint: setup ## check style and formatting
 
 types: setup ## check types with mypy and the public API with pyright too
 	@.venv/bin/mypy
-	@.venv/bin/mypy --cache-dir .mypy_cache/users tests/typing
 	@.venv/bin/basedpyright --level error
 
 format: setup ## format, and fix what can be fixed
@@ -131,9 +130,6 @@ lock: .venv/.uv ## resolve every file of constraints/ anew; UPGRADE= keeps pins 
 
 build: setup ## build the sdist and the wheel into dist/
 	@$(UV) build --quiet --no-build-isolation --python $(RUN) --out-dir dist
-
-stubs: setup ## write the signatures of the public functions anew from _requests/parameters.py
-	@PYTHONPATH=src:tests $(RUN) -m end_to_end.stubs
 
 features: setup ## write docs/features.md anew from what passes tests/conformance
 	@PYTHONPATH=tests $(RUN) -m tools.features

@@ -30,13 +30,11 @@ if TYPE_CHECKING:
         call,
         call_many,
         embed,
-        estimate,
         iter_many,
-        price,
         stream,
         usage,
     )
-    from ._client.model_functions import acount_tokens, count_tokens, models
+    from ._client.model_functions import acount_tokens, count_tokens, estimate, models, price
     from ._errors import (
         APIConnectionError,
         APIResponseValidationError,

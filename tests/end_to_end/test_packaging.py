@@ -89,8 +89,7 @@ def test_the_wheel_holds_the_package_and_its_data(built: Built) -> None:
         names = set(archive.namelist())
         for table in TABLES:
             assert archive.read(f"llm_provider/{table}") == (ROOT / table).read_bytes()
-    paths = [*(ROOT / "src").rglob("*.py"), *(ROOT / "src").rglob("*.pyi")]
-    sources = {str(path.relative_to(ROOT / "src")) for path in paths}
+    sources = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src").rglob("*.py")}
     assert sources | {"llm_provider/py.typed", *(f"llm_provider/{table}" for table in TABLES)} == {
         name for name in names if name.startswith("llm_provider/")
     }

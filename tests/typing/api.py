@@ -1,4 +1,4 @@
-"""The public types, as users' type checkers see them. `make types` checks them with the stubs."""
+"""The public types, as users' type checkers see them. `make types` checks them with mypy and basedpyright."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
 from pathlib import Path
-from typing import Any, Literal, TypedDict, assert_type
+from typing import Any, Literal, TypedDict, TypeVar, assert_type
 
 import PIL.Image
 
@@ -75,6 +75,8 @@ from llm_provider import (
     usage,
 )
 
+T = TypeVar("T")
+
 
 def costs(client: Client) -> None:
     with track("name") as sums:
@@ -137,7 +139,7 @@ def media(picture: PIL.Image.Image) -> None:
     assert_type(answer.server_tool_calls, list[ServerToolCall])
     contents: list[Content] = ["What is this?", Path("a.png"), picture]
     call_many("gpt-6.1-sol", [contents, "Hi"])
-    call("gpt-6.1-sol", ["What?", 5])  # type: ignore[list-item]  # a number is no content
+    call("gpt-6.1-sol", ["What?", 5])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]  # a number is no content
 
 
 def many() -> None:
@@ -340,7 +342,11 @@ def structured(answer: Response[int], answers: list[Response[list[str]]]) -> Non
     plain: Response = answer
     assert_type(plain.parsed, Any)
     shared: Parameters = {"response_format": list[int], "max_repairs": 2}
-    assert_type(call("gpt-6.1-sol", "Hi", **shared).parsed, Any)
+    assert_type(call("gpt-6.1-sol", "Hi", **shared), Response)
+    assert_type(call("gpt-6.1-sol", "Hi", response_format=None), Response)
+    with Client(response_format=City) as own:
+        assert_type(own.call("gpt-6.1-sol", "Hi"), Response)
+        assert_type(own.call("gpt-6.1-sol", "Hi", response_format=None), Response)
     try:
         call("gpt-6.1-sol", "Hi", response_format=int | None, max_repairs=0)
     except SchemaMismatchError as error:
@@ -363,7 +369,16 @@ class Mood(Enum):
     GOOD = "good"
 
 
-def typed_by_their_format(own: Client, form: type[City], schema: dict[str, Any]) -> None:
+def pass_on(form: type[T], **options: Any) -> Response[T]:
+    assert_type(call("gpt-6.1-sol", "Hi", **options), Response)
+    return call("gpt-6.1-sol", "Hi", response_format=form, **options)
+
+
+def typed_by_their_format(own: Client, form: type[City], schema: dict[str, Any], any_form: Any) -> None:
+    assert_type(pass_on(City, temperature=0), Response[City])
+    assert_type(call("gpt-6.1-sol", "Hi", response_format=any_form), Response)
+    maybe = form if schema else None
+    assert_type(call("gpt-6.1-sol", "Hi", response_format=maybe), Response[City] | Response)
     assert_type(call("gpt-6.1-sol", "Hi", response_format=City), Response[City])
     assert_type(call("gpt-6.1-sol", "Hi", response_format=City).parsed, City)
     assert_type(call("gpt-6.1-sol", "Hi", response_format=City, n=2).all_parsed, list[City])
@@ -393,6 +408,12 @@ def batches_typed_by_their_format(own: Client) -> None:
     assert_type(raising, Results[Response[list[City]]])
     assert_type(raising.ok[0].parsed, list[City])
     assert_type(call_many("gpt-6.1-sol", ["a"], response_format=City, dry_run=True), Estimate)
+    assert_type(call_many("gpt-6.1-sol", ["a"], response_format=City, wait=False), Batch)
+    assert_type(call_many("gpt-6.1-sol", ["a"], response_format=None), Results[Response | LLMError])
+    shared: BatchParameters = {"response_format": City, "metadata": [{"id": 1}]}
+    assert_type(call_many("gpt-6.1-sol", ["a"], **shared), Results[Response | LLMError])
+    labels = own.call_many("gpt-6.1-sol", ["a"], response_format=City, metadata=[{"id": 1}], wait=True)
+    assert_type(labels, Results[Response[City] | LLMError])
     sweep = call_many(["gpt-6.1-sol"], ["a"], response_format=City)
     assert_type(sweep, dict[str, Results[Response[City] | LLMError]])
     each = iter_many("gpt-6.1-sol", ["a"], response_format=City)
@@ -411,13 +432,18 @@ async def awaited_and_typed_by_their_format(own: Client) -> None:
 
 
 def mistakes() -> None:
-    call("gpt-6.1-sol", "Hi", service_tier="slow")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    call("gpt-6.1-sol", "Hi", service_tier="slow")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
     Client(temprature=0)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     Client().with_options(keys={})  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     call("gpt-6.1-sol", "Hi", temprature=0)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
-    call("gpt-6.1-sol", 3)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
-    call("gpt-6.1-sol", "Hi", cache="never")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    call("gpt-6.1-sol", "Hi", response_format=City, temprature=0)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+    stream("gpt-6.1-sol", "Hi", temprature=0)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+    call_many("gpt-6.1-sol", ["a"], temprature=0)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+    iter_many("gpt-6.1-sol", ["a"], temprature=0)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+    call("gpt-6.1-sol", "Hi", metadata=[1])  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
+    call("gpt-6.1-sol", 3)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
+    call("gpt-6.1-sol", "Hi", cache="never")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
     call_many("gpt-6.1-sol", ["a"], on_error="skip")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
     Usage(1, 2)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     call("gpt-6.1-sol", "Hi").text = ""  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]
-    print(call("gpt-6.1-sol", "Hi", response_format=City).parsed.nothing)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+    print(call("gpt-6.1-sol", "Hi", response_format=City).parsed.nothing)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType]

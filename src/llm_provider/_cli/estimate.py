@@ -56,10 +56,10 @@ def estimate(
     as_json: bool,
 ) -> int:
     """Run the command."""
-    from .._client import functions
+    from .._client import model_functions
 
     with ExitStack() as stack:
-        found = functions.estimate(
+        found = model_functions.estimate(
             model,
             _prompts(file, stack),
             system=system,

@@ -361,7 +361,7 @@ def _report_invalid(work: _Work) -> None:
 
 
 def _estimate(work: _Work, parameters: dict[str, Any]) -> int:
-    from .._client.functions import estimate
+    from .._client.model_functions import estimate
 
     print(estimate(work.model, work, **parameters))
     if work.before:

@@ -13,7 +13,7 @@ from collections.abc import (
     Sequence,
     Sized,
 )
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast, overload
 
 from .._calls.preload import load_for_batch, name_shortage
 from .._limits.concurrency import concurrency
@@ -28,15 +28,19 @@ from .answers import Answers
 from .batch_arguments import Models, OnError, by_model, check_choices, for_each, one_model, taken
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
     from .._batches.handle import Batch
     from .._calls.batch import Work
     from .._calls.call import Call
+    from .._errors import LLMError
     from .._estimates.estimate import Estimate, Estimator
     from .._estimates.estimates import Estimates
     from .._money.pricing import PriceTable
-    from .._requests.parameters import BatchParameters, Parameters
+    from .._requests.parameters import BatchCommon, BatchParameters, Parameters, UntypedBatch
     from .._settings import Settings
     from .._types.results import Results
+    from .batch_overloads import DryRun, Submission, TypedRaise, TypedReturn, UntypedRaise, UntypedReturn
 
 T = TypeVar("T")
 
@@ -47,6 +51,16 @@ class BatchMethods(Answers):
     _prices: Callable[[], PriceTable]
     _settings: Settings
     _show_estimate_above: float | None
+
+    @overload
+    def iter_many(
+        self, model: str, inputs: Inputs, **parameters: Unpack[UntypedBatch]
+    ) -> Iterator[tuple[int, Result]]: ...
+
+    @overload
+    def iter_many(
+        self, model: str, inputs: Inputs, *, response_format: TypeForm[T], **parameters: Unpack[BatchCommon]
+    ) -> Iterator[tuple[int, Response[T] | LLMError]]: ...
 
     @with_parameters
     def iter_many(
@@ -79,6 +93,21 @@ class BatchMethods(Answers):
         bar = functools.partial(Progress, _length(batches), show, self.statistics, self._engine.waits, models)
         (work, prompts), *more = batches
         return watched(iterate(work, prompts, *more), show, self._on_result and self._tell, bar)
+
+    @overload
+    def aiter_many(
+        self, model: str, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[UntypedBatch]
+    ) -> AsyncIterator[tuple[int, Result]]: ...
+
+    @overload
+    def aiter_many(
+        self,
+        model: str,
+        inputs: Inputs | AsyncIterable[Prompt],
+        *,
+        response_format: TypeForm[T],
+        **parameters: Unpack[BatchCommon],
+    ) -> AsyncIterator[tuple[int, Response[T] | LLMError]]: ...
 
     @with_parameters
     def aiter_many(
@@ -187,74 +216,35 @@ class BatchMethods(Answers):
 
     @overload
     def call_many(
-        self,
-        model: str,
-        inputs: Inputs,
-        *,
-        on_error: Literal["return"] = "return",
-        dry_run: Literal[False] = False,
-        wait: Literal[True] = True,
-        **parameters: Unpack[BatchParameters],
+        self, model: str, inputs: Inputs, **parameters: Unpack[UntypedReturn]
     ) -> Results[Result]: ...
 
     @overload
     def call_many(
-        self,
-        model: str,
-        inputs: Inputs,
-        *,
-        on_error: Literal["raise"],
-        dry_run: Literal[False] = False,
-        wait: Literal[True] = True,
-        **parameters: Unpack[BatchParameters],
+        self, model: str, inputs: Inputs, **parameters: Unpack[UntypedRaise]
     ) -> Results[Response]: ...
 
     @overload
     def call_many(
-        self,
-        model: str,
-        inputs: Inputs,
-        *,
-        on_error: OnError = "return",
-        dry_run: Literal[False] = False,
-        wait: Literal[False],
-        **parameters: Unpack[BatchParameters],
-    ) -> Batch: ...
+        self, model: str, inputs: Inputs, *, response_format: TypeForm[T], **parameters: Unpack[TypedReturn]
+    ) -> Results[Response[T] | LLMError]: ...
 
     @overload
     def call_many(
-        self,
-        model: str,
-        inputs: Inputs,
-        *,
-        on_error: OnError = "return",
-        dry_run: Literal[True],
-        wait: bool = True,
-        **parameters: Unpack[BatchParameters],
-    ) -> Estimate: ...
+        self, model: str, inputs: Inputs, *, response_format: TypeForm[T], **parameters: Unpack[TypedRaise]
+    ) -> Results[Response[T]]: ...
+
+    @overload
+    def call_many(self, model: str, inputs: Inputs, **parameters: Unpack[DryRun]) -> Estimate: ...
 
     @overload
     def call_many(
-        self,
-        model: Models,
-        inputs: Inputs,
-        *,
-        on_error: Literal["return"] = "return",
-        dry_run: Literal[False] = False,
-        wait: Literal[True] = True,
-        **parameters: Unpack[BatchParameters],
+        self, model: Models, inputs: Inputs, **parameters: Unpack[UntypedReturn]
     ) -> dict[str, Results[Result]]: ...
 
     @overload
     def call_many(
-        self,
-        model: Models,
-        inputs: Inputs,
-        *,
-        on_error: Literal["raise"],
-        dry_run: Literal[False] = False,
-        wait: Literal[True] = True,
-        **parameters: Unpack[BatchParameters],
+        self, model: Models, inputs: Inputs, **parameters: Unpack[UntypedRaise]
     ) -> dict[str, Results[Response]]: ...
 
     @overload
@@ -263,11 +253,20 @@ class BatchMethods(Answers):
         model: Models,
         inputs: Inputs,
         *,
-        on_error: OnError = "return",
-        dry_run: Literal[True],
-        wait: bool = True,
-        **parameters: Unpack[BatchParameters],
-    ) -> Estimates: ...
+        response_format: TypeForm[T],
+        **parameters: Unpack[TypedReturn],
+    ) -> dict[str, Results[Response[T] | LLMError]]: ...
+
+    @overload
+    def call_many(
+        self, model: Models, inputs: Inputs, *, response_format: TypeForm[T], **parameters: Unpack[TypedRaise]
+    ) -> dict[str, Results[Response[T]]]: ...
+
+    @overload
+    def call_many(self, model: Models, inputs: Inputs, **parameters: Unpack[DryRun]) -> Estimates: ...
+
+    @overload
+    def call_many(self, model: str, inputs: Inputs, **parameters: Unpack[Submission]) -> Batch: ...
 
     @with_parameters
     def call_many(
@@ -313,26 +312,12 @@ class BatchMethods(Answers):
 
     @overload
     async def acall_many(
-        self,
-        model: str,
-        inputs: Inputs | AsyncIterable[Prompt],
-        *,
-        on_error: Literal["return"] = "return",
-        dry_run: Literal[False] = False,
-        wait: Literal[True] = True,
-        **parameters: Unpack[BatchParameters],
+        self, model: str, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[UntypedReturn]
     ) -> Results[Result]: ...
 
     @overload
     async def acall_many(
-        self,
-        model: str,
-        inputs: Inputs | AsyncIterable[Prompt],
-        *,
-        on_error: Literal["raise"],
-        dry_run: Literal[False] = False,
-        wait: Literal[True] = True,
-        **parameters: Unpack[BatchParameters],
+        self, model: str, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[UntypedRaise]
     ) -> Results[Response]: ...
 
     @overload
@@ -341,11 +326,9 @@ class BatchMethods(Answers):
         model: str,
         inputs: Inputs | AsyncIterable[Prompt],
         *,
-        on_error: OnError = "return",
-        dry_run: Literal[False] = False,
-        wait: Literal[False],
-        **parameters: Unpack[BatchParameters],
-    ) -> Batch: ...
+        response_format: TypeForm[T],
+        **parameters: Unpack[TypedReturn],
+    ) -> Results[Response[T] | LLMError]: ...
 
     @overload
     async def acall_many(
@@ -353,34 +336,23 @@ class BatchMethods(Answers):
         model: str,
         inputs: Inputs | AsyncIterable[Prompt],
         *,
-        on_error: OnError = "return",
-        dry_run: Literal[True],
-        wait: bool = True,
-        **parameters: Unpack[BatchParameters],
+        response_format: TypeForm[T],
+        **parameters: Unpack[TypedRaise],
+    ) -> Results[Response[T]]: ...
+
+    @overload
+    async def acall_many(
+        self, model: str, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[DryRun]
     ) -> Estimate: ...
 
     @overload
     async def acall_many(
-        self,
-        model: Models,
-        inputs: Inputs | AsyncIterable[Prompt],
-        *,
-        on_error: Literal["return"] = "return",
-        dry_run: Literal[False] = False,
-        wait: Literal[True] = True,
-        **parameters: Unpack[BatchParameters],
+        self, model: Models, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[UntypedReturn]
     ) -> dict[str, Results[Result]]: ...
 
     @overload
     async def acall_many(
-        self,
-        model: Models,
-        inputs: Inputs | AsyncIterable[Prompt],
-        *,
-        on_error: Literal["raise"],
-        dry_run: Literal[False] = False,
-        wait: Literal[True] = True,
-        **parameters: Unpack[BatchParameters],
+        self, model: Models, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[UntypedRaise]
     ) -> dict[str, Results[Response]]: ...
 
     @overload
@@ -389,11 +361,29 @@ class BatchMethods(Answers):
         model: Models,
         inputs: Inputs | AsyncIterable[Prompt],
         *,
-        on_error: OnError = "return",
-        dry_run: Literal[True],
-        wait: bool = True,
-        **parameters: Unpack[BatchParameters],
+        response_format: TypeForm[T],
+        **parameters: Unpack[TypedReturn],
+    ) -> dict[str, Results[Response[T] | LLMError]]: ...
+
+    @overload
+    async def acall_many(
+        self,
+        model: Models,
+        inputs: Inputs | AsyncIterable[Prompt],
+        *,
+        response_format: TypeForm[T],
+        **parameters: Unpack[TypedRaise],
+    ) -> dict[str, Results[Response[T]]]: ...
+
+    @overload
+    async def acall_many(
+        self, model: Models, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[DryRun]
     ) -> Estimates: ...
+
+    @overload
+    async def acall_many(
+        self, model: str, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[Submission]
+    ) -> Batch: ...
 
     @with_parameters
     async def acall_many(

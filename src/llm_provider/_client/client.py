@@ -8,8 +8,7 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, overload
 
 from .._cache.response_cache import ResponseCache
 from .._calls.chat import CHAT
@@ -22,7 +21,7 @@ from .._money.ledger import Ledger
 from .._requests.api_keys import KeyList
 from .._requests.request import Request, check, seal
 from .._requests.routing import Transport, priced_as, resolve
-from .._requests.signatures import documented, with_parameters
+from .._requests.signatures import document, with_parameters
 from .._settings import KEPT_BY_DEFAULT, MAX_RESPONSE_BYTES, RateControl, decide, dollars
 from .._telemetry.telemetry import Telemetry
 from .._types.messages import FinishReason, Prompt
@@ -39,6 +38,8 @@ if TYPE_CHECKING:
     from datetime import date
     from decimal import Decimal
 
+    from typing_extensions import TypeForm
+
     from .._batches.handle import Batch
     from .._cache.second_level.settings import SecondLevel, SecondLevelStore
     from .._cache.storage.diff import Explanation
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from .._limits.scopes import ScopeStatistics
     from .._money.budget import Budget
     from .._requests.checks import CacheMode
-    from .._requests.parameters import Defaults, Parameters
+    from .._requests.parameters import Common, Defaults, Parameters, Untyped
     from .._tokens.models import Model
 
 T = TypeVar("T")
@@ -232,6 +233,14 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
                 closing = weakref.finalize(self, event_loop.close_on_loop, self._engine.close, wait=False)
                 closing.atexit = False
 
+    @overload
+    def call(self, model: str, messages: Prompt, **parameters: Unpack[Untyped]) -> Response: ...
+
+    @overload
+    def call(
+        self, model: str, messages: Prompt, *, response_format: TypeForm[T], **parameters: Unpack[Common]
+    ) -> Response[T]: ...
+
     @with_parameters
     def call(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
         """See `llm_provider.call`."""
@@ -239,11 +248,27 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         allowed = self._concurrency_of_threads
         return self._answer("call", CHAT, Request.build, model, messages, parameters, allowed)
 
+    @overload
+    async def acall(self, model: str, messages: Prompt, **parameters: Unpack[Untyped]) -> Response: ...
+
+    @overload
+    async def acall(
+        self, model: str, messages: Prompt, *, response_format: TypeForm[T], **parameters: Unpack[Common]
+    ) -> Response[T]: ...
+
     @with_parameters
     async def acall(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
         """See `llm_provider.acall`."""
         seal(parameters)
         return await self._answer_soon("acall", CHAT, Request.build, model, messages, parameters)
+
+    @overload
+    def stream(self, model: str, messages: Prompt, **parameters: Unpack[Untyped]) -> Stream: ...
+
+    @overload
+    def stream(
+        self, model: str, messages: Prompt, *, response_format: TypeForm[T], **parameters: Unpack[Common]
+    ) -> Stream[T]: ...
 
     @with_parameters
     def stream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Stream:
@@ -253,6 +278,14 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
 
         start = self._start_of_stream("stream", model, messages, parameters, self._concurrency_of_threads)
         return Stream(start, self._tell)
+
+    @overload
+    def astream(self, model: str, messages: Prompt, **parameters: Unpack[Untyped]) -> AsyncStream: ...
+
+    @overload
+    def astream(
+        self, model: str, messages: Prompt, *, response_format: TypeForm[T], **parameters: Unpack[Common]
+    ) -> AsyncStream[T]: ...
 
     @with_parameters
     def astream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> AsyncStream:
@@ -438,21 +471,17 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
 
-Client.__doc__ = documented(Client.__doc__ or "", "Defaults", "defaults")
+Client.__doc__ = document(Client.__doc__ or "", "Defaults", "defaults")
 
 
 def _close_all() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from .._money.ledger import Ledger
 from .._requests.inputs import Inputs
@@ -13,20 +13,30 @@ from .._requests.signatures import with_parameters
 from .._types.embeddings import Embeddings
 from .._types.messages import Prompt
 from .._types.response import Response, Result
-from .._types.usage import Usage
 from .batch_arguments import Models, OnError
 from .client import Client
 
 if TYPE_CHECKING:
-    from datetime import date
-    from decimal import Decimal
+    from typing_extensions import TypeForm
 
     from .._batches.handle import Batch
     from .._calls.stream import AsyncStream, Stream
+    from .._errors import LLMError
     from .._estimates.estimate import Estimate
     from .._estimates.estimates import Estimates
-    from .._requests.parameters import BatchParameters, EmbedParameters, Parameters
+    from .._requests.parameters import (
+        BatchCommon,
+        BatchParameters,
+        Common,
+        EmbedParameters,
+        Parameters,
+        Untyped,
+        UntypedBatch,
+    )
     from .._types.results import Results
+    from .batch_overloads import DryRun, Submission, TypedRaise, TypedReturn, UntypedRaise, UntypedReturn
+
+T = TypeVar("T")
 
 _default: dict[int, Client] = {}
 
@@ -37,6 +47,16 @@ def default_client() -> Client:
     process = os.getpid()
     client = _default.get(process)
     return client if client is not None else _default.setdefault(process, Client())
+
+
+@overload
+def call(model: str, messages: Prompt, **parameters: Unpack[Untyped]) -> Response: ...
+
+
+@overload
+def call(
+    model: str, messages: Prompt, *, response_format: TypeForm[T], **parameters: Unpack[Common]
+) -> Response[T]: ...
 
 
 @with_parameters
@@ -64,6 +84,16 @@ def call(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Resp
     """
     seal(parameters)
     return default_client().call(model, messages, **parameters)
+
+
+@overload
+async def acall(model: str, messages: Prompt, **parameters: Unpack[Untyped]) -> Response: ...
+
+
+@overload
+async def acall(
+    model: str, messages: Prompt, *, response_format: TypeForm[T], **parameters: Unpack[Common]
+) -> Response[T]: ...
 
 
 @with_parameters
@@ -140,6 +170,16 @@ async def aembed(model: str, inputs: Iterable[str], **parameters: Unpack[EmbedPa
     return await default_client().aembed(model, inputs, **parameters)
 
 
+@overload
+def stream(model: str, messages: Prompt, **parameters: Unpack[Untyped]) -> Stream: ...
+
+
+@overload
+def stream(
+    model: str, messages: Prompt, *, response_format: TypeForm[T], **parameters: Unpack[Common]
+) -> Stream[T]: ...
+
+
 @with_parameters
 def stream(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Stream:
     """Ask a model and read the answer as it is written.
@@ -161,6 +201,16 @@ def stream(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> St
     return default_client().stream(model, messages, **parameters)
 
 
+@overload
+def astream(model: str, messages: Prompt, **parameters: Unpack[Untyped]) -> AsyncStream: ...
+
+
+@overload
+def astream(
+    model: str, messages: Prompt, *, response_format: TypeForm[T], **parameters: Unpack[Common]
+) -> AsyncStream[T]: ...
+
+
 @with_parameters
 def astream(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> AsyncStream:
     """`stream` for `async for` and `async with`; call it inside a running event loop."""
@@ -169,87 +219,59 @@ def astream(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> A
 
 
 @overload
-def call_many(
-    model: str,
-    inputs: Inputs,
-    *,
-    on_error: Literal["return"] = "return",
-    dry_run: Literal[False] = False,
-    wait: Literal[True] = True,
-    **parameters: Unpack[BatchParameters],
-) -> Results[Result]: ...
+def call_many(model: str, inputs: Inputs, **parameters: Unpack[UntypedReturn]) -> Results[Result]: ...
+
+
+@overload
+def call_many(model: str, inputs: Inputs, **parameters: Unpack[UntypedRaise]) -> Results[Response]: ...
 
 
 @overload
 def call_many(
-    model: str,
-    inputs: Inputs,
-    *,
-    on_error: Literal["raise"],
-    dry_run: Literal[False] = False,
-    wait: Literal[True] = True,
-    **parameters: Unpack[BatchParameters],
-) -> Results[Response]: ...
+    model: str, inputs: Inputs, *, response_format: TypeForm[T], **parameters: Unpack[TypedReturn]
+) -> Results[Response[T] | LLMError]: ...
 
 
 @overload
 def call_many(
-    model: str,
-    inputs: Inputs,
-    *,
-    on_error: OnError = "return",
-    dry_run: Literal[False] = False,
-    wait: Literal[False],
-    **parameters: Unpack[BatchParameters],
-) -> Batch: ...
+    model: str, inputs: Inputs, *, response_format: TypeForm[T], **parameters: Unpack[TypedRaise]
+) -> Results[Response[T]]: ...
+
+
+@overload
+def call_many(model: str, inputs: Inputs, **parameters: Unpack[DryRun]) -> Estimate: ...
 
 
 @overload
 def call_many(
-    model: str,
-    inputs: Inputs,
-    *,
-    on_error: OnError = "return",
-    dry_run: Literal[True],
-    wait: bool = True,
-    **parameters: Unpack[BatchParameters],
-) -> Estimate: ...
-
-
-@overload
-def call_many(
-    model: Models,
-    inputs: Inputs,
-    *,
-    on_error: Literal["return"] = "return",
-    dry_run: Literal[False] = False,
-    wait: Literal[True] = True,
-    **parameters: Unpack[BatchParameters],
+    model: Models, inputs: Inputs, **parameters: Unpack[UntypedReturn]
 ) -> dict[str, Results[Result]]: ...
 
 
 @overload
 def call_many(
-    model: Models,
-    inputs: Inputs,
-    *,
-    on_error: Literal["raise"],
-    dry_run: Literal[False] = False,
-    wait: Literal[True] = True,
-    **parameters: Unpack[BatchParameters],
+    model: Models, inputs: Inputs, **parameters: Unpack[UntypedRaise]
 ) -> dict[str, Results[Response]]: ...
 
 
 @overload
 def call_many(
-    model: Models,
-    inputs: Inputs,
-    *,
-    on_error: OnError = "return",
-    dry_run: Literal[True],
-    wait: bool = True,
-    **parameters: Unpack[BatchParameters],
-) -> Estimates: ...
+    model: Models, inputs: Inputs, *, response_format: TypeForm[T], **parameters: Unpack[TypedReturn]
+) -> dict[str, Results[Response[T] | LLMError]]: ...
+
+
+@overload
+def call_many(
+    model: Models, inputs: Inputs, *, response_format: TypeForm[T], **parameters: Unpack[TypedRaise]
+) -> dict[str, Results[Response[T]]]: ...
+
+
+@overload
+def call_many(model: Models, inputs: Inputs, **parameters: Unpack[DryRun]) -> Estimates: ...
+
+
+@overload
+def call_many(model: str, inputs: Inputs, **parameters: Unpack[Submission]) -> Batch: ...
 
 
 @with_parameters
@@ -297,25 +319,13 @@ def call_many(
 
 @overload
 async def acall_many(
-    model: str,
-    inputs: Inputs | AsyncIterable[Prompt],
-    *,
-    on_error: Literal["return"] = "return",
-    dry_run: Literal[False] = False,
-    wait: Literal[True] = True,
-    **parameters: Unpack[BatchParameters],
+    model: str, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[UntypedReturn]
 ) -> Results[Result]: ...
 
 
 @overload
 async def acall_many(
-    model: str,
-    inputs: Inputs | AsyncIterable[Prompt],
-    *,
-    on_error: Literal["raise"],
-    dry_run: Literal[False] = False,
-    wait: Literal[True] = True,
-    **parameters: Unpack[BatchParameters],
+    model: str, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[UntypedRaise]
 ) -> Results[Response]: ...
 
 
@@ -324,11 +334,9 @@ async def acall_many(
     model: str,
     inputs: Inputs | AsyncIterable[Prompt],
     *,
-    on_error: OnError = "return",
-    dry_run: Literal[False] = False,
-    wait: Literal[False],
-    **parameters: Unpack[BatchParameters],
-) -> Batch: ...
+    response_format: TypeForm[T],
+    **parameters: Unpack[TypedReturn],
+) -> Results[Response[T] | LLMError]: ...
 
 
 @overload
@@ -336,34 +344,26 @@ async def acall_many(
     model: str,
     inputs: Inputs | AsyncIterable[Prompt],
     *,
-    on_error: OnError = "return",
-    dry_run: Literal[True],
-    wait: bool = True,
-    **parameters: Unpack[BatchParameters],
+    response_format: TypeForm[T],
+    **parameters: Unpack[TypedRaise],
+) -> Results[Response[T]]: ...
+
+
+@overload
+async def acall_many(
+    model: str, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[DryRun]
 ) -> Estimate: ...
 
 
 @overload
 async def acall_many(
-    model: Models,
-    inputs: Inputs | AsyncIterable[Prompt],
-    *,
-    on_error: Literal["return"] = "return",
-    dry_run: Literal[False] = False,
-    wait: Literal[True] = True,
-    **parameters: Unpack[BatchParameters],
+    model: Models, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[UntypedReturn]
 ) -> dict[str, Results[Result]]: ...
 
 
 @overload
 async def acall_many(
-    model: Models,
-    inputs: Inputs | AsyncIterable[Prompt],
-    *,
-    on_error: Literal["raise"],
-    dry_run: Literal[False] = False,
-    wait: Literal[True] = True,
-    **parameters: Unpack[BatchParameters],
+    model: Models, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[UntypedRaise]
 ) -> dict[str, Results[Response]]: ...
 
 
@@ -372,11 +372,31 @@ async def acall_many(
     model: Models,
     inputs: Inputs | AsyncIterable[Prompt],
     *,
-    on_error: OnError = "return",
-    dry_run: Literal[True],
-    wait: bool = True,
-    **parameters: Unpack[BatchParameters],
+    response_format: TypeForm[T],
+    **parameters: Unpack[TypedReturn],
+) -> dict[str, Results[Response[T] | LLMError]]: ...
+
+
+@overload
+async def acall_many(
+    model: Models,
+    inputs: Inputs | AsyncIterable[Prompt],
+    *,
+    response_format: TypeForm[T],
+    **parameters: Unpack[TypedRaise],
+) -> dict[str, Results[Response[T]]]: ...
+
+
+@overload
+async def acall_many(
+    model: Models, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[DryRun]
 ) -> Estimates: ...
+
+
+@overload
+async def acall_many(
+    model: str, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[Submission]
+) -> Batch: ...
 
 
 @with_parameters
@@ -398,6 +418,18 @@ async def acall_many(
     return found
 
 
+@overload
+def iter_many(
+    model: str, inputs: Inputs, **parameters: Unpack[UntypedBatch]
+) -> Iterator[tuple[int, Result]]: ...
+
+
+@overload
+def iter_many(
+    model: str, inputs: Inputs, *, response_format: TypeForm[T], **parameters: Unpack[BatchCommon]
+) -> Iterator[tuple[int, Response[T] | LLMError]]: ...
+
+
 @with_parameters
 def iter_many(
     model: str,
@@ -411,6 +443,22 @@ def iter_many(
     """
     seal(parameters)
     return default_client().iter_many(model, inputs, **parameters)
+
+
+@overload
+def aiter_many(
+    model: str, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[UntypedBatch]
+) -> AsyncIterator[tuple[int, Result]]: ...
+
+
+@overload
+def aiter_many(
+    model: str,
+    inputs: Inputs | AsyncIterable[Prompt],
+    *,
+    response_format: TypeForm[T],
+    **parameters: Unpack[BatchCommon],
+) -> AsyncIterator[tuple[int, Response[T] | LLMError]]: ...
 
 
 @with_parameters
@@ -433,34 +481,6 @@ def batches() -> list[Batch]:
     return default_client().batches()
 
 
-@with_parameters
-def estimate(model: str, inputs: Inputs, **parameters: Unpack[BatchParameters]) -> Estimate:
-    """Estimate the requests, tokens, USD and time of a `call_many` with the same arguments. Nothing is sent.
-
-    It looks into the cache, loads no SDK and needs no key. Input tokens are counted if tiktoken and the
-    model's encoding are on this machine, else estimated. Output tokens are those of stored answers of the
-    model, else a guess. `Estimate.assumptions` names the method. docs/estimates.md has the rules and their
-    errors.
-
-    Args:
-        model: As for `call_many`.
-        inputs: Any iterable of prompts; an iterator is used up.
-        **parameters: See `BatchParameters`.
-
-    Raises:
-        RequestError: the model or a parameter is not valid.
-        TypeError: `inputs` is one prompt.
-
-    >>> found = estimate("claude-haiku-5-5", ["Name a bird.", "Name a fish."], max_tokens=100)
-    >>> found.requests, found.output_tokens.high == 200, found.cost.high < 0.001
-    (2, True, True)
-    >>> sorted(found.costs)
-    ['batch', 'standard']
-    """
-    seal(parameters)
-    return default_client().estimate(model, inputs, **parameters)
-
-
 def usage() -> Ledger:
     """The ledger of all calls by the functions of this module in this process. It continues to count.
 
@@ -470,31 +490,3 @@ def usage() -> Ledger:
     True
     """
     return default_client().usage
-
-
-def price(
-    model: str, usage: Usage, *, service_tier: str | None = None, at: date | None = None
-) -> Decimal | None:
-    """The cost of a usage in USD by the shipped `prices.csv`; None if the price is not known.
-
-    Args:
-        model: A model name, as for `call`.
-        usage: The usage of one call.
-        service_tier: The service level, by its name in `prices.csv`: "standard", "batch", "flex", "priority",
-            "fast", "ultrafast" or "off_peak". "default" and "auto" are "standard".
-        at: The day or the time of the call, for past and announced prices. A datetime without a zone is UTC.
-
-    Raises:
-        RequestError: the model has no route, the usage is no `Usage` of counts, the service level does not
-            exist, or `at` is no date.
-
-    >>> price("claude-haiku-5-5", Usage(input_tokens=1000, output_tokens=100))
-    Decimal('0.00015')
-    >>> price("claude-haiku-5-5", Usage(input_tokens=1000, output_tokens=100), service_tier="batch")
-    Decimal('0.000075')
-    >>> from datetime import date
-    >>> usage = Usage(input_tokens=1_000_000)
-    >>> [price("mistral/mistral-large-4", usage, at=date(2026, 10, day)) for day in (19, 20, 29)]
-    [Decimal('0.68'), Decimal('1.36'), Decimal('0.7')]
-    """
-    return default_client().price(model, usage, service_tier=service_tier, at=at)

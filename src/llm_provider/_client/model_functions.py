@@ -1,4 +1,4 @@
-"""The functions of the module about models: which there are, and how they count tokens."""
+"""The functions of the module about models: their list, the costs of calls, and counts of tokens."""
 
 from __future__ import annotations
 
@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING, Unpack
 from .._requests.request import seal
 from .._requests.signatures import with_parameters
 from .._types.messages import Prompt
+from .._types.usage import Usage
 from .functions import default_client
 
 if TYPE_CHECKING:
-    from .._requests.parameters import Parameters
+    from datetime import date
+    from decimal import Decimal
+
+    from .._estimates.estimate import Estimate
+    from .._requests.inputs import Inputs
+    from .._requests.parameters import BatchParameters, Parameters
     from .._tokens.models import Model
     from .._types.token_count import TokenCount
 
@@ -40,6 +46,62 @@ def models(provider: str | None = None, *, live: bool = False) -> list[Model]:
     ... )
     """
     return default_client().models(provider, live=live)
+
+
+@with_parameters
+def estimate(model: str, inputs: Inputs, **parameters: Unpack[BatchParameters]) -> Estimate:
+    """Estimate the requests, tokens, USD and time of a `call_many` with the same arguments. Nothing is sent.
+
+    It looks into the cache, loads no SDK and needs no key. Input tokens are counted if tiktoken and the
+    model's encoding are on this machine, else estimated. Output tokens are those of stored answers of the
+    model, else a guess. `Estimate.assumptions` names the method. docs/estimates.md has the rules and their
+    errors.
+
+    Args:
+        model: As for `call_many`.
+        inputs: Any iterable of prompts; an iterator is used up.
+        **parameters: See `BatchParameters`.
+
+    Raises:
+        RequestError: the model or a parameter is not valid.
+        TypeError: `inputs` is one prompt.
+
+    >>> found = estimate("claude-haiku-5-5", ["Name a bird.", "Name a fish."], max_tokens=100)
+    >>> found.requests, found.output_tokens.high == 200, found.cost.high < 0.001
+    (2, True, True)
+    >>> sorted(found.costs)
+    ['batch', 'standard']
+    """
+    seal(parameters)
+    return default_client().estimate(model, inputs, **parameters)
+
+
+def price(
+    model: str, usage: Usage, *, service_tier: str | None = None, at: date | None = None
+) -> Decimal | None:
+    """The cost of a usage in USD by the shipped `prices.csv`; None if the price is not known.
+
+    Args:
+        model: A model name, as for `call`.
+        usage: The usage of one call.
+        service_tier: The service level, by its name in `prices.csv`: "standard", "batch", "flex", "priority",
+            "fast", "ultrafast" or "off_peak". "default" and "auto" are "standard".
+        at: The day or the time of the call, for past and announced prices. A datetime without a zone is UTC.
+
+    Raises:
+        RequestError: the model has no route, the usage is no `Usage` of counts, the service level does not
+            exist, or `at` is no date.
+
+    >>> price("claude-haiku-5-5", Usage(input_tokens=1000, output_tokens=100))
+    Decimal('0.00015')
+    >>> price("claude-haiku-5-5", Usage(input_tokens=1000, output_tokens=100), service_tier="batch")
+    Decimal('0.000075')
+    >>> from datetime import date
+    >>> usage = Usage(input_tokens=1_000_000)
+    >>> [price("mistral/mistral-large-4", usage, at=date(2026, 10, day)) for day in (19, 20, 29)]
+    [Decimal('0.68'), Decimal('1.36'), Decimal('0.7')]
+    """
+    return default_client().price(model, usage, service_tier=service_tier, at=at)
 
 
 @with_parameters

@@ -1,7 +1,11 @@
 """The parameters of the public functions: their names, types and documentation.
 
-This is the only place that lists them. `make stubs` copies them into the type stubs and into `signatures`,
-from which `help` and editors show them. A call does not import this module.
+This is the only place that lists them. Type checkers and editors read them here, and `signatures` shows them
+in `help`. A call does not import this module.
+
+An overload that gives `parsed` its type names `response_format` itself. So `Defaults`, `Parameters` and
+`BatchParameters` have bases without it. `metadata` is not the same for a call and a batch, so their common
+base lacks it too.
 """
 
 from __future__ import annotations
@@ -29,8 +33,32 @@ from .checks import (
 from .tools import Tool
 
 
-class Defaults(TypedDict, total=False):
-    """The parameters of a call for which `Client` takes defaults, beside its own settings."""
+class ResponseFormat(TypedDict, total=False):
+    """The structure of answers."""
+
+    response_format: Any
+    """The structure of the answer: a type (a pydantic model, a dataclass, a TypedDict, `list[...]`, a union,
+    `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict (`json_object` or `json_schema`)."""
+
+
+class JSONFormat(TypedDict, total=False):
+    """The structure of answers, without a Python type for them."""
+
+    response_format: Mapping[str, Any] | None
+    """A JSON schema, or OpenAI's dict."""
+
+
+class RequestMetadata(TypedDict, total=False):
+    """What a provider stores with a request."""
+
+    metadata: Mapping[str, str] | None
+    """Up to 16 pairs of text that OpenAI stores with the request.
+
+    They are not part of the key of this library's cache."""
+
+
+class SharedDefaults(TypedDict, total=False):
+    """What a client, a call and a batch have in common."""
 
     system: str | None
     """A system prompt, which precedes the conversation."""
@@ -72,9 +100,6 @@ class Defaults(TypedDict, total=False):
     """The names of those `tools` that the model may call now; the others stay in the prompt and its cache."""
     parallel_tool_calls: bool | None
     """Whether the model may call several tools at once."""
-    response_format: Any
-    """The structure of the answer: a type (a pydantic model, a dataclass, a TypedDict, `list[...]`, a union,
-    `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict (`json_object` or `json_schema`)."""
     max_repairs: int | None
     """How often the model is asked again, with the reason, if its answer does not match `response_format`.
     Default 1; 0 never asks again."""
@@ -117,10 +142,6 @@ class Defaults(TypedDict, total=False):
     """An id of the end user, for the provider's abuse detection.
 
     It is not part of the key of this library's cache."""
-    metadata: Mapping[str, str] | None
-    """Up to 16 pairs of text that OpenAI stores with the request.
-
-    They are not part of the key of this library's cache."""
     endpoint: Endpoint | None
     """The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat Completions or
     "responses" for Responses. Default the one that serves the model with these parameters."""
@@ -140,12 +161,12 @@ class Defaults(TypedDict, total=False):
     """The server to send to; default the environment's, else the provider's own."""
 
 
-class Parameters(Defaults, total=False):
-    """The parameters of `call`, `acall`, `stream` and `astream` besides the model and the messages.
+class Defaults(SharedDefaults, RequestMetadata, ResponseFormat, total=False):
+    """The parameters of a call for which `Client` takes defaults, beside its own settings."""
 
-    Names are OpenAI's where OpenAI has the parameter. None means "not set": the client's default applies, and
-    without one nothing is sent for it.
-    """
+
+class SharedParameters(SharedDefaults, total=False):
+    """What a call and a batch have in common."""
 
     timeout: float | Timeouts | None
     """Seconds for one attempt, without the time in the queue. `Timeouts` limits the connection, the first
@@ -168,8 +189,24 @@ class Parameters(Defaults, total=False):
     same, "wait" waits for the batch, and "refuse" raises `PendingBatchError`."""
 
 
-class BatchParameters(Parameters, total=False):
-    """The parameters of `call_many` and `iter_many` besides the model and the inputs."""
+class Common(SharedParameters, RequestMetadata, total=False):
+    """The parameters of a call but `response_format`."""
+
+
+class Untyped(Common, JSONFormat, total=False):
+    """The parameters of a call whose `parsed` has no type for type checkers."""
+
+
+class Parameters(Common, ResponseFormat, total=False):
+    """The parameters of `call`, `acall`, `stream` and `astream` besides the model and the messages.
+
+    Names are OpenAI's where OpenAI has the parameter. None means "not set": the client's default applies, and
+    without one nothing is sent for it.
+    """
+
+
+class BatchCommon(SharedParameters, total=False):
+    """The parameters of a batch but `response_format`."""
 
     max_concurrent: int | None
     """The most requests in flight at once; default the client's."""
@@ -185,11 +222,19 @@ class BatchParameters(Parameters, total=False):
     rows: Any
     """A data frame, or an iterable of dicts. The inputs are then a template: text with `{fields}` that name
     columns, or a function of a row."""
-    metadata: Mapping[str, str] | Iterable[Any] | Callable[[Any], Any] | None  # type: ignore[misc]  # wider than a call's
+    metadata: Mapping[str, str] | Iterable[Any] | Callable[[Any], Any] | None
     """One value for each input, such as a dict with its id, or a function of the prompt (of the row, with
     `rows`). Its result has the value as `metadata`, and so has its line in the ledger. Nothing of it is sent.
 
     A single dict is that of `call`: pairs of text that OpenAI stores with every request."""
+
+
+class UntypedBatch(BatchCommon, JSONFormat, total=False):
+    """The parameters of a batch whose `parsed` have no type for type checkers."""
+
+
+class BatchParameters(BatchCommon, ResponseFormat, total=False):
+    """The parameters of `call_many` and `iter_many` besides the model and the inputs."""
 
 
 class EmbedParameters(TypedDict, total=False):

@@ -1,19 +1,26 @@
-"""Shows the parameters of functions that are declared with `**parameters`.
+"""Shows the parameters of functions that are declared with `**parameters: Unpack[...]`.
 
-The functions hand their parameters on as one dict, because a function with fifty parameters is slower to call.
-`with_parameters` gives such a function a docstring and a `__signature__` that name every parameter, so `help`,
-IPython and Jedi show them. Type checkers and editors read the stubs (`*.pyi`) instead.
-
-`make stubs` writes the stubs, and the last part of this module, from `parameters`.
+The functions hand their parameters on as one dict: a function with fifty parameters is slower to call.
+Type checkers know the parameters from the annotation. `with_parameters` shows them where a program asks the
+function: `help`, `inspect`, IPython, and Jedi in notebooks. Names and types come from the classes of
+`parameters`, and the documentation from the source of that module. Nothing of this is read before.
 """
 
 from __future__ import annotations
 
+import ast
+import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+WIDTH = 96
+"""Characters of a line of documentation, without its indentation."""
 
 
 def with_parameters(function: F) -> F:
@@ -23,86 +30,128 @@ def with_parameters(function: F) -> F:
     >>> list(inspect.signature(call).parameters)[:4]
     ['model', 'messages', 'system', 'max_tokens']
     """
-    rest, annotation = list(function.__annotations__.items())[-2]
+    annotations = function.__annotations__
+    rest, annotation = list(annotations.items())[-2]
     group = annotation.removeprefix("Unpack[").removesuffix("]")
     if function.__doc__:
-        function.__doc__ = documented(function.__doc__, group, rest)
-    function.__signature__ = _Signature(function, group)  # type: ignore[attr-defined]  # functions may have one
+        function.__doc__ = document(function.__doc__, group, rest)
+    function.__signature__ = _Signature(function, annotations, group)  # type: ignore[attr-defined]  # may be set
+    function.__annotations__ = _Annotations(annotations)
+    function.__annotations__.module = function.__module__
     return function
 
 
-def documented(docstring: str, group: str, rest: str) -> str:
-    """A docstring with one line for each parameter of a group.
+def document(docstring: str, group: str, rest: str) -> str:
+    """A docstring that has an entry for each parameter of a group as soon as it is shown.
 
     Args:
         docstring: The docstring, as it is in the source.
-        group: The name of a class in `_requests/parameters`.
-        rest: The name of the `**` argument, whose entry the lines replace. Without an entry they come last.
+        group: The name of a class in `parameters`.
+        rest: The name of the `**` argument, whose entry is replaced. Without an entry the others come last.
     """
-    mark = f"**{rest}: See `{group}`."
-    before, found, after = docstring.partition(mark)
-    if found:
-        # The mark is indented already.
-        return before + _lines(group, before[before.rindex("\n") + 1 :]).lstrip() + after
-    indent = "    " if "\n" not in docstring else docstring[docstring.rindex("\n") + 1 :]
-    return f"{docstring.rstrip()}\n\n{indent}Args:\n{_lines(group, indent + '    ')}\n{indent}"
+    made = _Docstring(docstring)
+    made.group, made.rest = group, rest
+    return made
 
 
-def parameters_of(group: str) -> Iterator[tuple[str, str, str]]:
-    """The name, the type and the entry in docstrings of each parameter of a group."""
-    base = BASES.get(group)
-    if base is not None:
-        yield from (entry for entry in parameters_of(base) if entry[0] not in GROUPS[group])
-    for name, (kind, entry) in GROUPS[group].items():
-        yield name, kind, entry
+class _Docstring(str):
+    """A docstring that is completed when it is printed, or when `inspect.getdoc` expands its tabs."""
+
+    __slots__ = ("group", "rest")
+
+    group: str
+    rest: str
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        lines = "\n".join(
+            textwrap.fill(f"{name}: {meaning}", WIDTH, subsequent_indent="    ", break_on_hyphens=False)
+            for name, meaning in _documentation(self.group).items()
+        ).splitlines()
+        if not lines:
+            return text
+        before, mark, after = text.partition(f"**{self.rest}: See `{self.group}`.")
+        if mark:
+            # It is indented already.
+            return before + ("\n" + before[before.rindex("\n") + 1 :]).join(lines) + after
+        indent = "    " if "\n" not in text else text[text.rindex("\n") + 1 :]
+        return f"{text.rstrip()}\n\n{indent}" + f"\n{indent}    ".join(["Args:", *lines]) + f"\n{indent}"
+
+    def expandtabs(self, tabsize: Any = 8) -> str:
+        return str(self).expandtabs(tabsize)
 
 
-def _lines(group: str, indent: str) -> str:
-    key = group, indent
-    if key not in _made:
-        _made[key] = indent + "\n".join(entry for _, _, entry in parameters_of(group)).replace(
-            "\n", f"\n{indent}"
-        )
-    return _made[key]
+def _documentation(group: str) -> dict[str, str]:
+    """Name → documentation of the parameters of a class and of its bases; empty if there is no source."""
+    from . import parameters
+
+    found: dict[str, str] = {}
+    for node in _statements(parameters.__name__):
+        if isinstance(node, ast.ClassDef) and node.name == group:
+            for base in node.bases:
+                found |= _documentation(ast.unparse(base))
+            for field, text in zip(node.body, node.body[1:], strict=False):
+                if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
+                    found[ast.unparse(field.target)] = " ".join(ast.literal_eval(text.value).split())
+    return found
 
 
-_made: dict[tuple[str, str], str] = {}
+@functools.cache
+def _statements(module: str) -> list[ast.stmt]:
+    """The statements of a module; empty if there is no source."""
+    try:
+        return ast.parse(inspect.getsource(sys.modules[module])).body
+    except OSError:
+        return []
+
+
+class _Annotations(dict[str, Any]):
+    """The annotations of a function, which `typing.get_type_hints` can evaluate.
+
+    Reading them imports what the module imports for type checkers only.
+    """
+
+    module: str
+
+    def keys(self) -> Any:
+        names = vars(sys.modules[self.module])
+        for node in _statements(self.module):
+            if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+                body = compile(ast.Module(node.body, []), names["__file__"], "exec")
+                exec(body, names)  # noqa: S102  # imports, which stand in the source of this package
+        return super().keys()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
 
 
 class _Signature(inspect.Signature):
     """A signature that is made when it is first read: making all of them would take as long as a call."""
 
-    __slots__ = ("_function", "_group", "_whole")
+    __slots__ = ("_annotations", "_function", "_group", "_whole")
 
-    def __init__(self, function: Callable[..., Any], group: str) -> None:
-        self._function, self._group = function, group
+    def __init__(self, function: Callable[..., Any], annotations: dict[str, Any], group: str) -> None:
+        self._function, self._annotations, self._group = function, annotations, group
         self._whole: inspect.Signature | None = None
 
     def _read(self) -> inspect.Signature:
         if self._whole is None:
-            function, group = self._function, self._group
-            code = function.__code__
-            given = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-            annotations: dict[str, Any] = function.__annotations__
-            positional = function.__defaults__ or ()
-            defaults = dict(zip(given[code.co_argcount - len(positional) :], positional, strict=False))
-            defaults |= function.__kwdefaults__ or {}
-            shown = [
+            from . import parameters
+
+            function = self._function
+            # The same function without a `__signature__`.
+            bare = FunctionType(function.__code__, {}, argdefs=function.__defaults__)
+            bare.__kwdefaults__, bare.__annotations__ = function.__kwdefaults__, self._annotations
+            own = inspect.signature(bare)
+            *given, _ = own.parameters.values()
+            types = getattr(parameters, self._group).__annotations__
+            named = [
                 inspect.Parameter(
-                    name,
-                    inspect.Parameter.POSITIONAL_OR_KEYWORD
-                    if place < code.co_argcount
-                    else inspect.Parameter.KEYWORD_ONLY,
-                    default=defaults.get(name, inspect.Parameter.empty),
-                    annotation=annotations.get(name, inspect.Parameter.empty),
+                    name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind.__forward_arg__
                 )
-                for place, name in enumerate(given)
+                for name, kind in types.items()
             ]
-            shown += [
-                inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-                for name, kind, _ in parameters_of(group)
-            ]
-            self._whole = inspect.Signature(shown, return_annotation=annotations["return"])
+            self._whole = own.replace(parameters=[*given, *named])
         return self._whole
 
     @property
@@ -120,161 +169,3 @@ class _Signature(inspect.Signature):
 
     def __reduce__(self) -> Any:
         return self._read().__reduce__()
-
-
-# --- written by `make stubs` -----------------------------------------------------------------------------
-# fmt: off
-
-BASES: Mapping[str, str] = {'Parameters': 'Defaults', 'BatchParameters': 'Parameters'}
-GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
-    'Defaults': {
-        'system': ('str | None',
-            'system: A system prompt, which precedes the conversation.'),
-        'max_tokens': ('int | None',
-            'max_tokens: The longest answer, in tokens, reasoning included.'),
-        'temperature': ('float | None',
-            'temperature: Randomness of the answer, from 0 to 2.'),
-        'top_p': ('float | None',
-            'top_p: Only the most likely tokens that together have this probability are sampled, from 0 to 1.'),
-        'top_k': ('int | None',
-            'top_k: Only this many of the most likely tokens are sampled; Claude, Gemini and open models have\n    it.'),
-        'frequency_penalty': ('float | None',
-            'frequency_penalty: How much tokens that already occur often become less likely, from -2 to 2.'),
-        'presence_penalty': ('float | None',
-            'presence_penalty: How much tokens that already occur become less likely, from -2 to 2.'),
-        'logit_bias': ('Mapping[int, float] | Mapping[str, float] | None',
-            "logit_bias: Token id → a number from -100 to 100 that is added to the token's logit."),
-        'stop': ('str | Sequence[str] | None',
-            'stop: One or several texts before which the answer ends.'),
-        'seed': ('int | None',
-            'seed: A number with which providers sample more repeatably.'),
-        'n': ('int | None',
-            'n: The number of samples.'),
-        'draw': ('int | None',
-            'draw: The number of the first sample, from 0.'),
-        'tools': ('Sequence[Tool] | None',
-            'tools: Python functions, pydantic models, OpenAI-style tools (`{"type": "function", "function":\n    {...}}`), and tools that the provider runs: by name, such as "web_search", or in its own form.'),
-        'max_tool_rounds': ('int | None',
-            'max_tool_rounds: How often the functions of `tools` are run and the model is asked again, at\n    most.'),
-        'tool_choice': ('str | Mapping[str, Any] | Callable[..., Any] | None',
-            'tool_choice: "auto", "none", "required", one of the `tools` (a function or a model) that must be\n    called, or `{"type": "function", "function": {"name": ...}}`.'),
-        'allowed_tools': ('Sequence[str] | None',
-            'allowed_tools: The names of those `tools` that the model may call now; the others stay in the\n    prompt and its cache.'),
-        'parallel_tool_calls': ('bool | None',
-            'parallel_tool_calls: Whether the model may call several tools at once.'),
-        'response_format': ('Any',
-            "response_format: The structure of the answer: a type (a pydantic model, a dataclass, a\n    TypedDict, `list[...]`, a union, `Literal`, an Enum, `int`, …), a JSON schema, or OpenAI's dict\n    (`json_object` or `json_schema`)."),
-        'max_repairs': ('int | None',
-            'max_repairs: How often the model is asked again, with the reason, if its answer does not match\n    `response_format`.'),
-        'reasoning_effort': ('ReasoningEffort | None',
-            'reasoning_effort: How much the model reasons before it answers.'),
-        'thinking_budget': ("int | Literal['adaptive'] | None",
-            'thinking_budget: The most tokens of reasoning, for Claude up to 4.6 and Gemini 2.5 to 3.5; 0 is\n    none.'),
-        'reasoning_summary': ('ReasoningSummary | None',
-            'reasoning_summary: The kind of summary in `Response.reasoning`: "auto", or on OpenAI "concise"\n    or "detailed".'),
-        'reasoning_context': ('ReasoningContext | None',
-            'reasoning_context: The earlier reasoning that OpenAI\'s model sees again: "current_turn",\n    "all_turns" or "auto".'),
-        'verbosity': ('Verbosity | None',
-            'verbosity: How long the answers of OpenAI\'s models are: "low", "medium" or "high".'),
-        'modalities': ('Sequence[Modality] | None',
-            'modalities: The kinds of content that the answer may have: "text", "audio", "image".'),
-        'logprobs': ('bool | None',
-            'logprobs: Whether the answer has the log probabilities of its tokens.'),
-        'top_logprobs': ('int | None',
-            'top_logprobs: The number of alternatives per token that have log probabilities too, from 0 to\n    20.'),
-        'safety_settings': ('Sequence[Mapping[str, str]] | Mapping[str, str] | None',
-            'safety_settings: Gemini\'s filters: `{"HARM_CATEGORY_HARASSMENT": "BLOCK_NONE"}`, or Google\'s\n    list of settings.'),
-        'service_tier': ('ServiceTier | None',
-            'service_tier: The service level, which sets price and speed: "flex" is cheap and slow,\n    "priority" fast.'),
-        'store': ('bool | None',
-            'store: Whether OpenAI stores the answer for `previous_response_id`; default False.'),
-        'previous_response_id': ('str | None',
-            "previous_response_id: The `Response.id` of a stored answer that OpenAI's Responses API\n    continues."),
-        'cached_content': ('str | None',
-            'cached_content: The name of a beginning that is stored at Google, such as "cachedContents/abc",\n    before the messages.'),
-        'prompt_caching': ('bool | None',
-            "prompt_caching: Whether calls use the provider's prompt cache for the long beginning that they\n    have in common."),
-        'prompt_cache_key': ('str | None',
-            'prompt_cache_key: A name for calls with a common beginning, by which OpenAI finds them in its\n    prompt cache.'),
-        'user': ('str | None',
-            "user: An id of the end user, for the provider's abuse detection."),
-        'metadata': ('Mapping[str, str] | None',
-            'metadata: Up to 16 pairs of text that OpenAI stores with the request.'),
-        'endpoint': ('Endpoint | None',
-            'endpoint: The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat\n    Completions or "responses" for Responses.'),
-        'unsupported': ('Unsupported | None',
-            'unsupported: Whether a parameter that the model cannot honour raises an error ("raise", the\n    default) or is left out ("drop").'),
-        'deadline': ('float | None',
-            'deadline: Seconds for the whole call, with all attempts, waits and the time in the queue; for a\n    batch, seconds for all of its calls together.'),
-        'extra_body': ('Mapping[str, Any] | None',
-            "extra_body: Fields of this provider's API that are merged into the request's JSON."),
-        'extra_headers': ('Mapping[str, str] | None',
-            'extra_headers: HTTP headers that are added to the request.'),
-        'api_key': ('str | None',
-            "api_key: The provider's API key; default one from the client's `keys` or the environment."),
-        'base_url': ('str | None',
-            "base_url: The server to send to; default the environment's, else the provider's own."),
-    },
-    'Parameters': {
-        'timeout': ('float | Timeouts | None',
-            'timeout: Seconds for one attempt, without the time in the queue.'),
-        'max_retries': ('int | None',
-            'max_retries: The most requests that are sent again after a failure that may be temporary.'),
-        'outage_patience': ('float | None',
-            'outage_patience: Seconds that the call, or the whole batch, waits for a provider that is down. 0\n    fails at once, and `float("inf")` waits for ever.'),
-        'cache': ('CacheMode | bool | None',
-            'cache: How the cache is used: "use" reads and stores, "refresh" sends and stores, "only" reads\n    and never sends, "off" does neither.'),
-        'budget': ('float | Decimal | Budget | None',
-            'budget: The most that the call, or the whole batch, may cost, in USD; or a `Budget`, which\n    several calls can share.'),
-        'strict_model': ('bool | None',
-            "strict_model: Whether `ModelDriftError` is raised if another snapshot answers than before;\n    default the client's."),
-        'in_batch': ('InBatch | None',
-            'in_batch: The behaviour of a call whose input is in a batch under way: "live", the default,\n    sends it all the same, "wait" waits for the batch, and "refuse" raises `PendingBatchError`.'),
-    },
-    'BatchParameters': {
-        'max_concurrent': ('int | None',
-            "max_concurrent: The most requests in flight at once; default the client's."),
-        'progress': ('bool | None',
-            'progress: Whether a progress bar is shown; None shows it on a terminal and in a notebook.'),
-        'delivery': ('DeliveryMode | None',
-            'delivery: "live" sends each request now.'),
-        'resend': ('Resend | None',
-            'resend: Where rows of a batch that failed or expired are sent once more: in another batch, the\n    default, or as live requests.'),
-        'rows': ('Any',
-            'rows: A data frame, or an iterable of dicts.'),
-        'metadata': ('Mapping[str, str] | Iterable[Any] | Callable[[Any], Any] | None',
-            'metadata: One value for each input, such as a dict with its id, or a function of the prompt (of\n    the row, with `rows`).'),
-    },
-    'EmbedParameters': {
-        'dimensions': ('int | None',
-            "dimensions: The number of numbers in each vector; default the model's."),
-        'delivery': ('DeliveryMode | None',
-            'delivery: "live" sends each request now.'),
-        'resend': ('Resend | None',
-            'resend: Where rows of a batch that failed or expired are sent once more: in another batch, the\n    default, or as live requests.'),
-        'strict_model': ('bool | None',
-            "strict_model: Whether `ModelDriftError` is raised if another snapshot answers than before;\n    default the client's."),
-        'timeout': ('float | Timeouts | None',
-            'timeout: Seconds for one attempt of one request, without the time in the queue.'),
-        'deadline': ('float | None',
-            'deadline: Seconds until all texts are embedded or the call fails, with all attempts and waits.'),
-        'max_retries': ('int | None',
-            'max_retries: The most requests that are sent again after a failure that may be temporary.'),
-        'outage_patience': ('float | None',
-            "outage_patience: Seconds that it waits for a provider that is down; default the client's, else\n    3,600."),
-        'cache': ('CacheMode | bool | None',
-            'cache: How the cache is used, as in `call`.'),
-        'budget': ('float | Decimal | Budget | None',
-            'budget: The most that all texts together may cost, in USD; or a `Budget`, which several calls\n    can share.'),
-        'in_batch': ('InBatch | None',
-            'in_batch: The behaviour of a call with a text that is in a batch under way, as in `call`.'),
-        'extra_body': ('Mapping[str, Any] | None',
-            "extra_body: Fields of this provider's API, such as Gemini's `taskType`, that are merged into the\n    request's JSON."),
-        'extra_headers': ('Mapping[str, str] | None',
-            'extra_headers: HTTP headers that are added to the request.'),
-        'api_key': ('str | None',
-            "api_key: The provider's API key; default one from the client's `keys` or the environment."),
-        'base_url': ('str | None',
-            "base_url: The server to send to; default the environment's, else the provider's own."),
-    },
-}

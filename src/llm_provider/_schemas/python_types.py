@@ -17,7 +17,7 @@ _VAGUE: tuple[Any, ...] = (dict, list, tuple, set, frozenset, bytes, object, typ
 """Types that say nothing about the JSON, and are more likely a slip."""
 
 
-class TypeForm(NamedTuple):
+class PydanticType(NamedTuple):
     """A Python type as pydantic sees it."""
 
     schema: dict[str, Any]
@@ -42,7 +42,7 @@ def is_type(value: Any) -> bool:
     return isinstance(value, type) or typing.get_origin(value) is not None or named
 
 
-def form_of(given: Any) -> TypeForm:
+def form_of(given: Any) -> PydanticType:
     """The schema of a type, and the function that reads its values.
 
     Raises:
@@ -51,14 +51,14 @@ def form_of(given: Any) -> TypeForm:
     """
     if hasattr(given, "model_json_schema"):
         core = given.__pydantic_core_schema__
-        return TypeForm(
+        return PydanticType(
             given.model_json_schema(), given.model_validate_json, runs_code(core), slow_pattern(core)
         )
     from pydantic import TypeAdapter
 
     adapter: TypeAdapter[Any] = TypeAdapter(_for_pydantic(given, ()))
     core = adapter.core_schema
-    return TypeForm(adapter.json_schema(), adapter.validate_json, runs_code(core), slow_pattern(core))
+    return PydanticType(adapter.json_schema(), adapter.validate_json, runs_code(core), slow_pattern(core))
 
 
 def runs_code(core: Any) -> bool:
