@@ -18,6 +18,7 @@ PACKAGE = ROOT / "src" / "llm_provider"
 LAYERS: tuple[str, ...] = (
     "_json_values",
     "_terminal_text",
+    "_words",
     "_html",
     "_foreign_attributes",
     "_errors",

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
+from ._words import format_usd
+
 ROWS = 20
 """Rows of a table."""
 _CELL, _CELL_LINES = 200, 4
@@ -141,7 +143,7 @@ def error_view(error: Any) -> str:
     facts.append(f"{error.attempts} attempts" if error.attempts > 1 else "")
     facts.append("may succeed later" if error.retryable else "")
     cost = error.cost
-    facts.append("cost unknown" if cost is None else f"${cost:.6f}" if cost else "")
+    facts.append("cost unknown" if cost is None else format_usd(cost) if cost else "")
     return block(warning(type(error).__name__, error.message), small(*facts))
 
 

@@ -61,7 +61,7 @@ def test_a_second_run_sends_nothing(
     run(*words)
     before = target.read_bytes()
     ended = run(*words, "--cache", "off", "--max-concurrent", "3", "--budget", "1")
-    assert (ended.code, "12 before this run, $0.0000" in ended.out) == (0, True)
+    assert (ended.code, "12 before this run, $0.00" in ended.out) == (0, True)
     with source.open("a") as file:
         file.write('{"a": 40, "name": "n40"}\n')
     assert "13 of 13 rows answered" in run(*words).out

@@ -25,7 +25,7 @@ from llm_provider import (
     call_many,
     estimate,
 )
-from llm_provider._estimates.estimate import _READ_CLOSELY, dollars, duration
+from llm_provider._estimates.estimate import _READ_CLOSELY
 from llm_provider.simulator import Simulator
 from support import RunScript
 
@@ -303,17 +303,6 @@ def test_it_reads_as_a_table(client: Client) -> None:
     html = found._repr_html_()
     assert html.count("<tr>") == text.count("\n") - len(found.assumptions)
     assert "<script>" not in client.estimate("local/x", ["<script>"])._repr_html_()
-
-
-def test_numbers_are_shown_with_what_is_known_of_them() -> None:
-    assert [dollars(number) for number in (1234.5, 0.5, 0.0567, 0.000123, 0)] == [
-        "$1,234.50",
-        "$0.50",
-        "$0.057",
-        "$0.00012",
-        "$0.00",
-    ]
-    assert [duration(seconds) for seconds in (0.3, 99, 600, 9000)] == ["0.3 s", "99 s", "10 min", "2.5 h"]
 
 
 def test_nothing_is_sent_loaded_or_needed(run_script: RunScript) -> None:

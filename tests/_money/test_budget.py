@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from llm_provider import Budget, BudgetExceededError, RequestError
-from llm_provider._money.budget import Reservation, amount_of, reserve, reserve_now, shown
+from llm_provider._money.budget import Reservation, amount_of, reserve, reserve_now
 
 T = TypeVar("T")
 
@@ -223,7 +223,7 @@ def test_the_error_names_the_missing_and_the_uncertain_amount() -> None:
         (await budget.reserve(Decimal("0.5"))).settle(None)
         with pytest.raises(BudgetExceededError) as caught:
             await budget.reserve(Decimal("0.75"))
-        assert repr(budget) == "Budget(limit=1, spent=0.5, reserved=0, uncertain=0.5, left=0.5)"
+        assert repr(budget) == "Budget(limit=$1.00, spent=$0.50, reserved=$0.00, uncertain=$0.50, left=$0.50)"
         return caught.value
 
     error = asyncio.run(main())
@@ -246,9 +246,6 @@ def test_a_limit_must_be_an_amount(limit: object) -> None:
 
 def test_a_float_means_the_digits_it_prints() -> None:
     assert amount_of(0.1) == Decimal("0.1")
-    assert [shown(Decimal(text)) for text in ("0", "10", "100.0", "1.50", "0.00000049")] == [
-        "0", "10", "100", "1.5", "4.9E-7",
-    ]  # fmt: skip
 
 
 def test_a_budget_in_memory_stays_in_its_process() -> None:

@@ -23,7 +23,7 @@ def test_text_is_a_table(ledger: Ledger) -> None:
     assert haiku.split() == ["anthropic", "claude-haiku-5-5", "1", "1", "0", "0.000000"]
     assert sol.split() == [
         "openai", "gpt-6.1-sol", "gpt-6.1-sol-2026-10-21", "ablation", "3", "1", "2", "3,610", "600", "900",
-        "0.016200", "0.001000", "0.005400", "1", "(≤", "$0.500000)",
+        "0.016200", "0.001000", "0.005400", "1", "(≤", "$0.50)",
     ]  # fmt: skip
     assert total.startswith("total ")
     # Numbers end where their titles end.

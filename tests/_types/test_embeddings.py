@@ -86,7 +86,7 @@ class TestEmbeddings:
 
     def test_shows_its_size_and_cost_and_no_numbers(self) -> None:
         found = self.embeddings(*([0.123] * 1000 for _ in range(50)), cost=0.5)
-        assert repr(found) == "Embeddings(50 vectors of 1000 dimensions, model='m', tokens=9, $0.500000)"
+        assert repr(found) == "Embeddings(50 vectors of 1000 dimensions, model='m', tokens=9, $0.50)"
         assert "1 vector of 1 dimensions" in repr(self.embeddings([1.0]))
         assert "cost unknown" in repr(self.embeddings([1.0]))
         assert "cached" in repr(self.embeddings([1.0], cached=True, cost=0.0))

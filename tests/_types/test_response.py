@@ -119,7 +119,7 @@ class TestResponse:
 
     def test_shows_the_text_the_tokens_and_the_cost(self) -> None:
         assert repr(response(cost=0.0123)) == (
-            "Response('Hello', model='m', finish_reason='stop', tokens=10+5, $0.012300)"
+            "Response('Hello', model='m', finish_reason='stop', tokens=10+5, $0.0123)"
         )
         assert "cost unknown" in repr(response())
         assert "cached" in repr(response(cached=True, cost=0.0))

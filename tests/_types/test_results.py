@@ -45,7 +45,7 @@ class TestCost:
 
     def test_sums_know_what_is_unknown(self) -> None:
         total = sum([Cost(0.1), Cost(0.25, unknown=1), 0.5], Cost()) + None
-        assert (repr(total), str(total)) == ("Cost(0.85, unknown=2)", "≥ $0.8500, 2 unknown")
+        assert (repr(total), str(total)) == ("Cost(0.85, unknown=2)", "≥ $0.85, 2 unknown")
         assert math.isclose(sum([Cost(0.1), Cost(0.2)]), 0.3)
 
     def test_many_small_costs_add_up_exactly(self) -> None:
@@ -54,10 +54,10 @@ class TestCost:
     @pytest.mark.parametrize(
         ("cost", "text"),
         [
-            (Cost(), "$0.0000"),
-            (Cost(1234.5), "$1,234.5000"),
+            (Cost(), "$0.00"),
+            (Cost(1234.5), "$1,234.50"),
             (Cost(0.00042), "$0.00042"),
-            (Cost(6e-8), "$0.000000060"),
+            (Cost(6e-8), "$0.00000006"),
             (Cost(0.0123, unknown=2), "≥ $0.0123, 2 unknown"),
             (Cost(unknown=1234), "1,234 unknown"),
         ],
@@ -116,8 +116,8 @@ class TestResults:
 
     def test_shows_what_it_holds_in_a_line(self, results: Results[Response | LLMError]) -> None:
         results.append(response(cached=True, cost=0.0))
-        assert repr(results) == ("Results(4 responses, 1 error, 1 from the cache, ≥ $0.7500, 1 unknown)")
-        assert repr(Results([response()])) == "Results(1 response, $0.2500)"
+        assert repr(results) == ("Results(4 responses, 1 error, 1 from the cache, ≥ $0.75, 1 unknown)")
+        assert repr(Results([response()])) == "Results(1 response, $0.25)"
 
 
 def test_a_batch_returns_them(client: Client, simulator: Simulator) -> None:

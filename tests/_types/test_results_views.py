@@ -110,7 +110,7 @@ class TestJSONLines:
 class TestHTML:
     def test_shows_errors_and_facts(self, results: Results[Response | LLMError]) -> None:
         shown = results._repr_html_()
-        assert "2 responses · 1 error · ≥ $0.2500, 1 unknown" in shown
+        assert "2 responses · 1 error · ≥ $0.25, 1 unknown" in shown
         assert "RateLimitError: slow [p, m, 2 attempts]" in shown
         assert "<td>1,234</td>" in shown
         assert "<td>?</td>" in shown
@@ -146,7 +146,7 @@ class TestHTML:
         assert "<th>model</th>" not in shown
         answers[0] = dataclasses.replace(answers[0], model="other")
         assert "<th>model</th>" in Results(answers)._repr_html_()
-        assert Results([])._repr_html_() == "<div>0 responses · $0.0000</div>"
+        assert Results([])._repr_html_() == "<div>0 responses · $0.00</div>"
 
     def test_has_no_colour_of_its_own(self, results: Results[Response | LLMError]) -> None:
         shown = results._repr_html_()

@@ -31,8 +31,10 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from .._runtime.files import TEMPORARY, replace_file
+
 VERSION = 1
-_SUFFIX, _TEMPORARY = ".jsonl", ".tmp"
+_SUFFIX = ".jsonl"
 _PAYLOAD = b',"payload":'
 
 # Not every platform has each of them.
@@ -345,14 +347,10 @@ class Record:
 
     def shrink(self) -> None:
         """Write the file anew without the payloads, once all rows are stored."""
-        target = self.path.with_suffix(_TEMPORARY)
-        with target.open("wb") as file, self.path.open("rb") as source:
+        with replace_file(self.path) as file, self.path.open("rb") as source:
             for line in source:
                 place = line.find(_PAYLOAD) if line.startswith(b'{"row":"') else -1
                 file.write(line if place < 0 else line[:place] + b"}\n")
-            file.flush()
-            os.fsync(file.fileno())
-        target.replace(self.path)
         self.reload()
 
     def remove(self) -> None:
@@ -406,49 +404,28 @@ class Journal:
             OSError: it cannot be written.
         """
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        name = f"{int(header.created):010d}-{header.id}"
-        temporary = self.directory / f"{name}{_TEMPORARY}"
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _OPEN_FLAGS, 0o600)
+        path = self.directory / f"{int(header.created):010d}-{header.id}{_SUFFIX}"
         names: list[str] = []
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                facts = {one: getattr(header, one) for one in Header.__dataclass_fields__}
-                file.write(orjson.dumps({"v": VERSION, **facts}) + b"\n")
-                for name_of_row, line in rows:
-                    names.append(name_of_row)
-                    file.write(line + b"\n")
-                file.write(orjson.dumps({"sealed": content_hash(names), "rows": len(names)}) + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-            path = self.directory / f"{name}{_SUFFIX}"
-            temporary.replace(path)
-            _sync(self.directory)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+        with replace_file(path) as file:
+            facts = {one: getattr(header, one) for one in Header.__dataclass_fields__}
+            file.write(orjson.dumps({"v": VERSION, **facts}) + b"\n")
+            for name_of_row, line in rows:
+                names.append(name_of_row)
+                file.write(line + b"\n")
+            file.write(orjson.dumps({"sealed": content_hash(names), "rows": len(names)}) + b"\n")
         record = self._records[path.name] = Record(path)
         return record
 
     def tidy(self) -> None:
         """Delete temporary files of processes that were killed, and the files of batches of long ago."""
         now = time.time()
-        for path in self.directory.glob(f"*{_TEMPORARY}"):
+        for path in self.directory.glob(f"*{TEMPORARY}"):
             with contextlib.suppress(OSError):
                 if now - path.stat().st_mtime > _STALE_SECONDS:
                     path.unlink()
         for record in self.records():
             if not record.is_open and now - (record.collected or record.created) > KEPT_SECONDS:
                 record.remove()
-
-
-def _sync(directory: Path) -> None:
-    """Have the names in a directory on disk."""
-    with contextlib.suppress(OSError):  # not every file system can
-        descriptor = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def rows_of(record: Record) -> Iterator[RowLine]:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from .._calls.progress import Progress
+from .._words import format_duration
 from .journal import Record
 
 
@@ -38,7 +39,7 @@ class BatchProgress(Progress):
             done = sum(record.counts[0] + record.counts[1] for record in under_way)
             rows = sum(len(record.rows) for record in under_way)
             words.append(f"{described(under_way)}, {done:,} of {rows:,} rows done")
-        words.append(f"{_elapsed(time.monotonic() - self._begun)} elapsed")
+        words.append(f"{format_duration(time.monotonic() - self._begun)} elapsed")
         return ", ".join(words)
 
 
@@ -47,14 +48,3 @@ def described(records: Sequence[Record]) -> str:
     names = [f"{record.header.provider if record.header else 'batch'} {record.state}" for record in records]
     counts = {name: names.count(name) for name in names}
     return ", ".join(name if count == 1 else f"{count} of {name}" for name, count in counts.items())
-
-
-def _elapsed(seconds: float) -> str:
-    """A time in seconds, minutes or hours.
-
-    >>> _elapsed(4.2), _elapsed(130), _elapsed(9000)
-    ('4 s', '2 min', '2.5 h')
-    """
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

@@ -462,7 +462,7 @@ class ResponseCache:
             return self._store
 
     def _failed(self, action: str, reason: Exception) -> None:
-        from .._runtime.paths import full_disk
+        from .._runtime.files import full_disk
         from .storage.store import CacheRefusedError
 
         if isinstance(reason, CacheRefusedError):

@@ -16,10 +16,10 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, S
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from .._runtime.clock_time import clock_time
 from .._runtime.notebooks import in_jupyter, in_marimo, in_notebook
 from .._telemetry.waits import print_line
 from .._types.response import Response, Result
+from .._words import format_clock_time, format_usd
 
 if TYPE_CHECKING:
     from .._limits.scopes import ScopeStatistics
@@ -58,7 +58,7 @@ class Sums:
         """What is not 0, in a few words."""
         counts = {"cached": self.cached, "failed": self.failed}
         return [
-            f"cost={cost_text(self.cost, self.unknown)}",
+            f"cost={format_usd(self.cost, self.unknown)}",
             *(f"{name}={count}" for name, count in counts.items() if count),
         ]
 
@@ -156,17 +156,6 @@ class Progress:
                 line.close()
 
 
-def cost_text(known: float, unknown: int) -> str:
-    """A sum of costs as text: the USD that are known, and how many costs are not.
-
-    >>> cost_text(0.5, 0), cost_text(0.5, 2), cost_text(0.0, 3)
-    ('$0.5000', '≥$0.5000, 2 unknown', 'unknown')
-    """
-    if not unknown:
-        return f"${known:.4f}"
-    return f"≥${known:.4f}, {unknown:,} unknown" if known else "unknown"
-
-
 def describe(scopes: Sequence[ScopeStatistics]) -> list[str]:
     """The state of the rate control in a few words; empty if no request is under way.
 
@@ -190,7 +179,7 @@ def describe(scopes: Sequence[ScopeStatistics]) -> list[str]:
         words.append(f"paused={paused:.0f}s")
     down = [scope for scope in busy if scope.down_for is not None]
     if down:
-        since = clock_time(max(scope.down_for or 0.0 for scope in down))
+        since = format_clock_time(max(scope.down_for or 0.0 for scope in down))
         next_try = min(scope.next_try or 0.0 for scope in down)
         words.append(f"provider down since {since}, next try in {next_try:.0f} s")
     refusals = sum(scope.refusals for scope in busy)

@@ -10,7 +10,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from .._errors import LLMError, UnknownPriceError
-from .._money.budget import Budget, Reservation, release, reserve, reserve_now, shown
+from .._money.budget import Budget, Reservation, release, reserve, reserve_now
+from .._words import format_usd
 from .worst_case import worst_case
 
 if TYPE_CHECKING:
@@ -148,6 +149,6 @@ class Hold:
             return
         self.answered(cost)
         if cost is None and self._known:
-            worst = shown(self._reservations[0].amount)
-            error.message += f" (perhaps billed, so its budget counts its worst case, ${worst})"
+            worst = format_usd(self._reservations[0].amount)
+            error.message += f" (perhaps billed, so its budget counts its worst case, {worst})"
             error.args = (error.message,)

@@ -11,7 +11,6 @@ It is not the loop of the requests, which a slow function would block.
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
@@ -23,6 +22,7 @@ from .._errors import APITimeoutError, LLMError, ToolRoundsExceededError
 from .._limits.concurrency import Concurrency
 from .._requests.tools import FunctionTool
 from .._runtime import event_loop
+from .._runtime.forks import run_around_forks
 from .._types.messages import Delta, Prompt, ToolCall, ToolResult
 from .._types.response import Response, Result, ToolRounds
 from .._types.usage import Timing, Usage
@@ -410,5 +410,4 @@ def _result(ended: _Ended) -> Response:
     return ended
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_own_loop.forget_parent)
+run_around_forks(after_in_child=_own_loop.forget_parent)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-import os
 import time
 from collections.abc import Callable, Mapping
 from copy import copy
@@ -23,6 +22,7 @@ import orjson
 from .._errors import BadRequestError, LLMError, NotFoundError, PermissionDeniedError
 from .._providers.adapter import Outgoing
 from .._providers.files import FileConnection, UploadedFile, filled, module_of
+from .._runtime.files import replace_file
 from .._runtime.imports import when_imported
 from .._runtime.leases import Leases
 from .call import Call
@@ -221,10 +221,8 @@ class Uploads:
         # A full or read-only disk costs another upload in the next process, and no call.
         with contextlib.suppress(OSError):
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            path = self._path(name)
-            scratch = path.with_suffix(f".{os.getpid()}")
-            scratch.write_bytes(orjson.dumps({"id": found.identifier, "expires": found.expires}))
-            scratch.replace(path)
+            with replace_file(self._path(name)) as file:
+                file.write(orjson.dumps({"id": found.identifier, "expires": found.expires}))
 
 
 def referring(outgoing: Outgoing, ids: Mapping[str, str], body: bytes) -> Outgoing:

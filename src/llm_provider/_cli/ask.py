@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .._errors import RequestError
+from .._words import format_usd
 from .call_options import call_options, parameters_of
 from .output import (
     EXIT_CODES,
@@ -221,13 +222,7 @@ def _summary(response: Response) -> str:
             f"model   {response.model} ({response.provider})",
             f"usage   {usage.input_tokens} input, {usage.output_tokens} output tokens"
             + (f" ({details})" if details else ""),
-            f"cost    {_dollars(response)}",
+            "cost    " + ("$0 (from the cache)" if response.cached else format_usd(response.cost)),
             f"timing  {timing.total:.2f} s{first}, {requests}",
         )
     )
-
-
-def _dollars(response: Response) -> str:
-    if response.cached:
-        return "$0 (from the cache)"
-    return "unknown" if response.cost is None else f"${response.cost:.6f}"

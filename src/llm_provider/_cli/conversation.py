@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._errors import RequestError
-from .._runtime.paths import full_disk
+from .._runtime.files import full_disk
 from .log_file import VARIABLE, LogFile, LoggedAsk, log_path
 from .output import say
 

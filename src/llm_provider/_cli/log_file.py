@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .._errors import RequestError
-from .._runtime.database_safety import forbid_code
+from .._runtime.databases import open_database
 
 VARIABLE = "LLM_PROVIDER_LOGS"
 _OFF = frozenset({"off", "none", "no", "false", "0"})
@@ -178,8 +178,7 @@ class LogFile:
             RequestError: a newer version of this program wrote the file.
             sqlite3.Error: the file is no database, or is locked for long.
         """
-        with closing(sqlite3.connect(self.path, timeout=10.0)) as database, database:
-            forbid_code(database)
+        with closing(open_database(self.path, timeout=10.0)) as database, database:
             database.execute("BEGIN IMMEDIATE")
             (version,) = database.execute("PRAGMA user_version").fetchone()
             if version > _VERSION:

@@ -10,6 +10,7 @@ from dataclasses import asdict
 import click
 
 from .._errors import RequestError
+from .._words import format_usd
 from .log_file import VARIABLE, LogFile, LoggedAsk, log_path, moment
 from .output import OK, PROGRAM, printable
 from .parsing import command
@@ -62,7 +63,7 @@ def logs(query: tuple[str, ...], most: int, *, as_json: bool, only_path: bool) -
 
 
 def _shown(ask: LoggedAsk) -> str:
-    cost = "from the cache" if ask.cached else "cost unknown" if ask.cost is None else f"${ask.cost:.6f}"
+    cost = "from the cache" if ask.cached else "cost unknown" if ask.cost is None else format_usd(ask.cost)
     head = f"{moment(ask)}  {ask.model}  {cost}  conversation {ask.conversation}"
     quoted = "\n".join(f"> {printable(line, also=_BREAKS)}" for line in ask.prompt.splitlines())
     return f"{head}\n{quoted}\n{printable(ask.answer, also=_BREAKS)}\n"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .._errors import RequestError
-from .._runtime.paths import full_disk
+from .._runtime.files import full_disk
 from .call_options import call_options, parameters_of
 from .output import (
     EXIT_CODES,

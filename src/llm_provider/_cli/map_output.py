@@ -10,17 +10,17 @@ import contextlib
 import hashlib
 import json
 import os
-import shutil
 import sys
 from array import array
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from .._errors import LLMError, OutputError, RequestError
 from .._json_values import json_value
+from .._runtime.files import replace_file
 from .._types.response import Response, Result
 from .._types.results import Cost
 from .map_forms import JsonLines, Table
@@ -200,7 +200,7 @@ class OutputFile:
             table.columns = table.found
             return
         table.columns = [*table.columns, *(name for name in table.found if name not in table.columns)]
-        with self._replaced() as new:
+        with replace_file(self.path) as new:
             new.write(table.head)
             for _, _, line in self._lines():
                 new.write(table.encode(line))
@@ -261,26 +261,12 @@ class OutputFile:
         return tally
 
     def _rewrite(self, offsets: array[int], lengths: array[int]) -> None:
-        with self._replaced() as new, self.path.open("rb") as old:
+        with replace_file(self.path) as new, self.path.open("rb") as old:
             new.write(self.form.head)
             for offset, length in zip(offsets, lengths, strict=True):
                 if offset >= 0:
                     old.seek(offset)
                     new.write(old.read(length))
-
-    @contextlib.contextmanager
-    def _replaced(self) -> Iterator[IO[bytes]]:
-        """A file that takes the place of this one when it is complete."""
-        beside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-        try:
-            with beside.open("wb") as new:
-                yield new
-                new.flush()
-                os.fsync(new.fileno())
-            shutil.copymode(self.path, beside)
-            beside.replace(self.path)
-        finally:
-            beside.unlink(missing_ok=True)
 
 
 @dataclass(slots=True)

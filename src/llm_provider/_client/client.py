@@ -22,6 +22,7 @@ from .._requests.api_keys import KeyList
 from .._requests.request import Request, check, seal
 from .._requests.routing import Transport, priced_as, resolve
 from .._requests.signatures import document, with_parameters
+from .._runtime.forks import reset_in_child
 from .._settings import KEPT_BY_DEFAULT, MAX_RESPONSE_BYTES, RateControl, decide, dollars
 from .._telemetry.telemetry import Telemetry
 from .._types.messages import FinishReason, Prompt
@@ -349,7 +350,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
 
         >>> with Client(budget=5.00) as client:
         ...     client.budget
-        Budget(limit=5, spent=0, reserved=0, left=5)
+        Budget(limit=$5.00, spent=$0.00, reserved=$0.00, left=$5.00)
         """
         return self._settings.budget
 
@@ -489,11 +490,5 @@ def _close_all() -> None:
         client.close()
 
 
-def _after_fork() -> None:
-    for client in list(_clients):
-        client.cache.after_fork()
-
-
 atexit.register(_close_all)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+reset_in_child(_clients, lambda client: client.cache.after_fork())

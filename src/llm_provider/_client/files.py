@@ -12,7 +12,7 @@ from .._errors import RequestError
 from .._money.ledger_file import LedgerFile
 from .._money.pricing import PriceTable
 from .._requests.checks import flag
-from .._runtime.paths import checked_path
+from .._runtime.files import checked_path
 
 if TYPE_CHECKING:
     from .._cache.second_level.settings import SecondLevel

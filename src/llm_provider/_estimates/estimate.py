@@ -9,7 +9,6 @@ API key and opens no connection.
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,6 +22,7 @@ from .._requests.routing import priced_as
 from .._tokens.counting import adds_input, input_tokens, likely_input_tokens, most_output_tokens
 from .._tokens.range import Range
 from .._tokens.tokenizer import counter_for
+from .._words import format_duration, format_usd
 from .history import History, history_of
 from .prompt_cache import cached_input
 
@@ -128,11 +128,11 @@ class Estimate(Hinting):
         if self.cost is None:
             yield _Row("cost", "unknown")
         else:
-            yield _range_row("cost", self.cost, dollars)
+            yield _range_row("cost", self.cost, format_usd)
         for variant, cost in self.costs.items():
             if variant != self.variant:
-                yield _range_row(f"  as {variant}", cost, dollars)
-        yield _range_row("time", self.seconds, duration)
+                yield _range_row(f"  as {variant}", cost, format_usd)
+        yield _range_row("time", self.seconds, format_duration)
 
 
 class _Row(NamedTuple):
@@ -163,29 +163,6 @@ def _cut(text: str) -> str:
 def whole(number: float) -> str:
     """A number without decimal places."""
     return f"{number:,.0f}"
-
-
-def dollars(number: float) -> str:
-    """USD with two significant digits, or with two decimal places if that shows more digits.
-
-    >>> dollars(12.345), dollars(0.012345), dollars(0)
-    ('$12.35', '$0.012', '$0.00')
-    """
-    places = 2 if number >= 0.1 or number <= 0 else min(8, 1 - math.floor(math.log10(number)))
-    return f"${number:,.{places}f}"
-
-
-def duration(seconds: float) -> str:
-    """A time in seconds, minutes or hours.
-
-    >>> duration(4.2), duration(130), duration(7200)
-    ('4.2 s', '2 min', '2.0 h')
-    """
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 class Estimator:

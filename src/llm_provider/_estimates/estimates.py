@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from .._runtime.imports import imported
 from .._tokens.range import Range
-from .estimate import Estimate, dollars, duration, whole
+from .._words import format_duration, format_usd
+from .estimate import Estimate, whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,9 +87,9 @@ class Estimates(dict[str, Estimate]):
                 f"{estimate.requests:,}",
                 whole(estimate.input_tokens.likely),
                 whole(estimate.output_tokens.likely),
-                "unknown" if cost is None else dollars(cost.likely),
-                "" if cost is None else dollars(cost.high),
-                duration(estimate.seconds.likely),
+                format_usd(None if cost is None else cost.likely),
+                "" if cost is None else format_usd(cost.high),
+                format_duration(estimate.seconds.likely),
             )
 
 

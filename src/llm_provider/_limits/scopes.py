@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from .._errors import LLMError, OverloadedError, ProviderError
-from .._runtime.clock_time import clock_time, duration
 from .._telemetry.logs import ROOT
 from .._telemetry.reasons import reason
 from .._telemetry.waits import LEAST_SECONDS, counted
+from .._words import format_clock_time, format_duration
 from .headers import Headroom, headroom
 from .outage import Outage, is_answer, is_outage
 from .rate_estimator import Ticket
@@ -252,13 +252,13 @@ class Scope:
             return
         down_since, who = self.outage.down_since, counted(waiting)
         if down_since is not None:
-            since = clock_time(self._loop.time() - down_since)
+            since = format_clock_time(self._loop.time() - down_since)
             cause = "" if self.outage.cause is None else f": {reason(self.outage.cause)}"
             left = self.closed_for()
-            text = f"{who}, down since {since}, next try in {duration(left)}{cause}"
+            text = f"{who}, down since {since}, next try in {format_duration(left)}{cause}"
             self._waits.tell(self.name, "down", text, seconds=left)
         elif (pause := self.gated_for()) > LEAST_SECONDS:
-            text = f"{who} for the provider's rate limit, sending resumes in {duration(pause)}"
+            text = f"{who} for the provider's rate limit, sending resumes in {format_duration(pause)}"
             self._waits.tell(self.name, "pause", text, seconds=pause)
         elif (
             self.controller.in_flight >= min(self._queue[0].max_in_flight, self.controller.window)
@@ -333,7 +333,7 @@ class Scope:
         self.outage.works(ticket)
         if down_since is not None and self.outage.down_since is None:
             self._give_up_at = math.inf
-            ROOT.info("%s answers again after %s", self.name, duration(now - down_since))
+            ROOT.info("%s answers again after %s", self.name, format_duration(now - down_since))
 
     def _failed(self, now: float, ticket: Ticket, error: LLMError, caller: object) -> None:
         outage = self.outage
@@ -346,8 +346,8 @@ class Scope:
         ROOT.warning(
             "%s is down since %s, next try in %s: %s",
             self.name,
-            clock_time(now - outage.down_since),
-            duration(outage.next_try - now),
+            format_clock_time(now - outage.down_since),
+            format_duration(outage.next_try - now),
             reason(error),
         )
 
@@ -386,8 +386,8 @@ class Scope:
         assert outage.down_since is not None
         assert isinstance(cause, ProviderError)
         return type(cause)(
-            f"{self.name} was down for {duration(now - outage.down_since)}, since "
-            f"{clock_time(now - outage.down_since)}, and outage_patience is over; the last failure: "
+            f"{self.name} was down for {format_duration(now - outage.down_since)}, since "
+            f"{format_clock_time(now - outage.down_since)}, and outage_patience is over; the last failure: "
             f"{cause.message}",
             status=cause.status,
             code=cause.code,

@@ -29,7 +29,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from .._runtime.database_safety import forbid_code
+from .._runtime.databases import open_database
 from .._runtime.leases import Lease, Leases, own_directory
 from .controller import AdaptiveController
 from .headers import Headroom
@@ -106,10 +106,9 @@ class SharedStateFile:
             path = self._directory / "rate-control.sqlite"
             if path.is_symlink():
                 raise OSError(f"{path} is a symbolic link")
-            connection = sqlite3.connect(path, timeout=_LOCK_PATIENCE, isolation_level=None)
+            connection = open_database(path, timeout=_LOCK_PATIENCE)
             try:
                 path.chmod(0o600)
-                forbid_code(connection)
                 # A restart of the machine makes the state useless, so it need not survive a power failure.
                 connection.execute("PRAGMA synchronous = off")
                 connection.execute("PRAGMA journal_mode = wal")

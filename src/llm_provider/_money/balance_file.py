@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import os
 import secrets
 import sqlite3
 import threading
@@ -32,9 +31,10 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from .._errors import RequestError
-from .._runtime.database_safety import forbid_code
+from .._runtime.databases import open_database
+from .._runtime.files import file_remedy
+from .._runtime.forks import run_around_forks
 from .._runtime.leases import Lease, hold
-from .._runtime.paths import file_remedy
 from .balance import Balance, BusyError, ended, reserved
 
 _APPLICATION = 1819107940
@@ -164,7 +164,7 @@ class BalanceFile:
         # From now on a fork waits while this thread is inside SQLite: the child would find its locks taken.
         _open_files.add(self)
         with self._lock, self._explained():
-            connection = self._opened(_OPENING_PATIENCE)
+            connection = open_database(self._path, timeout=_OPENING_PATIENCE)
             try:
                 (application,) = connection.execute("PRAGMA application_id").fetchone()
                 tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
@@ -270,7 +270,7 @@ class BalanceFile:
 
     def _connected(self) -> sqlite3.Connection:
         if self._connection is None:
-            self._connection = self._opened(0)
+            self._connection = open_database(self._path, timeout=0)
             self._connection.execute("PRAGMA synchronous = NORMAL")
         facts = Path(self._path).stat()
         self._identity = self._identity or (facts.st_dev, facts.st_ino)
@@ -278,13 +278,6 @@ class BalanceFile:
             # Other processes would use the new file, and both files would be spent in full.
             raise RequestError(f"the budget's file {self._path} was replaced while it was in use")
         return self._connection
-
-    def _opened(self, patience: float) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            self._path, timeout=patience, isolation_level=None, check_same_thread=False
-        )
-        forbid_code(connection)
-        return connection
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
@@ -349,5 +342,4 @@ def _start_anew() -> None:
 
 
 atexit.register(_close_all)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_start_anew)
+run_around_forks(before=_before_fork, after_in_parent=_after_fork, after_in_child=_start_anew)

@@ -40,7 +40,9 @@ from pathlib import Path
 from .._errors import BudgetExceededError, LLMError, RequestError
 from .._json_values import plain_number
 from .._runtime.exact_decimal import exact
-from .._runtime.paths import checked_path
+from .._runtime.files import checked_path
+from .._runtime.forks import reset_in_child
+from .._words import format_usd
 from .balance import Balance, BalanceStore, BalanceTransaction, BusyError, MemoryBalance
 
 _PAUSES = (0.002, 0.1)
@@ -106,7 +108,7 @@ class Budget:
 
     >>> budget = Budget(5.00)
     >>> budget
-    Budget(limit=5, spent=0, reserved=0, left=5)
+    Budget(limit=$5.00, spent=$0.00, reserved=$0.00, left=$5.00)
     """
 
     def __init__(
@@ -172,11 +174,11 @@ class Budget:
         try:
             balance = self._store.read()
         except LLMError as error:
-            return f"Budget(limit={shown(self._limit)}, {error})"
+            return f"Budget(limit={format_usd(self._limit)}, {error})"
         facts = {"limit": self._limit, "spent": balance.spent, "reserved": balance.reserved}
         facts |= {"uncertain": balance.uncertain} if balance.uncertain else {}
         facts["left"] = self._left(balance)
-        return f"Budget({', '.join(f'{name}={shown(value)}' for name, value in facts.items())})"
+        return f"Budget({', '.join(f'{name}={format_usd(value)}' for name, value in facts.items())})"
 
     def __reduce__(self) -> tuple[object, ...]:
         if self._path is None:
@@ -312,13 +314,12 @@ class Budget:
     def _exceeded(self, balance: Balance, needed: Decimal) -> BudgetExceededError:
         left = max(Decimal(0), exact().subtract(self._limit, balance.spent))
         message = (
-            f"this request may cost up to ${shown(needed)}, and ${shown(left)} of the budget of "
-            f"${shown(self._limit)} is left"
+            f"this request may cost up to {format_usd(needed)}, and {format_usd(left)} of the budget of "
+            f"{format_usd(self._limit)} is left"
         )
         if balance.uncertain:
-            message += (
-                f" (${shown(balance.uncertain)} counts as spent for requests that were perhaps not billed)"
-            )
+            uncertain = format_usd(balance.uncertain)
+            message += f" ({uncertain} counts as spent for requests that were perhaps not billed)"
         message += "; a smaller max_tokens lowers what it may cost"
         return BudgetExceededError(message, budget=self._limit, spent=balance.spent, needed=needed)
 
@@ -336,18 +337,6 @@ def amount_of(value: object, name: str = "budget") -> Decimal:
     if plain is None or not math.isfinite(plain) or plain < 0:
         raise RequestError(f"{name} must be a finite number of USD of at least 0, not {value!r}")
     return Decimal(repr(plain)) if isinstance(plain, float) else Decimal(plain)
-
-
-def shown(amount: Decimal) -> str:
-    """USD for messages: six decimal places without trailing zeros, or two digits of a smaller amount.
-
-    >>> shown(Decimal("5.000")), shown(Decimal("0.0012345678")), shown(Decimal("1E-9"))
-    ('5', '0.001235', '1E-9')
-    """
-    rounded = round(amount, 6)
-    if not rounded and amount:
-        return f"{amount.normalize():.2G}"
-    return f"{rounded.normalize():f}"
 
 
 def _store(path: str | None) -> BalanceStore:
@@ -410,12 +399,5 @@ def release(reservations: Iterable[Reservation]) -> None:
 
 _budgets: weakref.WeakSet[Budget] = weakref.WeakSet()
 
-
-def _after_fork() -> None:
-    # Queued reservations belong to the parent's event loop, which does not run in the child.
-    for budget in list(_budgets):
-        budget.forget_waiting()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+# Queued reservations belong to the parent's event loop, which does not run in the child.
+reset_in_child(_budgets, Budget.forget_waiting)

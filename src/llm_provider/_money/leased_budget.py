@@ -11,8 +11,9 @@ from decimal import Decimal
 
 from .._errors import BudgetExceededError
 from .._runtime.exact_decimal import exact
+from .._words import format_usd
 from .balance import Balance
-from .budget import Budget, shown
+from .budget import Budget
 
 _PARTS = 16
 """Parts of the share of each worker. Smaller parts leave less with workers that have ended."""
@@ -81,8 +82,8 @@ class LeasedBudget(Budget):
 
     def _exceeded(self, balance: Balance, needed: Decimal) -> BudgetExceededError:
         return BudgetExceededError(
-            f"this request may cost up to ${shown(needed)}, and so much is not left of the budget of "
-            f"${shown(self._total)} that the workers share; a smaller max_tokens lowers what it may cost",
+            f"this request may cost up to {format_usd(needed)}, and so much is not left of the budget of "
+            f"{format_usd(self._total)} that the workers share; a smaller max_tokens lowers what it may cost",
             budget=self._total,
             spent=balance.spent,
             needed=needed,

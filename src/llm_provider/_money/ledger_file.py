@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any, cast
 import orjson
 
 from .._errors import RequestError
-from .._runtime.paths import file_remedy, full_disk
+from .._runtime.files import file_remedy, full_disk
+from .._runtime.forks import reset_in_child
 from .._types.usage import Usage
 from .totals import COUNTS, POSTING_KINDS, Key, Posting, PostingKind
 
@@ -160,14 +161,7 @@ class LedgerFile:
 
 _files: weakref.WeakSet[LedgerFile] = weakref.WeakSet()
 
-
-def _after_fork() -> None:
-    for file in list(_files):
-        file.after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+reset_in_child(_files, LedgerFile.after_fork)
 
 
 def postings(path: str | os.PathLike[str]) -> Iterator[Posting]:

@@ -13,6 +13,7 @@ import orjson
 
 from .. import _html
 from .._runtime.imports import imported
+from .._words import format_usd
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +29,7 @@ def _dollars(amount: Decimal) -> str:
 def _unknown(row: LedgerRow) -> str:
     if not row.unknown:
         return ""
-    bound = "" if row.unknown_at_most is None else f" (≤ ${_dollars(row.unknown_at_most)})"
+    bound = "" if row.unknown_at_most is None else f" (≤ {format_usd(row.unknown_at_most)})"
     return f"{row.unknown:,}{bound}"
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import bisect
 import contextlib
 import operator
-import os
 import threading
 import weakref
 from collections import deque
@@ -23,6 +22,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from .._runtime.exact_decimal import exact, total
+from .._runtime.forks import reset_in_child
 from .._types.usage import Usage
 from .pricing import PriceTable, PriceWarning
 
@@ -297,12 +297,5 @@ def _price(group: HitGroup, usage: Usage, *, prompt: int | None = None, requests
 
 _all_totals: weakref.WeakSet[Totals] = weakref.WeakSet()
 
-
-def _after_fork() -> None:
-    # A thread that does not exist in the child may hold a lock.
-    for totals in list(_all_totals):
-        totals.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+# A thread that does not exist in the child may hold a lock.
+reset_in_child(_all_totals, Totals.clear)

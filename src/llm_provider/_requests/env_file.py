@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 from .._errors import RequestError
-from .._runtime.paths import checked_path
+from .._runtime.files import checked_path
 
 _OWN = "LLM_PROVIDER_"
 """The beginning of this library's own variables, which are settings of a client."""

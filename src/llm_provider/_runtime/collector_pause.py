@@ -8,8 +8,9 @@ collections, each of which stopped every thread for 50 to 130 ms. None of these 
 from __future__ import annotations
 
 import gc
-import os
 import threading
+
+from .forks import run_around_forks
 
 
 class _CollectorPause:
@@ -50,5 +51,4 @@ collector_paused = _CollectorPause()
 False
 """
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=collector_paused.end_in_child)
+run_around_forks(after_in_child=collector_paused.end_in_child)

@@ -15,7 +15,6 @@ import atexit
 import contextlib
 import contextvars
 import functools
-import os
 import threading
 import weakref
 from collections import deque
@@ -23,6 +22,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, Generic, TypeAlias, TypeVar
 
+from .forks import run_around_forks
 from .signal_wakeup import wake_on_signals
 
 T = TypeVar("T")
@@ -328,5 +328,4 @@ _abandoned: BackgroundLoop | None = None
 """The loop of the parent process. The child keeps it: finalizing it would close the parent's sockets."""
 
 atexit.register(_close)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_parent)
+run_around_forks(after_in_child=_forget_parent)

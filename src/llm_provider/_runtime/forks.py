@@ -1,4 +1,4 @@
-"""The wait before a fork until no other thread imports what this package needs.
+"""What happens around a fork: hooks, and the wait until no other thread imports what this package needs.
 
 The child has no other thread. It would find the module half imported, and wait for ever for its lock.
 """
@@ -6,14 +6,17 @@ The child has no other thread. It would find the module half imported, and wait 
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import time
 from _thread import get_ident
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from types import FrameType
+
+T = TypeVar("T")
 
 _LONGEST = 60.0
 """Seconds to wait for the other thread, as `imports` waits."""
@@ -31,6 +34,22 @@ program, and Python 3.11 holds a lock for so long."""
 
 _LOCKS = (("logging", "_lock"), ("concurrent.futures.thread", "_global_shutdown_lock"))
 """The locks of Python's modules that a hook takes before a fork, and another one releases after it."""
+
+
+def run_around_forks(**hooks: Callable[[], object]) -> None:
+    """Register `before`, `after_in_parent` and `after_in_child`, where the system can fork."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(**hooks)
+
+
+def reset_in_child(objects: Iterable[T], reset: Callable[[T], object]) -> None:
+    """Call a function with each of some objects in the child of every fork."""
+
+    def reset_all() -> None:
+        for each in list(objects):
+            reset(each)
+
+    run_around_forks(after_in_child=reset_all)
 
 
 def wait_for_imports() -> None:

@@ -42,6 +42,8 @@ import weakref
 from pathlib import Path
 from typing import TypeAlias
 
+from .forks import run_around_forks
+
 _FILES = 8
 _SLOTS = 4096
 """Marks per file. Two names that share a mark overwrite it, which costs a further check or a pause."""
@@ -340,5 +342,4 @@ def _forget_parent() -> None:
         files.held = {}
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_parent)
+run_around_forks(after_in_child=_forget_parent)

@@ -9,13 +9,13 @@ class of an error.
 from __future__ import annotations
 
 import functools
-import os
 import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from .._runtime.forks import reset_in_child
 from .facts import CallFacts, Paid
 from .spans import ERROR_TYPE, OPERATION, REQUEST_MODEL, RESPONSE_MODEL, SCHEMA_URL, place, version
 
@@ -234,10 +234,4 @@ def _token_names(names: _Names, served: str, kind: str) -> Mapping[str, Any]:
     return {**dict(names), RESPONSE_MODEL: served, "gen_ai.token.type": kind}
 
 
-def _after_fork() -> None:
-    for metrics in list(_made):
-        metrics.forget_parent()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+reset_in_child(_made, Metrics.forget_parent)

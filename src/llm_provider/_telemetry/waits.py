@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from .._runtime.clock_time import duration
 from .._terminal_text import escape_controls
+from .._words import format_duration
 from .logs import WAITS, is_configured
 
 LEAST_SECONDS = 1.0
@@ -162,7 +162,7 @@ def _rounded(seconds: float) -> str:
     >>> _rounded(8.04), _rounded(1.4), _rounded(75)
     ('8 s', '1.4 s', '1 min 15 s')
     """
-    return duration(seconds) if seconds < 2 or seconds >= 59.5 else f"{seconds:.0f} s"
+    return format_duration(seconds) if seconds < 2 or seconds >= 59.5 else f"{seconds:.0f} s"
 
 
 def print_line(line: str) -> None:

@@ -25,7 +25,7 @@ class Embeddings(Hinting):
     >>> embeddings = Embeddings(vectors=([0.6, 0.8], [1.0, 0.0]), usage=Usage(input_tokens=2), model="m",
     ...                         provider="p", cost=0.0)
     >>> embeddings
-    Embeddings(2 vectors of 2 dimensions, model='m', tokens=2, $0.000000)
+    Embeddings(2 vectors of 2 dimensions, model='m', tokens=2, $0.00)
     >>> embeddings[1]
     [1.0, 0.0]
     """

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, SupportsIndex, TypeVar, ca
 
 from .._errors import BatchError, LLMError
 from .._foreign_attributes import Hinting, missing_attribute
+from .._words import format_usd
 from .response import Response, Result
 from .usage import Usage
 
@@ -66,12 +67,7 @@ class Cost(float):
         return f"Cost({float(self)!r}{unknown})"
 
     def __str__(self) -> str:
-        # Four decimals, and for less than a tenth of a cent two digits that are not 0.
-        small = 0 < self < 0.001
-        dollars = f"{self:.{1 - math.floor(math.log10(self))}f}" if small else f"{self:,.4f}"
-        if not self.unknown:
-            return f"${dollars}"
-        return f"≥ ${dollars}, {self.unknown:,} unknown" if self else f"{self.unknown:,} unknown"
+        return format_usd(float(self), self.unknown)
 
 
 class Results(Hinting, list[ResultT], Generic[ResultT]):

@@ -15,8 +15,8 @@ from typing import Any
 from .. import _html
 from .._errors import LLMError, RequestError
 from .._json_values import json_value
+from .._runtime.files import full_disk
 from .._runtime.json_pieces import LARGE
-from .._runtime.paths import full_disk
 from .response import Response, Result, call_text, result_from_dict
 from .results_table import metadata_columns, row_count, table_rows
 

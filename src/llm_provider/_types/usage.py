@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from .._errors import READERS
 from .._foreign_attributes import NoMapping
 from .._runtime.frozen import quickly_made
+from .._words import format_usd
 
 CostSource: TypeAlias = Literal["reply", "prices", "litellm"]
 """Where a cost comes from: the reply itself, the price table, or litellm's price map."""
@@ -96,7 +97,7 @@ def cost_text(cost: float | None, *, cached: bool) -> str:
     """The cost of an answer in USD, for people."""
     if cached:
         return "cached"
-    return "cost unknown" if cost is None else f"${cost:.6f}"
+    return "cost unknown" if cost is None else format_usd(cost)
 
 
 READERS["usage"] = usage_from_dict

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from ..._runtime.database_safety import forbid_code
+from ..._runtime.databases import open_database
 
 DATABASE = "cache.db"
 
@@ -294,15 +294,14 @@ def rescue(folder: Path) -> Iterator[list[Row]]:
 
 
 def _connect(path: str, options: str, patience: float) -> sqlite3.Connection:
-    connection = sqlite3.connect(
-        _uri(path, options), uri=True, timeout=patience, isolation_level=None, check_same_thread=False
+    return open_database(
+        _uri(path, options),
+        timeout=patience,
+        uri=True,
+        counters=_COUNTERS,
+        counted="Settings",
+        functions=("typeof",),
     )
-    try:
-        forbid_code(connection, counters=_COUNTERS, counted="Settings", functions=("typeof",))
-    except sqlite3.Error:
-        connection.close()
-        raise
-    return connection
 
 
 def _uri(path: str, options: str) -> str:

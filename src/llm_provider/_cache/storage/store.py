@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+from ..._runtime.forks import run_around_forks
 from . import sharing
 from .entry import SCHEMA_VERSION
 from .shard import (
@@ -474,5 +475,4 @@ def _after_fork() -> None:
         store.after_fork()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+run_around_forks(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)

@@ -6,11 +6,45 @@ statement about their tables. They would choose what is read, delete what is wri
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Collection
 
 _READING = (sqlite3.SQLITE_READ, sqlite3.SQLITE_SELECT)
 _GUARDED = (sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_ATTACH)
+
+
+def open_database(
+    path: str | os.PathLike[str],
+    *,
+    timeout: float,
+    uri: bool = False,
+    counters: Collection[str] = (),
+    counted: str | None = None,
+    functions: Collection[str] | None = None,
+) -> sqlite3.Connection:
+    """Open a database, from which nothing runs, without implicit transactions and for every thread.
+
+    Args:
+        path: The file, or its URI.
+        timeout: How many seconds a statement waits for other processes.
+        uri: Whether `path` is a URI.
+        counters: As for `forbid_code`.
+        counted: As for `forbid_code`.
+        functions: As for `forbid_code`.
+
+    Raises:
+        sqlite3.Error: it cannot be opened.
+    """
+    connection = sqlite3.connect(
+        path, timeout=timeout, uri=uri, isolation_level=None, check_same_thread=False
+    )
+    try:
+        forbid_code(connection, counters=counters, counted=counted, functions=functions)
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
 
 
 def forbid_code(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from llm_provider import RequestError
-from llm_provider._runtime.paths import checked_path, file_remedy
+from llm_provider._runtime.files import checked_path, file_remedy
 
 
 @pytest.mark.parametrize("value", ["a", Path("a")])

@@ -1,11 +1,14 @@
-"""The check of the paths that users give, and what to do about files that cannot be written."""
+"""Paths that users give, and files that are written whole or not at all."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from .._errors import RequestError, shown
 
@@ -58,3 +61,44 @@ def full_disk(error: Exception, path: str | os.PathLike[str], safe: str) -> OSEr
     found = OSError(f"the disk of {path} is full ({reason}): {safe}; free space on this disk")
     found.errno = number or errno.ENOSPC
     return found
+
+
+TEMPORARY = ".tmp"
+"""The end of the name of a file that `replace_file` writes. A process that is killed leaves it behind."""
+
+
+@contextlib.contextmanager
+def replace_file(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file that takes the place of another one when the block ends well. It is on disk then.
+
+    A new file belongs to its owner alone; a file that is replaced keeps its mode.
+
+    Raises:
+        OSError: it cannot be written. The other file is as it was.
+    """
+    beside = path.with_name(f".{path.name}.{os.getpid()}{TEMPORARY}")
+    try:
+        with open(beside, "wb", opener=_open_for_owner) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copymode(path, beside)
+        beside.replace(path)
+        _sync_folder(path.parent)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _open_for_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Have the names in a folder on disk."""
+    with contextlib.suppress(OSError):  # not every file system can
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -10,7 +10,7 @@ import pytest
 
 from llm_provider import Budget, Client, RequestError
 from llm_provider._cli.main import main
-from llm_provider._runtime.database_safety import forbid_code
+from llm_provider._runtime.databases import forbid_code
 from llm_provider.simulator import Simulator
 
 
