@@ -228,8 +228,8 @@ def test_the_error_names_the_missing_and_the_uncertain_amount() -> None:
 
     error = asyncio.run(main())
     assert str(error) == (
-        "this request may cost up to $0.75, and $0.50 of the budget of $1.00 is left ($0.50 counts as spent for "
-        "requests that were perhaps not billed); a smaller max_tokens lowers what it may cost"
+        "this request may cost up to $0.75, and $0.50 of the budget of $1.00 is left ($0.50 counts as spent "
+        "for requests that were perhaps not billed); a smaller max_tokens lowers what it may cost"
     )
     again = pickle.loads(pickle.dumps(error))
     assert (again.budget, again.spent, again.needed) == (1, Decimal("0.5"), Decimal("0.75"))
