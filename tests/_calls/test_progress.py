@@ -70,7 +70,7 @@ def test_a_pipe_gets_a_line_now_and_then(
     delivery: Any,
 ) -> None:
     monkeypatch.setattr("llm_provider._calls.progress._LINE_EVERY", 0.05)
-    simulator.configure(batch_seconds=0.5)
+    simulator.configure(batch_seconds=0.5, batch_clock=1)
     for show, expected in ((False, ""), (None, r"(llm_provider: \d of 3 calls: cost=\$0\.0.*\n)+")):
         simulator.inject(Fault(delay=0.5), match="2+2", times=1)
         client.call_many(

@@ -99,4 +99,6 @@ def reports_error(told: Any) -> bool:
     if not isinstance(told, dict):
         return False
     here = bool(told.get("error")) or told.get("type") in ("error", "response.failed")
+    # Some hosts answer with status 200 and an explanation in place of the answer.
+    here = here or any(isinstance(told.get(name), (str, list)) for name in ("message", "detail", "errors"))
     return here or told.get("status") == "failed" or any(map(reports_error, told.values()))
